@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What authors of connectors, transformations and converters import, and all that they import."""
+
+from __future__ import annotations
+
+from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Password, Recommender, Width
+from headrace.api.config_def import Type as ConfigType
+from headrace.api.connector import Connector, ConnectorContext, Task
+from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
+from headrace.api.headers import Header, Headers
+from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
+from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
+from headrace.api.schema import Field, Schema, Struct, Type
+from headrace.api.schema_builder import SchemaBuilder
+from headrace.api.sink import (
+    ErrantRecordReporter,
+    OffsetAndMetadata,
+    SinkConnector,
+    SinkConnectorContext,
+    SinkTask,
+    SinkTaskContext,
+    TopicPartition,
+)
+from headrace.api.source import (
+    ConnectorTransactionBoundaries,
+    ExactlyOnceSupport,
+    OffsetStorageReader,
+    RecordMetadata,
+    SourceConnector,
+    SourceConnectorContext,
+    SourceTask,
+    SourceTaskContext,
+    TransactionBoundary,
+    TransactionContext,
+)
+from headrace.api.transform import Predicate, Transformation
+from headrace.api.validators import (
+    CaseInsensitiveValidString,
+    CompositeValidator,
+    LambdaValidator,
+    NonEmptyString,
+    NonEmptyStringWithoutControlChars,
+    NonNull,
+    Range,
+    Validator,
+    ValidList,
+    ValidString,
+)
+
+__all__ = [
+    "CaseInsensitiveValidString",
+    "ClientType",
+    "CompositeValidator",
+    "ConfigDef",
+    "ConfigError",
+    "ConfigType",
+    "ConfigValue",
+    "ConnectError",
+    "ConnectRecord",
+    "Connector",
+    "ConnectorClientConfigOverridePolicy",
+    "ConnectorClientConfigRequest",
+    "ConnectorContext",
+    "ConnectorTransactionBoundaries",
+    "Converter",
+    "DataError",
+    "ErrantRecordReporter",
+    "ExactlyOnceSupport",
+    "Field",
+    "Header",
+    "HeaderConverter",
+    "Headers",
+    "Importance",
+    "LambdaValidator",
+    "NonEmptyString",
+    "NonEmptyStringWithoutControlChars",
+    "NonNull",
+    "OffsetAndMetadata",
+    "OffsetStorageReader",
+    "Password",
+    "Predicate",
+    "Range",
+    "Recommender",
+    "RecordMetadata",
+    "RetriableError",
+    "Schema",
+    "SchemaAndValue",
+    "SchemaBuilder",
+    "SchemaBuilderError",
+    "SinkConnector",
+    "SinkConnectorContext",
+    "SinkRecord",
+    "SinkTask",
+    "SinkTaskContext",
+    "SourceConnector",
+    "SourceConnectorContext",
+    "SourceRecord",
+    "SourceTask",
+    "SourceTaskContext",
+    "Struct",
+    "Task",
+    "TimestampType",
+    "TopicPartition",
+    "TransactionBoundary",
+    "TransactionContext",
+    "Transformation",
+    "Type",
+    "ValidList",
+    "ValidString",
+    "Validator",
+    "Width",
+]

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow tables as what `SourceTask.poll` returns: one row per record, no Python object per record.
+
+======================  ==============================================================================================
+column                  meaning
+======================  ==============================================================================================
+`value` (required)      the record's value, of any type; text and bytes are the fast case. Null is a tombstone.
+`key`                   the record's key, of any type
+`topic` (required)      text, never null
+`partition`             int32: the Kafka partition; null leaves it to the partitioner
+`timestamp`             int64 (ms since the epoch) or timestamp of any unit; null for none
+`headers`               map of text to any type, or list of structs of `key` (text) and `value`
+`source_partition`      struct of text, numbers and booleans as `SourceRecord` defines; null stores nothing
+`source_offset`         struct of text, numbers and booleans as `SourceRecord` defines; null forgets the offset
+======================  ==============================================================================================
+
+Every column but `headers` may be dictionary- or run-end-encoded; a constant column then costs nothing, and `constant`
+makes one. `source_partition` and `source_offset` come together or not at all.
+
+Rows are written in order. For each distinct source partition the last row's source offset is what is committed, in the
+same transaction as the rows. `SourceTask.commit` is called as for records, `commit_record` is not.
+Where a chain of transformations or a converter without a columnar path needs records, `table_to_records` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.errors import DataError
+from headrace.api.headers import Header, Headers
+from headrace.api.record import SourceRecord
+from headrace.api.schema import Schema, Struct
+from headrace.api.schema_builder import SchemaBuilder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VALUE: Final = "value"
+KEY: Final = "key"
+TOPIC: Final = "topic"
+PARTITION: Final = "partition"
+TIMESTAMP: Final = "timestamp"
+HEADERS: Final = "headers"
+SOURCE_PARTITION: Final = "source_partition"
+SOURCE_OFFSET: Final = "source_offset"
+COLUMNS: Final = (VALUE, KEY, TOPIC, PARTITION, TIMESTAMP, HEADERS, SOURCE_PARTITION, SOURCE_OFFSET)
+REQUIRED_COLUMNS: Final = (VALUE, TOPIC)
+
+
+def constant(value: Any, length: int, type: pa.DataType | None = None) -> pa.RunEndEncodedArray:
+    """A column of `length` times `value`, in the room of one. `type` is that of the value, inferred when None."""
+    import pyarrow as pa
+
+    runs = 1 if length else 0
+    values = pa.array([value], type=type).slice(0, runs)
+    return pa.RunEndEncodedArray.from_arrays(pa.array([length], pa.int32()).slice(0, runs), values)
+
+
+def logical_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's values, whether or not the column is dictionary- or run-end-encoded."""
+    import pyarrow as pa
+
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return kind
+
+
+def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column without dictionary or run-end encoding; the column itself if there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        kind = logical_type(column.type)
+        return column if kind == column.type else pa.chunked_array([decoded(c) for c in column.chunks], type=kind)
+    while True:
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        elif pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        else:
+            return column
+
+
+def validate_table(table: pa.Table) -> None:
+    """DataError, naming the column, unless the table is as documented above. Looks at no values, but null topics."""
+    for name in table.column_names:
+        if name not in COLUMNS:
+            raise DataError(f"Column '{name}' of a polled Arrow table is not known; known are: {', '.join(COLUMNS)}")
+        if table.column_names.count(name) > 1:
+            raise DataError(f"Column '{name}' occurs more than once in a polled Arrow table")
+    for name in REQUIRED_COLUMNS:
+        if name not in table.column_names:
+            raise DataError(f"Column '{name}' is missing in a polled Arrow table")
+    if (SOURCE_PARTITION in table.column_names) != (SOURCE_OFFSET in table.column_names):
+        raise DataError(f"Columns '{SOURCE_PARTITION}' and '{SOURCE_OFFSET}' must come together")
+    for name in table.column_names:
+        _validate_type(name, logical_type(table.column(name).type))
+    if _has_nulls(table.column(TOPIC)):
+        raise DataError(f"Column '{TOPIC}' of a polled Arrow table holds a null")
+
+
+def _has_nulls(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    def count(chunk: Any) -> int:
+        if pa.types.is_run_end_encoded(chunk.type):
+            return count(chunk.values)
+        if pa.types.is_dictionary(chunk.type):
+            return int(chunk.null_count + count(chunk.dictionary))
+        return int(chunk.null_count)
+
+    return any(count(chunk) for chunk in column.chunks)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _validate_type(name: str, kind: pa.DataType) -> None:
+    import pyarrow as pa
+
+    wanted: dict[str, tuple[Callable[[Any], bool], str]] = {
+        TOPIC: (_is_text, "text"),
+        PARTITION: (pa.types.is_int32, "int32"),
+        TIMESTAMP: (lambda t: pa.types.is_int64(t) or pa.types.is_timestamp(t), "int64 or timestamp"),
+        HEADERS: (_is_headers, "a map of text, or a list of structs of key and value"),
+        SOURCE_PARTITION: (pa.types.is_struct, "a struct"),
+        SOURCE_OFFSET: (pa.types.is_struct, "a struct"),
+    }
+    if name in wanted:
+        check, words = wanted[name]
+        if not check(kind):
+            raise DataError(f"Column '{name}' of a polled Arrow table must be {words}, but is {kind}")
+    else:
+        schema_of(kind, name)
+
+
+def _is_headers(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        return _is_text(kind.key_type)
+    if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
+        return False
+    return [field.name for field in kind.value_type] == ["key", "value"] and _is_text(kind.value_type.field(0).type)
+
+
+def schema_of(kind: pa.DataType, column: str, optional: bool = False) -> Schema | None:
+    """The Connect schema of an Arrow type; None for the null type. DataError, naming the column, if there is none.
+
+    text → STRING, binary → BYTES, signed integers → the same width, unsigned ones → the next wider, half and float →
+    FLOAT32, double → FLOAT64, decimals → Decimal, dates, times and timestamps → Date, Time, Timestamp, list → ARRAY,
+    map → MAP, struct → STRUCT. Fields and elements that may be null are optional.
+    """
+    if str(kind) == "null":
+        return None
+    builder = _builder(logical_type(kind), column)
+    return (builder.optional() if optional else builder).build()
+
+
+def _builder(kind: pa.DataType, column: str) -> SchemaBuilder:
+    import pyarrow as pa
+
+    kinds = pa.types
+    if _is_text(kind):
+        return SchemaBuilder.string()
+    if (
+        kinds.is_binary(kind)
+        or kinds.is_large_binary(kind)
+        or kinds.is_fixed_size_binary(kind)
+        or kinds.is_binary_view(kind)
+    ):
+        return SchemaBuilder.bytes()
+    if kinds.is_decimal(kind):
+        return SchemaBuilder.decimal(kind.scale)
+    if kinds.is_date(kind):
+        return SchemaBuilder.date()
+    if kinds.is_time(kind):
+        return SchemaBuilder.time()
+    if kinds.is_timestamp(kind):
+        return SchemaBuilder.timestamp()
+    if kinds.is_struct(kind):
+        struct = SchemaBuilder.struct()
+        for field in kind:
+            struct.field(field.name, _inner(field, f"{column}.{field.name}"))
+        return struct
+    if kinds.is_map(kind):
+        return SchemaBuilder.map(_inner(kind.key_field, f"{column}.key"), _inner(kind.item_field, f"{column}.value"))
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return SchemaBuilder.array(_inner(kind.value_field, f"{column}[]"))
+    builder = _PRIMITIVES.get(str(kind))
+    if builder is None:
+        raise DataError(f"Column '{column}' of a polled Arrow table is of type {kind}, which Connect data cannot hold")
+    return builder()
+
+
+_PRIMITIVES: Final[dict[str, Callable[[], SchemaBuilder]]] = {
+    "bool": SchemaBuilder.boolean,
+    "int8": SchemaBuilder.int8,
+    "int16": SchemaBuilder.int16,
+    "int32": SchemaBuilder.int32,
+    "int64": SchemaBuilder.int64,
+    "uint8": SchemaBuilder.int16,
+    "uint16": SchemaBuilder.int32,
+    "uint32": SchemaBuilder.int64,
+    "halffloat": SchemaBuilder.float32,
+    "float": SchemaBuilder.float32,
+    "double": SchemaBuilder.float64,
+}
+
+
+def _inner(field: pa.Field, where: str) -> Schema:
+    schema = schema_of(field.type, where, field.nullable)
+    if schema is None:
+        raise DataError(f"Column '{where}' of a polled Arrow table is of type null, which Connect data cannot hold")
+    return schema
+
+
+def last_offsets(table: pa.Table) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """What is committed with the rows of a valid table: each distinct source partition with its last source offset."""
+    if SOURCE_PARTITION not in table.column_names:
+        return []
+    offsets = table.column(SOURCE_OFFSET)
+    return [(partition, offsets[row].as_py()) for partition, row in _last_rows(table.column(SOURCE_PARTITION))]
+
+
+def _last_rows(partitions: pa.ChunkedArray) -> list[tuple[dict[str, Any], int]]:
+    """The distinct source partitions, in the order of the last row of each, and that row."""
+    import pyarrow as pa
+
+    last: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
+    start = 0
+    for chunk in partitions.chunks:
+        runs = _runs(chunk) if pa.types.is_run_end_encoded(chunk.type) else _distinct(decoded(chunk))
+        for partition, row in runs:
+            if partition is not None:
+                key = tuple(partition.items())
+                last.pop(key, None)
+                last[key] = (partition, start + row)
+        start += len(chunk)
+    return list(last.values())
+
+
+def _runs(chunk: pa.RunEndEncodedArray) -> Iterator[tuple[dict[str, Any] | None, int]]:
+    """Each run's value and last row."""
+    first = chunk.find_physical_offset()
+    for index in range(first, first + chunk.find_physical_length()):
+        end = chunk.run_ends[index].as_py() - chunk.offset
+        yield chunk.values[index].as_py(), min(end, len(chunk)) - 1
+
+
+def _distinct(chunk: pa.StructArray) -> list[tuple[dict[str, Any] | None, int]]:
+    """Each distinct struct and its last row, in the order of those rows."""
+    import numpy as np
+    import pyarrow as pa
+
+    names = [f"field{index}" for index in range(chunk.type.num_fields)]
+    columns = [chunk.is_null(), *chunk.flatten()]
+    rows = pa.table([*columns, pa.array(np.arange(len(chunk)))], ["null", *names, "row"])
+    found = rows.group_by(["null", *names]).aggregate([("row", "max")]).column("row_max").to_pylist()
+    return [(chunk[row].as_py(), row) for row in sorted(found)]
+
+
+def tables_by_topic(table: pa.Table) -> list[tuple[str, pa.Table]]:
+    """The rows of each topic, in order; topics in the order of their first row. DataError as `validate_table`.
+
+    `partition` and `timestamp` come without encoding, the latter as int64 ms; other columns may be as they were polled.
+    """
+    import pyarrow.compute as pc
+
+    validate_table(table)
+    topics = _distinct_topics(table.column(TOPIC))
+    if len(topics) > 1:
+        for index, name in enumerate(table.column_names):
+            table = table.set_column(index, name, decoded(table.column(name)))
+    if PARTITION in table.column_names:
+        table = table.set_column(table.column_names.index(PARTITION), PARTITION, decoded(table.column(PARTITION)))
+    if TIMESTAMP in table.column_names:
+        table = table.set_column(table.column_names.index(TIMESTAMP), TIMESTAMP, _millis(table.column(TIMESTAMP)))
+    if len(topics) == 1:
+        return [(topics[0], table)]
+    return [(topic, table.filter(pc.equal(table.column(TOPIC), topic))) for topic in topics]
+
+
+def _distinct_topics(column: pa.ChunkedArray) -> list[str]:
+    import pyarrow as pa
+
+    found: dict[str, None] = {}
+    for chunk in column.chunks:
+        if pa.types.is_run_end_encoded(chunk.type):
+            chunk = chunk.values.slice(chunk.find_physical_offset(), chunk.find_physical_length())
+        found.update(dict.fromkeys(decoded(chunk).unique().to_pylist()))
+    return list(found)
+
+
+def table_to_records(table: pa.Table) -> list[SourceRecord]:
+    """The records that the rows stand for. DataError as `validate_table`.
+
+    A null key or value is None without a schema, so that it becomes a Kafka null with every converter.
+    """
+    validate_table(table)
+    # Columns that are not there repeat None without end; `topic` ends the rows.
+    rows = zip(
+        _plain(table, SOURCE_PARTITION),
+        _plain(table, SOURCE_OFFSET),
+        _plain(table, TOPIC),
+        _plain(table, PARTITION),
+        _data(table, KEY),
+        _data(table, VALUE),
+        _millis(table.column(TIMESTAMP)).to_pylist() if TIMESTAMP in table.column_names else repeat(None),
+        _headers(table),
+        strict=False,
+    )
+    return [
+        SourceRecord(
+            source_partition, source_offset, topic, partition, key_schema, key, value_schema, value, timestamp, headers
+        )
+        for (
+            source_partition, source_offset, topic, partition,
+            (key_schema, key), (value_schema, value), timestamp, headers,
+        ) in rows
+    ]  # fmt: skip
+
+
+def _plain(table: pa.Table, name: str) -> Iterable[Any]:
+    return decoded(table.column(name)).to_pylist() if name in table.column_names else repeat(None)
+
+
+def _data(table: pa.Table, name: str) -> Iterator[tuple[Schema | None, Any]]:
+    if name not in table.column_names:
+        return repeat((None, None))
+    column = decoded(table.column(name))
+    schema = schema_of(column.type, name)
+    if schema is None:
+        return repeat((None, None))
+    null = (None, None)
+    convert = _from_python(schema)
+    return (null if value is None else (schema, convert(value)) for value in column.to_pylist())
+
+
+def _millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The timestamps as int64, in ms since the epoch; finer ones are rounded down."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = decoded(column)
+    if not pa.types.is_timestamp(column.type):
+        return column
+    whole = pc.floor_temporal(column, unit="millisecond")
+    return whole.cast(pa.timestamp("ms", column.type.tz)).cast(pa.int64())
+
+
+def _headers(table: pa.Table) -> Iterable[Headers | None]:
+    import pyarrow as pa
+
+    if HEADERS not in table.column_names:
+        return repeat(None)
+    column = table.column(HEADERS)
+    kind = column.type.item_type if pa.types.is_map(column.type) else column.type.value_type.field(1).type
+    schema = schema_of(kind, HEADERS)
+    convert = _identity if schema is None else _from_python(schema)
+
+    def header(key: str, value: Any) -> Header:
+        return Header(key, None, None) if value is None else Header(key, convert(value), schema)
+
+    def row(entries: Any) -> Headers | None:
+        if not entries:
+            return None
+        pairs = entries if isinstance(entries[0], tuple) else [(entry["key"], entry["value"]) for entry in entries]
+        return Headers(header(key, value) for key, value in pairs)
+
+    return map(row, column.to_pylist())
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+def _from_python(schema: Schema) -> Callable[[Any], Any]:
+    """The function from what pyarrow makes of a value, which is not None, to Connect data of `schema`."""
+    if schema.fields:
+        fields = [(field.name, _optional(_from_python(field.schema))) for field in schema.fields]
+        return lambda value: Struct(schema, {name: convert(value[name]) for name, convert in fields})
+    if schema.key_schema is not None and schema.value_schema is not None:
+        to_key, to_value = _from_python(schema.key_schema), _optional(_from_python(schema.value_schema))
+        return lambda pairs: {to_key(key): to_value(value) for key, value in pairs}
+    if schema.value_schema is not None:
+        element = _optional(_from_python(schema.value_schema))
+        return lambda values: [element(value) for value in values]
+    return _identity
+
+
+def _optional(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return convert if convert is _identity else lambda value: None if value is None else convert(value)

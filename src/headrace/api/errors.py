@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What connectors, transformations and converters raise, and what the runtime does about it.
+
+`ConnectError` is the root. The runtime decides by type: a `RetriableError` is tried again within
+`errors.retry.timeout`; a `DataError` concerns one record and may be tolerated by `errors.tolerance=all`; anything else
+fails the task or the connector.
+"""
+
+from __future__ import annotations
+
+
+class ConnectError(Exception):
+    """Root of all errors of headrace and its plugins. Raised by a plugin, it fails the task or connector."""
+
+
+class RetriableError(ConnectError):
+    """The same operation may succeed later: the runtime repeats the call with backoff."""
+
+
+class DataError(ConnectError):
+    """A record, value or schema is not what it should be. Trying again cannot help."""
+
+
+class SchemaBuilderError(DataError):
+    """A schema cannot be built as asked for, or asks what its type does not have."""
+
+
+class ConfigError(ConnectError):
+    """A configuration cannot be accepted. `name` and `value` tell the property, where there is one.
+
+    Use `ConfigError.invalid` for a property with a bad value, the plain constructor for the rest.
+    """
+
+    name: str | None
+    value: object
+
+    def __init__(self, message: str, name: str | None = None, value: object = None) -> None:
+        super().__init__(message)
+        self.name = name
+        self.value = value
+
+    @classmethod
+    def invalid(cls, name: str, value: object, reason: str | None = None) -> ConfigError:
+        """The error for property `name` with the bad `value`: `Invalid value 'x' for configuration y: reason`."""
+        shown = "null" if value is None else f"'{value}'"
+        return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""), name, value)

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records on their way through a task: `SourceRecord` towards Kafka, `SinkRecord` out of it.
+
+The data path makes millions of these, so a constructor only stores what it is given: nothing is checked or copied, and
+`headers` come into being when first asked for. Records compare by value and are not hashable (their maps and structs
+are not); keep track of a particular record by identity. Treat a record as immutable and derive others from it with
+`new_record` or `replace`; only its headers may be changed in place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final, Self
+
+from headrace.api.headers import Headers
+from headrace.api.schema import Schema
+
+
+class TimestampType(Enum):
+    """Who gave a Kafka record its timestamp. The values are Kafka's."""
+
+    NO_TIMESTAMP_TYPE = "NoTimestampType"
+    CREATE_TIME = "CreateTime"
+    LOG_APPEND_TIME = "LogAppendTime"
+
+
+class _Unchanged(Enum):
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = _Unchanged.UNCHANGED
+
+
+class ConnectRecord(ABC):
+    """What source and sink records have in common. Transformations and predicates work on this.
+
+    `timestamp` is in ms since the epoch. A `key` or `value` without a schema (None) is schemaless data; a None `value`
+    is a tombstone.
+    """
+
+    __slots__ = ("_headers", "kafka_partition", "key", "key_schema", "timestamp", "topic", "value", "value_schema")
+
+    topic: str
+    kafka_partition: int | None
+    key_schema: Schema | None
+    key: Any
+    value_schema: Schema | None
+    value: Any
+    timestamp: int | None
+    _headers: Headers | None
+
+    @property
+    def headers(self) -> Headers:
+        """The record's headers; empty ones are made on first use. Ask `has_headers` first where speed counts."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = Headers()
+        return headers
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether there is at least one header; makes nothing."""
+        return bool(self._headers)
+
+    @abstractmethod
+    def new_record(
+        self,
+        topic: str,
+        kafka_partition: int | None,
+        key_schema: Schema | None,
+        key: Any,
+        value_schema: Schema | None,
+        value: Any,
+        timestamp: int | None,
+        headers: Headers | None = None,
+    ) -> Self:
+        """A record of the same kind and origin with these contents.
+
+        `headers` None takes a copy of this record's headers; an empty `Headers()` takes none.
+        """
+
+    def replace(
+        self,
+        *,
+        topic: str | _Unchanged = UNCHANGED,
+        kafka_partition: int | _Unchanged | None = UNCHANGED,
+        key_schema: Schema | _Unchanged | None = UNCHANGED,
+        key: Any = UNCHANGED,
+        value_schema: Schema | _Unchanged | None = UNCHANGED,
+        value: Any = UNCHANGED,
+        timestamp: int | _Unchanged | None = UNCHANGED,
+        headers: Headers | None = None,
+    ) -> Self:
+        """A record of the same kind and origin that differs only in what is given."""
+        return self.new_record(
+            self.topic if topic is UNCHANGED else topic,
+            self.kafka_partition if kafka_partition is UNCHANGED else kafka_partition,
+            self.key_schema if key_schema is UNCHANGED else key_schema,
+            self.key if key is UNCHANGED else key,
+            self.value_schema if value_schema is UNCHANGED else value_schema,
+            self.value if value is UNCHANGED else value,
+            self.timestamp if timestamp is UNCHANGED else timestamp,
+            headers,
+        )
+
+    def _copied_headers(self, headers: Headers | None) -> Headers | None:
+        if headers is not None:
+            return headers
+        return self._headers.duplicate() if self._headers else None
+
+    def _identity(self) -> tuple[Any, ...]:
+        """Everything that makes two records equal, in order of cheapness."""
+        return (
+            self.topic,
+            self.kafka_partition,
+            self.timestamp,
+            self.key,
+            self.value,
+            self.key_schema,
+            self.value_schema,
+            self._headers or None,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SourceRecord(ConnectRecord):
+    """A record on its way into Kafka.
+
+    `source_partition` names where the record comes from (a file, a table, a shard) and `source_offset` where to go on
+    after it: committed offsets of a partition are handed back through `OffsetStorageReader.offset(source_partition)`.
+    Both are flat maps of strings to None, booleans, numbers and strings, JSON-serialisable, and compared by value;
+    many records may share one partition map. None as `source_partition` stores nothing, None as `source_offset` makes
+    the committed offset of its partition be forgotten.
+    """
+
+    __slots__ = ("source_offset", "source_partition")
+
+    def __init__(
+        self,
+        source_partition: Mapping[str, Any] | None,
+        source_offset: Mapping[str, Any] | None,
+        topic: str,
+        kafka_partition: int | None = None,
+        key_schema: Schema | None = None,
+        key: Any = None,
+        value_schema: Schema | None = None,
+        value: Any = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
+    ) -> None:
+        self.source_partition = source_partition
+        self.source_offset = source_offset
+        self.topic = topic
+        self.kafka_partition = kafka_partition
+        self.key_schema = key_schema
+        self.key = key
+        self.value_schema = value_schema
+        self.value = value
+        self.timestamp = timestamp
+        self._headers = headers
+
+    def new_record(
+        self,
+        topic: str,
+        kafka_partition: int | None,
+        key_schema: Schema | None,
+        key: Any,
+        value_schema: Schema | None,
+        value: Any,
+        timestamp: int | None,
+        headers: Headers | None = None,
+    ) -> Self:
+        return type(self)(
+            self.source_partition,
+            self.source_offset,
+            topic,
+            kafka_partition,
+            key_schema,
+            key,
+            value_schema,
+            value,
+            timestamp,
+            self._copied_headers(headers),
+        )
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.source_partition, self.source_offset, *ConnectRecord._identity(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"SourceRecord(source_partition={self.source_partition!r}, source_offset={self.source_offset!r}, "
+            f"topic={self.topic!r}, kafka_partition={self.kafka_partition!r}, key={self.key!r}, value={self.value!r}, "
+            f"timestamp={self.timestamp!r}, headers={self._headers!r})"
+        )
+
+
+class SinkRecord(ConnectRecord):
+    """A record out of Kafka on its way to a sink task.
+
+    `original_topic`, `original_kafka_partition` and `original_kafka_offset` are the record's coordinates in Kafka as
+    consumed, whatever transformations have since made of `topic` and `kafka_partition`; offsets reported to the
+    runtime must be in terms of these (KIP-793).
+    """
+
+    __slots__ = (
+        "kafka_offset",
+        "original_kafka_offset",
+        "original_kafka_partition",
+        "original_topic",
+        "timestamp_type",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        kafka_partition: int | None,
+        key_schema: Schema | None,
+        key: Any,
+        value_schema: Schema | None,
+        value: Any,
+        kafka_offset: int,
+        timestamp: int | None = None,
+        timestamp_type: TimestampType = TimestampType.NO_TIMESTAMP_TYPE,
+        headers: Headers | None = None,
+        original_topic: str | None = None,
+        original_kafka_partition: int | None = None,
+        original_kafka_offset: int | None = None,
+    ) -> None:
+        self.topic = topic
+        self.kafka_partition = kafka_partition
+        self.key_schema = key_schema
+        self.key = key
+        self.value_schema = value_schema
+        self.value = value
+        self.kafka_offset = kafka_offset
+        self.timestamp = timestamp
+        self.timestamp_type = timestamp_type
+        self._headers = headers
+        self.original_topic = topic if original_topic is None else original_topic
+        self.original_kafka_partition = (
+            kafka_partition if original_kafka_partition is None else original_kafka_partition
+        )
+        self.original_kafka_offset = kafka_offset if original_kafka_offset is None else original_kafka_offset
+
+    def new_record(
+        self,
+        topic: str,
+        kafka_partition: int | None,
+        key_schema: Schema | None,
+        key: Any,
+        value_schema: Schema | None,
+        value: Any,
+        timestamp: int | None,
+        headers: Headers | None = None,
+    ) -> Self:
+        return type(self)(
+            topic,
+            kafka_partition,
+            key_schema,
+            key,
+            value_schema,
+            value,
+            self.kafka_offset,
+            timestamp,
+            self.timestamp_type,
+            self._copied_headers(headers),
+            self.original_topic,
+            self.original_kafka_partition,
+            self.original_kafka_offset,
+        )
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (
+            self.kafka_offset,
+            self.timestamp_type,
+            self.original_topic,
+            self.original_kafka_partition,
+            self.original_kafka_offset,
+            *ConnectRecord._identity(self),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SinkRecord(topic={self.topic!r}, kafka_partition={self.kafka_partition!r}, "
+            f"kafka_offset={self.kafka_offset!r}, key={self.key!r}, value={self.value!r}, "
+            f"timestamp={self.timestamp!r}, timestamp_type={self.timestamp_type.name}, headers={self._headers!r})"
+        )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validators of properties. `str()` of one describes what is valid, for documentation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from headrace.api.errors import ConfigError
+
+
+class Validator(ABC):
+    """Checks the parsed value of one property. Stateless; called on any thread."""
+
+    @abstractmethod
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """ConfigError if `value`, which may be None, is not valid for property `name`."""
+
+    def normalize(self, value: Any) -> Any:
+        """The form in which a valid value is handed on; by default as it is."""
+        return value
+
+
+class Range(Validator):
+    """Numbers of at least `minimum` and at most `maximum`; either may be None. None is not valid."""
+
+    def __init__(self, minimum: float | None = None, maximum: float | None = None) -> None:
+        self._minimum = minimum
+        self._maximum = maximum
+
+    @classmethod
+    def at_least(cls, minimum: float) -> Range:
+        return cls(minimum)
+
+    @classmethod
+    def between(cls, minimum: float, maximum: float) -> Range:
+        return cls(minimum, maximum)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError.invalid(name, value, "Value must be non-null")
+        if self._minimum is not None and value < self._minimum:
+            raise ConfigError.invalid(name, value, f"Value must be at least {self._minimum}")
+        if self._maximum is not None and value > self._maximum:
+            raise ConfigError.invalid(name, value, f"Value must be no more than {self._maximum}")
+
+    def __str__(self) -> str:
+        low = "..." if self._minimum is None else self._minimum
+        return f"[{low},...,{self._maximum}]" if self._maximum is not None else f"[{low},...]"
+
+
+class ValidString(Validator):
+    """One of the given texts; None only if it is among them."""
+
+    def __init__(self, *values: str | None) -> None:
+        self._values = values
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value not in self._values:
+            raise ConfigError.invalid(name, value, f"String must be one of: {self._listed()}")
+
+    def __str__(self) -> str:
+        return f"[{self._listed()}]"
+
+    def _listed(self) -> str:
+        return ", ".join("null" if value is None else value for value in self._values)
+
+
+class CaseInsensitiveValidString(Validator):
+    """One of the given texts, in any case. None is not valid."""
+
+    def __init__(self, *values: str) -> None:
+        self._values = [value.upper() for value in values]
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None or value.upper() not in self._values:
+            listed = ", ".join(self._values)
+            raise ConfigError.invalid(name, value, f"String must be one of (case insensitive): {listed}")
+
+    def __str__(self) -> str:
+        return f"(case insensitive) [{', '.join(self._values)}]"
+
+
+class NonNull(Validator):
+    """Anything but None."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError.invalid(name, value, "entry must be non null")
+
+    def __str__(self) -> str:
+        return "non-null string"
+
+
+class NonEmptyString(Validator):
+    """A text that is not empty, or None."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is not None and not value:
+            raise ConfigError.invalid(name, value, "String must be non-empty")
+
+    def __str__(self) -> str:
+        return "non-empty string"
+
+
+class NonEmptyStringWithoutControlChars(Validator):
+    """A text that is not blank and has no control characters, or None."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None:
+            return
+        if not value.strip():
+            raise ConfigError.invalid(name, value, "String may not be empty")
+        found = [str(ord(char)) for char in value if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0]
+        if found:
+            codes = ", ".join(found)
+            raise ConfigError.invalid(
+                name, value, f"String may not contain control sequences but had the following ASCII chars: {codes}"
+            )
+
+    def __str__(self) -> str:
+        return "non-empty string without ISO control characters"
+
+
+class ValidList(Validator):
+    """Lists without blank entries, of the given texts (of any, when none are given). Duplicates are dropped."""
+
+    def __init__(self, *values: str, allow_empty: bool = True, allow_null: bool = False) -> None:
+        self._values = values
+        self._allow_empty = allow_empty
+        self._allow_null = allow_null
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None:
+            if not self._allow_null:
+                raise ConfigError(f"Configuration '{name}' values must not be null.", name, value)
+            return
+        if not value and not self._allow_empty:
+            valid = f" Valid values include: {', '.join(self._values)}." if self._values else ""
+            raise ConfigError(f"Configuration '{name}' must not be empty.{valid}", name, value)
+        if any(not str(entry).strip() for entry in value):
+            raise ConfigError(f"Configuration '{name}' values must not be empty.", name, value)
+        if self._values:
+            for entry in value:
+                ValidString(*self._values).ensure_valid(name, entry)
+
+    def normalize(self, value: Any) -> Any:
+        return None if value is None else list(dict.fromkeys(value))
+
+    def __str__(self) -> str:
+        limits = ("" if self._allow_empty else " (empty list not allowed)") + (
+            " (null allowed)" if self._allow_null else ""
+        )
+        return f"[{', '.join(self._values)}]{limits}"
+
+
+class LambdaValidator(Validator):
+    """A function as validator; it raises ConfigError. `describe` says in words what is valid."""
+
+    def __init__(self, check: Callable[[str, Any], None], describe: Callable[[], str]) -> None:
+        self._check = check
+        self._describe = describe
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        self._check(name, value)
+
+    def __str__(self) -> str:
+        return self._describe()
+
+
+class CompositeValidator(Validator):
+    """Valid is what is valid for all of these."""
+
+    def __init__(self, *validators: Validator) -> None:
+        self._validators = validators
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        for validator in self._validators:
+            validator.ensure_valid(name, value)
+
+    def normalize(self, value: Any) -> Any:
+        for validator in self._validators:
+            value = validator.normalize(value)
+        return value
+
+    def __str__(self) -> str:
+        return ",".join(str(validator) for validator in self._validators)
