@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frozen values that the layers above pass around; nothing here does I/O."""

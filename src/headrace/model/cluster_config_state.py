@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An immutable view of the config topic at one offset. Java: ``ClusterConfigState``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+
+Config = Mapping[str, str | None]
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """The key that signs requests between workers (KIP-507); ``key`` is base64, ``created_ms`` since the epoch."""
+
+    key: str
+    algorithm: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfigState:
+    """What the cluster is to run, as of ``offset`` of the config topic (-1: nothing read yet).
+
+    The mappings are never changed after construction: a fold makes a new state. Reading is safe from any thread.
+    """
+
+    offset: int = -1
+    session_key: SessionKey | None = None
+    connector_configs: Mapping[str, Config] = field(default_factory=dict)
+    target_states: Mapping[str, TargetState] = field(default_factory=dict)
+    task_counts: Mapping[str, int] = field(default_factory=dict)
+    """Connector to the number of tasks of its last commit record."""
+    task_configs: Mapping[ConnectorTaskId, Config] = field(default_factory=dict)
+    task_config_offsets: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    """Connector to the offset of its last commit record: names a generation of task configs."""
+    task_count_records: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    """Connector to the number of task producers that the next round of zombie fencing has to fence (KIP-618)."""
+    pending_fencing: frozenset[str] = frozenset()
+    """Connectors whose latest task configs are not followed by a task count record (invariant 6)."""
+    inconsistent: frozenset[str] = frozenset()
+    """Connectors whose committed number of tasks does not match the task configs seen (compaction, lost writes)."""
+
+    def connectors(self) -> tuple[str, ...]:
+        """Names of all connectors, sorted."""
+        return tuple(sorted(self.connector_configs))
+
+    def contains(self, connector: str) -> bool:
+        return connector in self.connector_configs
+
+    def connector_config(self, connector: str) -> Config | None:
+        return self.connector_configs.get(connector)
+
+    def target_state(self, connector: str) -> TargetState | None:
+        """None if there is no such connector; STARTED if nothing else was asked for."""
+        if connector not in self.connector_configs:
+            return None
+        return self.target_states.get(connector, TargetState.STARTED)
+
+    def tasks(self, connector: str) -> tuple[ConnectorTaskId, ...]:
+        """The connector's tasks in order; empty while the connector is inconsistent."""
+        if connector in self.inconsistent:
+            return ()
+        return tuple(ConnectorTaskId(connector, n) for n in range(self.task_counts.get(connector, 0)))
+
+    def all_task_configs(self, connector: str) -> tuple[Config, ...]:
+        """Configs of the connector's tasks in order; empty while the connector is inconsistent."""
+        return tuple(self.task_configs[task] for task in self.tasks(connector) if task in self.task_configs)
+
+    def task_config(self, task: ConnectorTaskId) -> Config | None:
+        return self.task_configs.get(task)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the REST API answers with; field names are Kafka Connect's JSON names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.model.cluster_config_state import Config
+from headrace.model.ids import ConnectorTaskId
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """``GET /``."""
+
+    version: str
+    commit: str
+    kafka_cluster_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorInfo:
+    """``GET /connectors/{name}``; ``type`` is source, sink or unknown."""
+
+    name: str
+    config: Config
+    tasks: tuple[ConnectorTaskId, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """One element of ``GET /connectors/{name}/tasks``."""
+
+    id: ConnectorTaskId
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorState:
+    """The connector's part of a status; ``trace`` only when FAILED."""
+
+    state: str
+    worker_id: str
+    trace: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task's part of a status."""
+
+    id: int
+    state: str
+    worker_id: str
+    trace: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStateInfo:
+    """``GET /connectors/{name}/status``."""
+
+    name: str
+    connector: ConnectorState
+    tasks: tuple[TaskState, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``."""
+
+    class_name: str
+    type: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorOffset:
+    """One source partition and its offset, or a topic partition and a consumer group's offset (KIP-875)."""
+
+    partition: Mapping[str, Any]
+    offset: Mapping[str, Any] | None

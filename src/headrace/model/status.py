@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statuses as the status topic keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector's status, as written by the worker ``worker_id`` (host:port) in the group's ``generation``."""
+
+    connector: str
+    state: State
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """A task's status; the fields are a connector status' own."""
+
+    id: ConnectorTaskId
+    state: State
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatus:
+    """A topic that a connector was seen to use (KIP-558); ``discovered_ms`` is milliseconds since the epoch."""
+
+    topic: str
+    connector: str
+    task: int
+    discovered_ms: int
