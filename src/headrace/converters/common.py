@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the built-in converters share: the property that tells what they convert, and columns of text and bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.api.arrow import decoded, logical_type
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.validators import ValidString
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TYPE_CONFIG: Final = "converter.type"
+
+
+def converter_config_def() -> ConfigDef:
+    """The property that every converter has: whether it is for keys, values or headers."""
+    return ConfigDef().define(
+        TYPE_CONFIG,
+        Type.STRING,
+        importance=Importance.LOW,
+        validator=ValidString("key", "value", "header"),
+        doc="How this converter is used: key, value or header. Set by the runtime.",
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type, encoded or not, is one of text."""
+    return str(logical_type(kind)) in _BYTES_OF_TEXT
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether an Arrow type, encoded or not, is one of bytes."""
+    kind = logical_type(kind)
+    return str(kind) in _BYTES_OF_TEXT.values() or str(kind).startswith("fixed_size_binary")
+
+
+def column_bytes(column: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
+    """A column of text (as UTF-8) or bytes as Python bytes; an entry of a dictionary is one object for all its rows."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return [value for chunk in chunks for value in _dictionary_bytes(chunk)]
+    column = decoded(column)
+    # No copy: the same buffers under another type, whose values become bytes without a detour through str.
+    values: list[bytes | None] = column.cast(_BYTES_OF_TEXT.get(str(column.type), column.type)).to_pylist()
+    return values
+
+
+def _dictionary_bytes(chunk: pa.DictionaryArray) -> list[bytes | None]:
+    entries = column_bytes(chunk.dictionary)
+    return [None if index is None else entries[index] for index in chunk.indices.to_pylist()]
+
+
+_BYTES_OF_TEXT: Final = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JsonConverter (Java: `org.apache.kafka.connect.json.JsonConverter`), byte for byte what Java writes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from headrace.api.arrow import decoded
+from headrace.api.config_def import ConfigDef, Importance, Type, Width
+from headrace.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
+from headrace.api.errors import DataError
+from headrace.api.schema import DECIMAL, Schema
+from headrace.api.validators import CaseInsensitiveValidString
+from headrace.converters import json_reader, json_writer
+from headrace.converters.common import column_bytes, converter_config_def, is_text
+from headrace.converters.json_schema import schema_from_json, schema_to_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+SCHEMAS_ENABLE_CONFIG: Final = "schemas.enable"
+SCHEMAS_CACHE_SIZE_CONFIG: Final = "schemas.cache.size"
+SCHEMA_CONTENT_CONFIG: Final = "schema.content"
+DECIMAL_FORMAT_CONFIG: Final = "decimal.format"
+REPLACE_NULL_CONFIG: Final = "replace.null.with.default"
+_BEFORE_SCHEMA: Final = b'{"schema":'
+_BEFORE_PAYLOAD: Final = b',"payload":'
+_ENVELOPE_KEYS: Final = {"schema", "payload"}
+_ENVELOPE_ERROR: Final = (
+    'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
+    "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
+)
+# Text with any of these takes the escapes of the row-wise path.
+_NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
+_SCHEMALESS_HEAD: Final = b'{"schema":null,"payload":'
+
+
+def _config_def() -> ConfigDef:
+    return (
+        converter_config_def()
+        .define(
+            SCHEMAS_ENABLE_CONFIG, Type.BOOLEAN, True, importance=Importance.HIGH,
+            doc="Put the schema beside each value, in an envelope of the two.",
+            group="Schemas", order_in_group=0, width=Width.MEDIUM, display_name="Enable Schemas",
+        )
+        .define(
+            SCHEMAS_CACHE_SIZE_CONFIG, Type.INT, 1000, importance=Importance.HIGH,
+            doc="How many schemas are kept ready for use.",
+            group="Schemas", order_in_group=1, width=Width.MEDIUM, display_name="Schema Cache Size",
+        )
+        .define(
+            SCHEMA_CONTENT_CONFIG, Type.STRING, None, importance=Importance.HIGH,
+            doc="The schema of all values, as the envelope would hold it. Values are then read without an envelope.",
+            group="Schemas", order_in_group=2, width=Width.MEDIUM, display_name="Schema Content",
+        )
+        .define(
+            DECIMAL_FORMAT_CONFIG, Type.STRING, "BASE64", importance=Importance.LOW,
+            validator=CaseInsensitiveValidString("BASE64", "NUMERIC"),
+            doc="Write decimals as the base64 of their bytes or as numbers. Both are read.",
+            group="Serialization", order_in_group=0, width=Width.MEDIUM, display_name="Decimal Format",
+        )
+        .define(
+            REPLACE_NULL_CONFIG, Type.BOOLEAN, True, importance=Importance.LOW,
+            doc="Write and read the default where a field has one and its value is null.",
+            group="Serialization", order_in_group=1, width=Width.MEDIUM, display_name="Replace null with default",
+        )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """How values of one schema are written: the envelope up to the payload, and the payload's function."""
+
+    head: bytes
+    to_json: json_writer.ToJson
+
+    @classmethod
+    def of(cls, schema: Schema, options: json_writer.WriterOptions) -> _Writer:
+        def default_to_json(inner: Schema) -> Any:
+            return json_writer.json_function(inner, options)(inner.default)
+
+        json = json_writer.java_json(schema_to_json(schema, default_to_json))
+        return cls(_BEFORE_SCHEMA + json + _BEFORE_PAYLOAD, json_writer.json_function(schema, options))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """How values of one schema are read. `exact`: a decimal's digits depend on the text of its number."""
+
+    schema: Schema | None
+    from_json: json_reader.FromJson
+    exact: bool
+
+    @classmethod
+    def of(cls, schema: Schema | None, replace_null: bool) -> _Reader:
+        if schema is None:
+            return cls(None, json_reader.schemaless_value, False)
+        return cls(schema, json_reader.value_function(schema, replace_null), _has_decimal(schema))
+
+    def read(self, text: bytes) -> SchemaAndValue:
+        """Reads as leniently as Java does."""
+        parse = json_reader.parse_exactly if self.exact else json_reader.parse_json
+        return SchemaAndValue(self.schema, self.from_json(parse(text)))
+
+    def read_strictly(self, text: bytes) -> SchemaAndValue:
+        """ValueError if the text is not one JSON value and nothing else."""
+        return SchemaAndValue(self.schema, self.from_json(json_reader.parse_strictly(text, self.exact)))
+
+
+class _Cache(Generic[K, V]):
+    """Keeps the newest `size` entries."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: dict[K, V] = {}
+        self.get = self._entries.get
+
+    def put(self, key: K, value: V) -> V:
+        """Adds an entry, if there is room for any, and returns its value."""
+        if self._size > 0:
+            if len(self._entries) >= self._size:
+                del self._entries[next(iter(self._entries))]
+            self._entries[key] = value
+        return value
+
+
+def _has_decimal(schema: Schema) -> bool:
+    inner = [field.schema for field in schema.fields] + [s for s in (schema.key_schema, schema.value_schema) if s]
+    return schema.name == DECIMAL or any(map(_has_decimal, inner))
+
+
+def _is_whole(head: bytes, schema_json: Any) -> bool:
+    """Whether `head`, what came before the first `,"payload":`, is the envelope up to its payload: then it is a key.
+
+    The text might occur within the schema, or in an envelope that puts the payload first.
+    """
+    try:
+        return bool(json_reader.parse_strictly(head + b"}", True) == {"schema": schema_json})
+    except ValueError:
+        return False
+
+
+class JsonConverter(Converter, HeaderConverter):
+    """JSON, by default in an envelope with its schema. Schemas are compiled to functions once and kept."""
+
+    def __init__(self) -> None:
+        self.configure({})
+
+    def config(self) -> ConfigDef:
+        return _config_def()
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
+        parsed = _config_def().parse({"converter.type": "key" if is_key else "value", **configs})
+        self._enabled: bool = parsed[SCHEMAS_ENABLE_CONFIG]
+        self._replace_null: bool = parsed[REPLACE_NULL_CONFIG]
+        numeric = parsed[DECIMAL_FORMAT_CONFIG].upper() == "NUMERIC"
+        self._options = json_writer.WriterOptions(numeric, self._replace_null)
+        size: int = parsed[SCHEMAS_CACHE_SIZE_CONFIG]
+        self._writers: _Cache[Schema, _Writer] = _Cache(size)
+        self._readers: _Cache[bytes, _Reader] = _Cache(size)
+        self._last: tuple[Schema | None, _Writer] = (None, _Writer(_SCHEMALESS_HEAD, json_writer.schemaless_json))
+        content: str = parsed[SCHEMA_CONTENT_CONFIG]
+        self._content_reader = self._reader(json_reader.parse_exactly(content.encode())) if content else None
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if schema is None and value is None:
+            return None
+        last, writer = self._last
+        if schema is not last:
+            writer = self._writer(schema)
+            self._last = (schema, writer)
+        text = json_writer.java_json(writer.to_json(value))
+        return writer.head + text + b"}" if self._enabled else text
+
+    def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
+        if value is None:
+            return NULL
+        if not self._enabled:
+            return SchemaAndValue(None, json_reader.schemaless_value(json_reader.parse_json(value)))
+        if self._content_reader is not None:
+            return self._content_reader.read(value)
+        head, _, tail = value.partition(_BEFORE_PAYLOAD)
+        reader = self._readers.get(head)
+        if reader is not None and tail.endswith(b"}"):
+            try:
+                return reader.read_strictly(tail[:-1])
+            except ValueError:
+                pass  # what follows the head is not one payload: find out what it is
+        return self._read_envelope(value, head)
+
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self.from_connect_data(topic, schema, value)
+
+    def to_connect_header(self, topic: str, key: str, value: bytes | None) -> SchemaAndValue:
+        return self.to_connect_data(topic, value)
+
+    def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
+        """Columns of text, by vector operations where no character needs an escape."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not is_text(column.type):
+            return None
+        column = decoded(column).cast(pa.string())
+        if pc.any(pc.match_substring_regex(column, _NEEDS_ESCAPES)).as_py():
+            write = self.from_connect_data
+            return [None if text is None else write(topic, Schema.STRING, text) for text in column.to_pylist()]
+        head, tail = (self._writer(Schema.STRING).head.decode(), "}") if self._enabled else ("", "")
+        return column_bytes(pc.binary_join_element_wise(f'{head}"', column, f'"{tail}', ""))
+
+    def _writer(self, schema: Schema | None) -> _Writer:
+        if schema is None:
+            return _Writer(_SCHEMALESS_HEAD, json_writer.schemaless_json)
+        writer = self._writers.get(schema)
+        if writer is None:
+            writer = self._writers.put(schema, _Writer.of(schema, self._options))
+        return writer
+
+    def _reader(self, schema_json: Any) -> _Reader:
+        def default(schema: Schema, value: Any) -> Any:
+            return json_reader.value_function(schema, self._replace_null)(value)
+
+        schema = schema_from_json(schema_json, default)
+        return _Reader.of(schema, self._replace_null)
+
+    def _read_envelope(self, value: bytes, head: bytes) -> SchemaAndValue:
+        envelope = json_reader.parse_json(value)
+        if not isinstance(envelope, dict) or envelope.keys() != _ENVELOPE_KEYS:
+            raise DataError(_ENVELOPE_ERROR)
+        reader = self._reader(envelope["schema"])
+        if reader.exact:
+            # Once more: the digits of numbers matter here, in the payload and in defaults.
+            envelope = json_reader.parse_exactly(value)
+            reader = self._reader(envelope["schema"])
+        if _is_whole(head, envelope["schema"]):
+            self._readers.put(head, reader)
+        return SchemaAndValue(reader.schema, reader.from_json(envelope["payload"]))

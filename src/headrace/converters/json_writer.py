@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connect data to what orjson writes as Java's JSON: one function per schema, made once.
+
+Where orjson's text would differ from Java's (doubles with exponents, float32, decimals) the function puts in the text
+itself as an `orjson.Fragment`; `java_json` mends the escapes of the whole afterwards, where there are any.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from headrace.api.errors import DataError
+from headrace.api.java_text import double_text, float_text, is_plain
+from headrace.api.logical import from_logical, is_logical
+from headrace.api.schema import DECIMAL, Schema, Struct, Type
+
+ToJson = Callable[[Any], Any]
+_INT64: Final = range(-(1 << 63), 1 << 63)
+_ESCAPED_CONTROL: Final = re.compile(rb"\\\\|\\u00[01][0-9a-f]")
+_BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """Properties that change what is written: `decimal.format=NUMERIC`, `replace.null.with.default`."""
+
+    numeric_decimals: bool
+    replace_null_with_default: bool
+
+
+def java_json(json: Any) -> bytes:
+    """The JSON text with Java's escapes: upper-case hexadecimal, and surrogates for what is beyond the BMP."""
+    try:
+        text = orjson.dumps(json)
+    except TypeError as error:  # a lone surrogate, or nested too deeply
+        raise DataError(f"Converting Kafka Connect data to bytes failed due to serialization error: {error}") from error
+    if b"\\u00" in text:
+        text = _ESCAPED_CONTROL.sub(_upper_case, text)
+    return text if text.isascii() else _BEYOND_BMP.sub(_surrogates, text)
+
+
+def _upper_case(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    return found if found == b"\\\\" else found[:2] + found[2:].upper()
+
+
+def _surrogates(match: re.Match[bytes]) -> bytes:
+    point = ord(match[0].decode()) - 0x10000
+    return b"\\u%04X\\u%04X" % (0xD800 + (point >> 10), 0xDC00 + (point & 0x3FF))
+
+
+def json_function(schema: Schema, options: WriterOptions) -> ToJson:
+    """The function from a value of `schema`, or None, to its JSON. It raises DataError for what does not fit."""
+    convert = _value_function(schema, options)
+    null = _null_function(schema, convert, options)
+
+    def to_json(value: Any) -> Any:
+        return null() if value is None else convert(value)
+
+    return to_json
+
+
+def _null_function(schema: Schema, convert: ToJson, options: WriterOptions) -> Callable[[], Any]:
+    if schema.default is not None and options.replace_null_with_default:
+        default = convert(schema.default)
+        return lambda: default
+    if schema.optional:
+        return lambda: None
+
+    def refuse() -> Any:
+        raise DataError("Conversion error: null value for field that is required and has no default value")
+
+    return refuse
+
+
+def _value_function(schema: Schema, options: WriterOptions) -> ToJson:
+    if is_logical(schema):
+        return _checked(schema, _logical_function(schema, options))
+    if schema.type is Type.STRUCT:
+        return _struct_function(schema, options)
+    if schema.type is Type.ARRAY:
+        return _array_function(schema, options)
+    if schema.type is Type.MAP:
+        return _map_function(schema, options)
+    return _checked(schema, _STORED.get(schema.type))
+
+
+def _checked(schema: Schema, convert: ToJson | None) -> ToJson:
+    check = schema.validate_value
+
+    def checked(value: Any) -> Any:
+        check(value)
+        return value if convert is None else convert(value)
+
+    return checked
+
+
+def _double(value: float) -> Any:
+    # The common part of `is_plain` at hand: this runs for every double.
+    return value if 1e-3 <= value < 1e7 or is_plain(value) else _number(double_text(value))
+
+
+def _float(value: float) -> Any:
+    return _number(float_text(value))
+
+
+def _number(text: str) -> Any:
+    # Not-a-number and the infinities are strings in Jackson's JSON.
+    return text if text[-1].isalpha() else orjson.Fragment(text)
+
+
+def _bytes(value: bytes | bytearray | memoryview) -> str:
+    return base64.b64encode(value).decode()
+
+
+_STORED: Final[Mapping[Type, ToJson]] = {Type.FLOAT64: _double, Type.FLOAT32: _float, Type.BYTES: _bytes}
+
+
+def _logical_function(schema: Schema, options: WriterOptions) -> ToJson:
+    if schema.name != DECIMAL:
+        return lambda value: from_logical(schema, value)
+    if options.numeric_decimals:
+        return lambda value: orjson.Fragment(str(value))
+    return lambda value: _bytes(from_logical(schema, value))
+
+
+def _array_function(schema: Schema, options: WriterOptions) -> ToJson:
+    element = _any_json if schema.value_schema is None else json_function(schema.value_schema, options)
+
+    def array(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise DataError(f"Invalid type for ARRAY: {type(value).__name__}")
+        return [element(entry) for entry in value]
+
+    return array
+
+
+def _map_function(schema: Schema, options: WriterOptions) -> ToJson:
+    key_schema, value_schema = schema.key_schema, schema.value_schema
+    to_key = _any_json if key_schema is None else json_function(key_schema, options)
+    to_entry = _any_json if value_schema is None else json_function(value_schema, options)
+    text_keys = key_schema is not None and key_schema.type is Type.STRING
+
+    def mapping(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise DataError(f"Invalid type for MAP: {type(value).__name__}")
+        if text_keys and None not in value:
+            return {to_key(key): to_entry(entry) for key, entry in value.items()}
+        return [[to_key(key), to_entry(entry)] for key, entry in value.items()]
+
+    return mapping
+
+
+def _struct_function(schema: Schema, options: WriterOptions) -> ToJson:
+    """Values of a struct were checked when they were put, so that most can be handed to orjson as they are."""
+    fields = schema.fields
+    names = [field.name for field in fields]
+    functions = [json_function(field.schema, options) for field in fields]
+    as_is = [not is_logical(field.schema) and field.schema.type in _AS_IS for field in fields]
+    converted = [(f.index, _unchecked(f.schema, options)) for f in fields if not as_is[f.index]]
+
+    def struct(value: Any) -> dict[str, Any]:
+        if value.__class__ is not Struct:
+            raise DataError(f"Invalid type for STRUCT: {type(value).__name__}")
+        if value.schema is not schema and value.schema != schema:
+            raise DataError("Mismatching schema.")
+        values = value.field_values
+        if None in values:
+            return {name: to_json(entry) for name, to_json, entry in zip(names, functions, values, strict=True)}
+        if converted:
+            values = list(values)
+            for index, to_json in converted:
+                values[index] = to_json(values[index])
+        return dict(zip(names, values))  # noqa: B905 - of one length; to have it checked takes time
+
+    return struct
+
+
+def _unchecked(schema: Schema, options: WriterOptions) -> ToJson:
+    """The function of a value that fits `schema` for sure and is not None."""
+    if is_logical(schema):
+        return _logical_function(schema, options)
+    return _STORED.get(schema.type) or _value_function(schema, options)
+
+
+_AS_IS: Final = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN, Type.STRING})
+
+
+def _any_json(value: Any) -> Any:
+    """The JSON of a value without schema, by its Python type."""
+    kind = value.__class__
+    if value is None or kind is str or kind is bool:
+        return value
+    if kind is int:
+        if value not in _INT64:
+            raise DataError(f"{value} is beyond the range of a 64-bit integer")
+        return value
+    if isinstance(value, float):
+        return _double(value)
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: _any_json(entry) for key, entry in value.items()}
+        return [[_any_json(key), _any_json(entry)] for key, entry in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_any_json(entry) for entry in value]
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _bytes(value)
+    if isinstance(value, Struct):
+        raise DataError("Mismatching schema: a struct needs its schema beside it")
+    if isinstance(value, (str, int)):  # subclasses
+        return value
+    raise DataError(f"Python class {kind.__name__} does not have corresponding schema type.")
+
+
+schemaless_json: Final[ToJson] = _any_json
