@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runtime understands of a sink connector's configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import Range
+from headrace.config.connector_config import ConnectorConfig
+
+TOPICS: Final = "topics"
+TOPICS_REGEX: Final = "topics.regex"
+DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
+
+
+def _sink_def() -> ConfigDef:
+    return (
+        ConfigDef(ConnectorConfig.DEFINITION)
+        .define(TOPICS, Type.LIST, "", importance=Importance.HIGH, doc="Topics to read.")
+        .define(TOPICS_REGEX, Type.STRING, "", importance=Importance.HIGH,
+                doc="Pattern of the names of topics to read, in place of topics.")
+        .define(DLQ_TOPIC, Type.STRING, "", doc="Topic for records that cannot be processed.")
+        .define("errors.deadletterqueue.topic.replication.factor", Type.SHORT, 3, validator=Range(-1),
+                doc="Replication factor of that topic, when it is created.")
+        .define("errors.deadletterqueue.context.headers.enable", Type.BOOLEAN, False,
+                doc="Whether headers tell what went wrong.")
+    )  # fmt: skip
+
+
+class SinkConnectorConfig(ConnectorConfig):
+    """Java: ``SinkConnectorConfig``."""
+
+    DEFINITION = _sink_def()
+
+    def __init__(self, props: Mapping[str, str | None]) -> None:
+        super().__init__(props)
+        if self.topics and self.topics_regex is not None:
+            reason = f"give either {TOPICS} or {TOPICS_REGEX}"
+            raise ConfigError.invalid(TOPICS_REGEX, self.topics_regex.pattern, reason)
+        if not self.topics and self.topics_regex is None:
+            raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}", TOPICS)
+        queue = self.dead_letter_queue
+        if queue is not None and self.reads(queue):
+            raise ConfigError.invalid(DLQ_TOPIC, queue, "the connector reads this topic itself")
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(topic for topic in self.get(TOPICS) if topic)
+
+    @property
+    def topics_regex(self) -> re.Pattern[str] | None:
+        pattern = str(self.get(TOPICS_REGEX))
+        try:
+            return re.compile(pattern) if pattern else None
+        except re.error as error:
+            raise ConfigError.invalid(TOPICS_REGEX, pattern, f"not a regular expression: {error}") from error
+
+    @property
+    def dead_letter_queue(self) -> str | None:
+        return self.get(DLQ_TOPIC) or None
+
+    def reads(self, topic: str) -> bool:
+        """Whether a topic of that name is one of the connector's."""
+        regex = self.topics_regex
+        return topic in self.topics or (regex is not None and regex.fullmatch(topic) is not None)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a worker, as far as it is the same for standalone and distributed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import LambdaValidator, NonEmptyString, Range, ValidList, ValidString
+from headrace.config.base_config import BaseConfig
+from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICIES, POLICY_PROPERTY
+
+BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+CLIENT_ID: Final = "client.id"
+LISTENERS: Final = "listeners"
+
+
+def _check_listeners(name: str, value: list[str]) -> None:
+    for listener in value:
+        try:
+            parts = urlsplit(listener)
+            usable = parts.scheme.lower() in ("http", "https") and parts.port is not None
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ConfigError.invalid(name, listener, "a listener is written as http://host:port, host may be empty")
+
+
+def _worker_def() -> ConfigDef:
+    high, low = Importance.HIGH, Importance.LOW
+    return (
+        ConfigDef()
+        .define(BOOTSTRAP_SERVERS, Type.LIST, "localhost:9092", importance=high, validator=ValidList(allow_empty=False),
+                doc="Brokers to find the Kafka cluster by, as host:port,...")
+        .define(CLIENT_ID, Type.STRING, "", doc="Part of the client ids of the worker's own clients.")
+        .define("key.converter", Type.STRING, importance=high, validator=NonEmptyString(),
+                doc="Converter of record keys, for connectors that name none.")
+        .define("value.converter", Type.STRING, importance=high, validator=NonEmptyString(),
+                doc="Converter of record values, for connectors that name none.")
+        .define("header.converter", Type.STRING, "org.apache.kafka.connect.storage.SimpleHeaderConverter",
+                importance=low, validator=NonEmptyString(), doc="Converter of headers, for connectors that name none.")
+        .define("task.shutdown.graceful.timeout.ms", Type.LONG, 5000, importance=low, validator=Range.at_least(0),
+                doc="How long all tasks together may take to stop before their processes are killed.")
+        .define("offset.flush.interval.ms", Type.LONG, 60000, importance=low, validator=Range.at_least(1),
+                doc="How often tasks commit offsets, where exactly-once is off.")
+        .define("offset.flush.timeout.ms", Type.LONG, 5000, importance=low, validator=Range.at_least(1),
+                doc="How long records may take to be flushed before an offset commit is given up, to be tried later.")
+        .define("offset.read.timeout.ms", Type.LONG, 30000, importance=low, validator=Range.at_least(1),
+                doc="How long a task's start may wait for its offsets before it is tried again. headrace only.")
+        .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
+                validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
+        .define("rest.advertised.host.name", Type.STRING, None, importance=low, doc="Host other workers reach this by.")
+        .define("rest.advertised.port", Type.INT, None, importance=low, doc="Port other workers reach this by.")
+        .define("rest.advertised.listener", Type.STRING, None, importance=low, doc="http or https.",
+                validator=ValidString(None, "http", "https"))
+        .define("plugin.path", Type.LIST, None, importance=low, validator=ValidList(allow_null=True),
+                doc="Directories with Python packages of plugins, beside what is installed.")
+        .define("topic.creation.enable", Type.BOOLEAN, True, importance=low,
+                doc="Whether source connectors may define topics to be created (topic.creation.*).")
+        .define(POLICY_PROPERTY, Type.STRING, ALLOWLIST, validator=ValidString(*POLICIES),
+                doc="Which client properties connectors may override.")
+        .define(ALLOWLIST_PROPERTY, Type.LIST, ",".join(DEFAULT_ALLOWLIST), validator=ValidList(),
+                doc="What the policy Allowlist allows.")
+    )  # fmt: skip
+
+
+class WorkerConfig(BaseConfig):
+    """Java: ``WorkerConfig``. Properties it does not know are kept in ``raw``: prefixes (``producer.``, ``consumer.``,
+    ``admin.``, ``spark.``), converters' own settings, client settings."""
+
+    DEFINITION: ConfigDef = _worker_def()
+
+    def __init__(self, props: Mapping[str, str | None]) -> None:
+        super().__init__(self.DEFINITION, props)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(self.get(BOOTSTRAP_SERVERS))
+
+    @property
+    def client_id(self) -> str:
+        """What the user set, else the empty string."""
+        return str(self.get(CLIENT_ID))
+
+    @property
+    def graceful_timeout(self) -> float:
+        """Seconds."""
+        return self.seconds("task.shutdown.graceful.timeout.ms")
+
+    @property
+    def offset_flush_interval(self) -> float:
+        """Seconds."""
+        return self.seconds("offset.flush.interval.ms")
+
+    @property
+    def offset_flush_timeout(self) -> float:
+        """Seconds."""
+        return self.seconds("offset.flush.timeout.ms")
+
+    @property
+    def offset_read_timeout(self) -> float:
+        """Seconds."""
+        return self.seconds("offset.read.timeout.ms")
+
+    @property
+    def listeners(self) -> tuple[str, ...]:
+        return tuple(self.get(LISTENERS))
+
+    @property
+    def plugin_path(self) -> tuple[str, ...]:
+        return tuple(self.get("plugin.path") or ())
+
+    @property
+    def topic_creation_enabled(self) -> bool:
+        return bool(self.get("topic.creation.enable"))
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """The ``spark.*`` properties, under their full names."""
+        return {key: text for key, text in self.raw.items() if key.startswith("spark.")}
+
+    def for_tasks(self) -> dict[str, str]:
+        """The properties that a task's process needs: all but what concerns Spark and the REST API."""
+        return {key: text for key, text in self.raw.items() if not key.startswith(("spark.", "rest.", LISTENERS))}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConfigError
+from headrace.config import client_configs
+from headrace.config.distributed_config import DistributedConfig
+
+MakeConfig = Callable[..., DistributedConfig]
+Build = Callable[[DistributedConfig, dict[str, str], int], dict[str, str]]
+
+VECTORS = Path(__file__).parents[2] / "vectors" / "naming.jsonl"
+BUILDERS: dict[str, Build] = {
+    "connector-offset-alter-producer": lambda worker, conn, task: client_configs.offset_alter_producer(worker, conn),
+    "leader-config-producer": lambda worker, conn, task: client_configs.leader_producer(worker),
+    "sink-task-consumer": client_configs.sink_task_consumer,
+    "source-connector-offsets-admin": lambda worker, conn, task: client_configs.source_offsets_admin(worker, conn),
+    "source-connector-offsets-consumer": lambda worker, conn, task: client_configs.source_offsets_consumer(
+        worker, conn
+    ),
+    "source-task-admin": client_configs.source_task_admin,
+    "source-task-offsets-consumer": client_configs.source_offsets_consumer,
+    "source-task-producer": client_configs.source_task_producer,
+    "worker-admin-for-connector": lambda worker, conn, task: client_configs.fencing_admin(worker, conn),
+    "worker-config-consumer": lambda worker, conn, task: client_configs.config_log_consumer(worker),
+    "worker-config-producer": lambda worker, conn, task: client_configs.config_log_producer(worker),
+    "worker-offsets-consumer": lambda worker, conn, task: client_configs.offsets_log_consumer(worker),
+    "worker-offsets-producer": lambda worker, conn, task: client_configs.offsets_log_producer(worker),
+    "worker-status-consumer": lambda worker, conn, task: client_configs.status_log_consumer(worker),
+    "worker-status-producer": lambda worker, conn, task: client_configs.status_log_producer(worker),
+}
+LATER = {"sink-task-dlq-admin", "sink-task-dlq-producer"}
+"""Roles of the dead letter queue, which comes with sinks."""
+
+
+def _vectors() -> list[Any]:
+    vectors = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+    roles = [vector for vector in vectors if "role" in vector["input"]]
+    return [pytest.param(each, id=each["id"]) for each in roles if each["input"]["role"] not in LATER]
+
+
+def _comparable(output: dict[str, str | None]) -> dict[str, str]:
+    """Without serializers, which Python clients do not have, and with one spelling of acks."""
+    shown = {key: value for key, value in output.items() if value is not None and "serializer" not in key}
+    return {key: "all" if (key, value) == ("acks", "-1") else value for key, value in shown.items()}
+
+
+@pytest.mark.parametrize("vector", _vectors())
+def test_names_and_settings_are_javas(make_config: MakeConfig, vector: dict[str, Any]) -> None:
+    given = vector["input"]
+    worker = make_config(
+        **{
+            "group.id": given["groupId"],
+            "client.id": given["workerClientId"],
+            "exactly.once.source.support": "enabled" if given["exactlyOnce"] else "disabled",
+        }
+    )
+    connector = {"name": given.get("connector", ""), **given.get("connectorConfig", {})}
+    built = BUILDERS[given["role"]](worker, connector, given.get("task", 0))
+    expected = _comparable(vector["output"])
+    assert {key: value for key, value in built.items() if key in expected or key == "transactional.id"} == expected
+    assert built["bootstrap.servers"] == "broker:9092"
+
+
+def test_every_role_is_covered() -> None:
+    assert {param.values[0]["input"]["role"] for param in _vectors()} == set(BUILDERS)
+
+
+def test_sources_in_order_of_strength(make_config: MakeConfig) -> None:
+    worker = make_config(
+        **{
+            "sasl.mechanism": "PLAIN",
+            "ssl.ca": "top",
+            "producer.ssl.ca": "prefix",
+            "producer.linger.ms": "1",
+            "producer.batch.size": "2",
+        }
+    )
+    props = client_configs.source_task_producer(worker, {"name": "c", "producer.override.linger.ms": "3"}, 0)
+    assert (props["sasl.mechanism"], props["ssl.ca"], props["linger.ms"], props["batch.size"]) == (
+        "PLAIN",
+        "prefix",
+        "3",
+        "2",
+    )
+    assert "key.converter" not in props
+
+
+@pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
+def test_transactional_id_cannot_be_overridden(
+    make_config: MakeConfig, caplog: pytest.LogCaptureFixture, exactly_once: str
+) -> None:
+    worker = make_config(**{"exactly.once.source.support": exactly_once})
+    connector = {"name": "c", "producer.override.transactional.id": "mine"}
+    with caplog.at_level(logging.WARNING):
+        props = client_configs.source_task_producer(worker, connector, 1)
+    assert props.get("transactional.id") == ("g-c-1" if exactly_once == "enabled" else None)
+    assert "transactional.id=mine" in caplog.text
+
+
+def test_idempotence_cannot_be_switched_off(make_config: MakeConfig, caplog: pytest.LogCaptureFixture) -> None:
+    worker = make_config(**{"exactly.once.source.enabled": "true", "producer.enable.idempotence": "false"})
+    with caplog.at_level(logging.WARNING):
+        props = client_configs.source_task_producer(worker, {"name": "c"}, 0)
+    assert props["enable.idempotence"] == "true"
+    assert "enable.idempotence=false" in caplog.text
+
+
+def test_no_warning_where_nothing_was_overridden(make_config: MakeConfig, caplog: pytest.LogCaptureFixture) -> None:
+    worker = make_config(**{"exactly.once.source.enabled": "true"})
+    with caplog.at_level(logging.WARNING):
+        client_configs.source_task_producer(worker, {"name": "c"}, 0)
+        client_configs.source_offsets_consumer(worker, {"name": "c"})
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("policy", "override", "allowed"),
+    [
+        (None, "linger.ms", True),
+        (None, "bootstrap.servers", False),
+        ("Allowlist", "sasl.jaas.config", True),
+        ("Principal", "sasl.jaas.config", True),
+        ("Principal", "linger.ms", False),
+        ("All", "bootstrap.servers", True),
+        ("None", "linger.ms", False),
+    ],
+)
+def test_override_policy(make_config: MakeConfig, policy: str | None, override: str, allowed: bool) -> None:
+    worker = make_config(**{"connector.client.config.override.policy": policy})
+    connector = {"name": "c", f"producer.override.{override}": "5"}
+    if allowed:
+        assert client_configs.source_task_producer(worker, connector, 0)[override] == "5"
+    else:
+        with pytest.raises(ConfigError, match=f"producer.override.{override}"):
+            client_configs.source_task_producer(worker, connector, 0)
+
+
+def test_allowlist_of_the_workers_own(make_config: MakeConfig) -> None:
+    worker = make_config(**{"connector.client.config.override.allowlist": "interceptor.classes"})
+    connector = {"name": "c", "admin.override.interceptor.classes": "x"}
+    assert client_configs.fencing_admin(worker, connector)["interceptor.classes"] == "x"
+    with pytest.raises(ConfigError, match=r"admin\.override\.linger\.ms"):
+        client_configs.fencing_admin(worker, {"name": "c", "admin.override.linger.ms": "1"})

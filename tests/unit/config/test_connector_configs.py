@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from headrace.api.errors import ConfigError
+from headrace.api.source import TransactionBoundary
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER, ConnectorConfig
+from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.config.worker_config import WorkerConfig
+
+BASE: dict[str, str | None] = {"name": "c", "connector.class": "FileStreamSource"}
+SINK = BASE | {"connector.class": "FileStreamSink"}
+
+
+def test_defaults() -> None:
+    config = ConnectorConfig(BASE)
+    assert (config.tasks_max, config.tasks_max_enforced, config.transforms, config.tolerates_errors) == (
+        1,
+        True,
+        (),
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tasks.max", "0"),
+        ("tasks.max", "many"),
+        ("tasks.max.enforce", "perhaps"),
+        ("errors.tolerance", "some"),
+        ("config.action.reload", "x"),
+        ("errors.retry.timeout", "-2"),
+        ("transforms", "a.b"),
+        ("transforms", "a,,b"),
+        ("name", "a\tb"),
+        ("connector.class", ""),
+    ],
+)
+def test_bad_value_is_named_in_one_line(name: str, value: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        ConnectorConfig(BASE | {name: value})
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["name", "connector.class"])
+def test_missing_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match=f'"{name}"'):
+        ConnectorConfig(BASE | {name: None})
+
+
+def test_transformations_in_order_with_predicates() -> None:
+    config = ConnectorConfig(
+        BASE
+        | {
+            "transforms": "b, a",
+            "transforms.a.type": "A",
+            "transforms.a.field": "x",
+            "transforms.b.type": "B",
+            "transforms.b.predicate": "p",
+            "transforms.b.negate": "true",
+            "predicates": "p",
+            "predicates.p.type": "P",
+            "predicates.p.pattern": ".*",
+        }
+    )
+    first, second = config.transforms
+    assert (first.alias, first.type, first.predicate, first.negate, dict(first.config)) == ("b", "B", "p", True, {})
+    assert (second.alias, second.predicate, second.negate, second.config) == ("a", None, False, {"field": "x"})
+    assert [(each.alias, each.type, each.config) for each in config.predicates] == [("p", "P", {"pattern": ".*"})]
+
+
+@pytest.mark.parametrize(
+    ("props", "name"),
+    [
+        ({}, "transforms.t.type"),
+        ({"transforms.t.type": "T", "transforms.t.predicate": "q"}, "transforms.t.predicate"),
+        ({"transforms.t.type": "T", "transforms.t.negate": "so"}, "transforms.t.negate"),
+    ],
+)
+def test_bad_transformation(props: dict[str, str | None], name: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        ConnectorConfig(BASE | {"transforms": "t"} | props)
+    assert error.value.name == name
+
+
+def test_a_converter_takes_its_settings_from_where_it_is_named() -> None:
+    worker = WorkerConfig({"key.converter": "W", "value.converter": "W", "value.converter.schemas.enable": "false"})
+    config = ConnectorConfig(BASE | {"key.converter": "K", "key.converter.x": "1", "value.converter.y": "2"})
+    assert config.converter(KEY_CONVERTER, worker) == ("K", {"x": "1"})
+    assert config.converter(VALUE_CONVERTER, worker) == ("W", {"schemas.enable": "false"})
+
+
+def test_source_defaults_and_boundaries() -> None:
+    config = SourceConnectorConfig(BASE)
+    assert config.transaction_boundary is TransactionBoundary.POLL
+    assert (config.transaction_boundary_interval, config.offsets_topic, config.exactly_once_required) == (
+        None,
+        None,
+        False,
+    )
+    config = SourceConnectorConfig(
+        BASE
+        | {"transaction.boundary": "INTERVAL", "transaction.boundary.interval.ms": "300", "offsets.storage.topic": "o"}
+    )
+    assert config.transaction_boundary is TransactionBoundary.INTERVAL
+    assert (config.transaction_boundary_interval, config.offsets_topic) == (0.3, "o")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("transaction.boundary", "batch"),
+        ("transaction.boundary.interval.ms", "0"),
+        ("offsets.storage.topic", ""),
+        ("exactly.once.support", "please"),
+    ],
+)
+def test_bad_source_value(name: str, value: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        SourceConnectorConfig(BASE | {name: value})
+    assert error.value.name == name
+
+
+def test_topic_groups_inherit_from_the_default() -> None:
+    config = SourceConnectorConfig(
+        BASE
+        | {
+            "topic.creation.groups": "logs",
+            "topic.creation.default.partitions": "3",
+            "topic.creation.default.replication.factor": "-1",
+            "topic.creation.default.retention.ms": "5",
+            "topic.creation.logs.include": "log.*,audit",
+            "topic.creation.logs.exclude": "log-x",
+            "topic.creation.logs.partitions": "9",
+        }
+    )
+    logs, default = config.topic_groups
+    assert (logs.partitions, logs.replication_factor, logs.config) == (9, -1, {"retention.ms": "5"})
+    assert [topic for topic in ("log-a", "log-x", "audit", "my-log") if logs.matches(topic)] == ["log-a", "audit"]
+    assert default.matches("anything")
+    assert SourceConnectorConfig(BASE).topic_groups == ()
+
+
+@pytest.mark.parametrize(
+    ("props", "name"),
+    [
+        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.replication.factor"),
+        ({"topic.creation.default.replication.factor": "0"}, "topic.creation.default.replication.factor"),
+        ({"topic.creation.groups": "g"}, "topic.creation.g.include"),
+        ({"topic.creation.groups": "g", "topic.creation.g.include": "("}, "topic.creation.g.include"),
+    ],
+)
+def test_bad_topic_groups(props: dict[str, str | None], name: str) -> None:
+    default = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
+    with pytest.raises(ConfigError) as error:
+        SourceConnectorConfig(BASE | (default if "topic.creation.groups" in props else {}) | props)
+    assert error.value.name == name
+
+
+def test_sink_topics() -> None:
+    assert SinkConnectorConfig(SINK | {"topics": "a, b"}).topics == ("a", "b")
+    by_regex = SinkConnectorConfig(SINK | {"topics.regex": "a.*"})
+    assert by_regex.reads("ab")
+    assert not by_regex.reads("ba")
+
+
+@pytest.mark.parametrize(
+    ("props", "name"),
+    [
+        ({}, "topics"),
+        ({"topics": "a", "topics.regex": "b"}, "topics.regex"),
+        ({"topics.regex": "("}, "topics.regex"),
+        ({"topics": "a", "errors.deadletterqueue.topic.name": "a"}, "errors.deadletterqueue.topic.name"),
+        ({"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"}, "errors.deadletterqueue.topic.name"),
+    ],
+)
+def test_bad_sink(props: dict[str, str | None], name: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        SinkConnectorConfig(SINK | props)
+    assert error.value.name == name
