@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends the session of a crashed broker before it is started again.
+
+A single node that comes back from a crash is still registered by its last life. Kafka 4.3 then loads its transaction
+coordinator as that former broker, fails to send the markers of committed transactions to itself, and when the former
+session is fenced takes the leaderless partitions for deleted and drops the markers: the last stable offset never
+advances again. A short run of the node's controller alone fences the former session first. It also takes less time
+than waiting for the session's end.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from headrace.api.errors import ConnectError
+from headrace.kafka.broker_files import LOG_FILE, broker_command, recovery_properties, write_configuration
+from headrace.kafka.broker_template import BrokerTemplate
+from headrace.kafka.child_process import start_child
+from headrace.kafka.free_port import free_port
+
+_ACTIVE = b"Performing controller activation"
+_FENCED = b"Fencing broker 1 at epoch"
+_GRACE_S = 1.0
+
+
+def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: float) -> None:
+    """Run the controller of `data_dir` until it has fenced its broker, at most until `deadline` (monotonic seconds).
+
+    Raises:
+        ConnectError: the controller ended, or did not get active in time.
+    """
+    log = data_dir / LOG_FILE
+    properties = write_configuration(data_dir, recovery_properties(free_port(), data_dir), "recovery.properties")
+    options = (*template.jvm_options, "-XX:TieredStopAtLevel=1", "-Xmx256m")
+    command = broker_command(template.java, template.jars, data_dir, options, ("kafka.Kafka", str(properties)))
+    start = log.stat().st_size if log.exists() else 0
+    controller = start_child(command, log)
+    try:
+        active_since: float | None = None
+        while not (_FENCED in (written := _read_from(log, start)) or _is_over(active_since)):
+            if active_since is None and _ACTIVE in written:
+                active_since = time.monotonic()
+            if controller.poll() is not None or time.monotonic() > deadline:
+                raise ConnectError(f"The embedded broker could not recover from its crash. Its log: {log}")
+            time.sleep(0.02)
+        controller.terminate()
+        controller.wait(max(0.1, deadline - time.monotonic()))
+    finally:
+        controller.kill()
+        controller.wait()
+
+
+def _is_over(active_since: float | None) -> bool:
+    """A broker that crashed before it was registered, or while fenced, is not fenced again: do not wait for it."""
+    return active_since is not None and time.monotonic() - active_since > _GRACE_S
+
+
+def _read_from(path: Path, start: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read()

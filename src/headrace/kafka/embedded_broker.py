@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Kafka broker in a child process: one KRaft node on loopback, for trying things out, tests and benchmarks."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.kafka.broker_files import (
+    LOG_FILE,
+    broker_command,
+    has_crashed,
+    server_properties,
+    write_configuration,
+    write_storage,
+)
+from headrace.kafka.broker_recovery import fence_crashed_broker
+from headrace.kafka.broker_template import broker_template
+from headrace.kafka.child_process import start_child
+from headrace.kafka.free_port import LOOPBACK, free_port, is_free
+
+log = logging.getLogger(__name__)
+
+DEFAULT_JVM_OPTIONS = ("-Xmx512m", "-Xms128m", "-XX:-UsePerfData")
+QUICK_START_JVM_OPTIONS = (*DEFAULT_JVM_OPTIONS, "-XX:TieredStopAtLevel=1")
+"""For many short lives: 2 CPU seconds a start instead of 3.4, paid for with throughput."""
+
+
+class EmbeddedBroker:
+    """One broker, started and stopped any number of times on the same port and data.
+
+    As a context manager it runs from entry to exit. It never outlives this process (on Linux, not even its SIGKILL).
+    Methods are for one thread; properties may be read from any.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        port: int = 9092,
+        properties: Mapping[str, str] | None = None,
+        jvm_options: Sequence[str] = DEFAULT_JVM_OPTIONS,
+    ) -> None:
+        """`data_dir` None is a temporary directory that `close` removes, `port` 0 any free one, kept until then.
+
+        `properties` go to server.properties and win over headrace's choice for a single node.
+        """
+        self._temporary = Path(tempfile.mkdtemp(prefix="headrace-broker-")) if data_dir is None else None
+        self._data_dir = (self._temporary or data_dir or Path()).absolute()
+        self._port = port or free_port()
+        self._properties = dict(properties or {})
+        self._jvm_options = tuple(jvm_options)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` for clients."""
+        return f"{LOOPBACK}:{self._port}"
+
+    @property
+    def data_dir(self) -> Path:
+        """Where topics, configuration and log lie."""
+        return self._data_dir
+
+    @property
+    def log_path(self) -> Path:
+        """The broker's log; nothing of it goes to the console."""
+        return self._data_dir / LOG_FILE
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs, else None."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def start(self, timeout: float = 60.0) -> None:
+        """Start it, and return when it serves clients; running already, do nothing.
+
+        The first start of all downloads Kafka's jars; `timeout` (seconds) does not count that.
+
+        Raises:
+            ConfigError: busy port, no Java, a data directory that cannot be written, unknown jars.
+            ConnectError: it ended, or did not get ready in time; the message tells why and names the log.
+        """
+        if self.pid is not None:
+            return
+        template = broker_template()
+        if not is_free(self._port):
+            raise ConfigError(
+                f"Port {self._port} of {LOOPBACK} is in use by another process (port={self._port}). "
+                "Stop that one, or choose another port, or 0 for any free one",
+                "port",
+                self._port,
+            )
+        deadline = time.monotonic() + timeout
+        with self._locked_data_dir() as lock:
+            properties = self._prepare(template.checkpoint)
+            if has_crashed(self._data_dir):
+                fence_crashed_broker(template, self._data_dir, deadline)
+            log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+            options = (*template.jvm_options, *self._jvm_options)
+            command = broker_command(
+                template.java, template.jars, self._data_dir, options, ("kafka.Kafka", str(properties))
+            )
+            # The broker inherits the lock, and so holds it for as long as it lives.
+            self._process = start_child(command, self.log_path, inherit=[lock.fileno()])
+        try:
+            self._await_ready(self._process, deadline, log_start)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self, timeout: float = 15.0) -> None:
+        """Shut it down in order, by force after `timeout` seconds. Its data stays."""
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            log.warning("The embedded broker did not stop within %s s: killing it", timeout)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it as a crash would (SIGKILL), and wait until it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def restart(self, timeout: float = 60.0) -> None:
+        """Stop and start on the same port and data."""
+        self.stop()
+        self.start(timeout)
+
+    def close(self) -> None:
+        """Stop it for good, and remove the data directory if it was a temporary one."""
+        self.stop()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _locked_data_dir(self) -> Iterator[IO[str]]:
+        # Kafka locks it, too, but only after it has opened the metadata log, which disturbs the one who has it.
+        try:
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            with (self._data_dir / ".headrace.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield lock
+        except BlockingIOError as error:
+            raise self._data_dir_error("is in use by another broker") from error
+        except OSError as error:
+            raise self._data_dir_error(f"cannot be written: {error.strerror or error}") from error
+
+    def _data_dir_error(self, problem: str) -> ConfigError:
+        path = str(self._data_dir)
+        return ConfigError(f"The embedded broker's data directory {path} (data_dir) {problem}", "data_dir", path)
+
+    def _prepare(self, checkpoint: bytes) -> Path:
+        write_storage(self._data_dir, checkpoint)
+        settings = server_properties(self._port, free_port(), self._data_dir, self._properties)
+        return write_configuration(self._data_dir, settings)
+
+    def _await_ready(self, process: subprocess.Popen[bytes], deadline: float, log_start: int) -> None:
+        admin = AdminClient(_probe_config(self.bootstrap_servers))
+        while process.poll() is None:
+            if _answers(admin):
+                return
+            if time.monotonic() > deadline:
+                raise ConnectError(f"The embedded broker did not get ready in time. Its log: {self.log_path}")
+            time.sleep(0.02)
+        with self.log_path.open("rb") as written:
+            written.seek(log_start)
+            reason = reason_of_death(written.read().decode(errors="replace"))
+        self._process = None
+        raise ConnectError(
+            f"The embedded broker ended with code {process.returncode}: {reason}. Its log: {self.log_path}"
+        )
+
+
+def reason_of_death(log_text: str) -> str:
+    """The line of a dead broker's log that tells why it ended: the last exception, else the last line at all."""
+    lines = [line.strip() for line in log_text.splitlines() if line.strip()]
+    exceptions = [line for line in lines if re.match(r"(Caused by: )?[\w.$]+(Exception|Error)\b: ", line)]
+    fatal = [line for line in lines if re.search(r"\] (ERROR|FATAL) ", line)]
+    chosen = (exceptions or fatal or lines or ["it wrote nothing"])[-1]
+    return re.sub(r"^(Caused by: )?([\w]+\.)+[\w$]+: |^\[[^]]*\] \w+ ", "", chosen)
+
+
+def _probe_config(bootstrap_servers: str) -> dict[str, str | int | float | bool]:
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 50,
+        "log_level": 0,
+    }
+
+
+def _answers(admin: AdminClient) -> bool:
+    """Whether the broker is registered and leads all of its partitions; waits 0.1 s at most."""
+    try:
+        cluster = admin.list_topics(timeout=0.1)
+    except KafkaException:
+        return False
+    partitions = (partition for topic in cluster.topics.values() for partition in topic.partitions.values())
+    return bool(cluster.brokers) and all(partition.leader >= 0 for partition in partitions)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Kafka operations fail with above the clients: whether to try again is told by the type."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from headrace.api.errors import ConnectError, RetriableError
+
+AUTHORIZATION_CODES = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+FENCED_CODES = frozenset(
+    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.FENCED_INSTANCE_ID}
+)
+# KAFKA-18019: a lost producer id mapping is never healed by trying again.
+FATAL_CODES = frozenset({KafkaError.INVALID_PRODUCER_ID_MAPPING})
+# Codes that librdkafka does not mark retriable itself, though the same request can succeed later.
+_RETRIABLE_CODES = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._WAIT_COORD,
+        KafkaError._IN_PROGRESS,
+        KafkaError._QUEUE_FULL,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._PURGE_INFLIGHT,
+        KafkaError._PURGE_QUEUE,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.CONCURRENT_TRANSACTIONS,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError._RESOLVE,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._OUTDATED,
+        KafkaError._DESTROY,
+        KafkaError._NOENT,  # "no leaders found", while brokers are away
+    }
+)
+
+
+class KafkaClientError(ConnectError):
+    """A Kafka operation failed, and would fail again."""
+
+
+class RetriableKafkaError(RetriableError):
+    """A Kafka operation failed for now: a timeout, a broker that is away, a leader that moves."""
+
+
+class AuthorizationError(KafkaClientError):
+    """The principal lacks an ACL."""
+
+
+class ProducerFencedError(KafkaClientError):
+    """Another producer has taken the transactional id over; this one can write no more (invariant 2)."""
+
+
+class UncertainCommitError(RetriableKafkaError):
+    """Nobody can tell whether the transaction was committed; the producer is tainted (invariant 5)."""
+
+
+def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
+    """The client's own error within an exception, None if there is none."""
+    if isinstance(error, KafkaError):
+        return error
+    if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
+        return error.args[0]
+    return None
+
+
+def fatal_error(producer: Producer) -> KafkaError | None:
+    """What has ended a transactional producer for good (fenced, most often); None if nothing has.
+
+    Ask it after any failure, before the producer is thrown away: it leaves the producer in no state to go on. The
+    client raises a fatal error only once, out of whatever callback is at hand (as a SystemError at times), and the
+    records that were on their way then say no more than that they were purged.
+    """
+    try:
+        producer.begin_transaction()
+    except KafkaException as e:
+        error = kafka_error(e)
+        return error if error is not None and error.fatal() else None
+    return None
+
+
+def is_retriable(error: KafkaError) -> bool:
+    """Whether the same operation may succeed later."""
+    if error.fatal() or error.code() in FATAL_CODES:
+        return False
+    return error.retriable() or error.code() in _RETRIABLE_CODES
+
+
+def connect_error(error: BaseException | KafkaError, doing: str) -> ConnectError:
+    """The error to raise for a client's ``error`` that happened while ``doing`` ("writing to topic x")."""
+    cause = kafka_error(error)
+    if cause is None:
+        return error if isinstance(error, ConnectError) else KafkaClientError(f"{doing} failed: {error}")
+    message = f"{doing} failed: {cause.str()} ({cause.name()})"
+    if cause.code() in FENCED_CODES:
+        return ProducerFencedError(message)
+    if cause.code() in AUTHORIZATION_CODES:
+        return AuthorizationError(message)
+    return RetriableKafkaError(message) if is_retriable(cause) else KafkaClientError(message)

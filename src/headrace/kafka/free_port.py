@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of this machine to listen on."""
+
+from __future__ import annotations
+
+import errno
+import random
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+# Below the range that systems take ports of outgoing connections from: a client that reconnects to a stopped server of
+# that range may be given the server's own port, and hold it.
+_CANDIDATES = range(20_000, 32_768)
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on, chosen at random."""
+    while not is_free(port := random.choice(_CANDIDATES)):
+        pass
+    return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on `port` of the loopback interface now."""
+    with socket.socket() as probe:
+        # As servers do: connections of a server that just ended are no hindrance.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True

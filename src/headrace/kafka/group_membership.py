@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Membership in a group of workers through Kafka's group coordinator, protocol type "connect".
+
+Everything of the membership happens on one IO thread of its own (kafka-python's event loop): joining, heartbeats and
+the leader's assignment. So heartbeats never wait for the rest of the worker, and what is called back from here must be
+quick. Java: ``WorkerGroupMember``, ``AbstractCoordinator``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kafka.coordinator.base import BaseCoordinator
+from kafka.errors import KafkaError
+from kafka.net.compat import KafkaNetClient
+from kafka.net.wakeup_notifier import WakeupNotifier
+
+_log = logging.getLogger(__name__)
+
+_RETRY_BACKOFF = 0.1
+"""Seconds between attempts to join while the brokers do not answer or refuse."""
+_RECONNECT_BACKOFF_MAX_MS = 1000
+
+
+class GroupListener(Protocol):
+    """The rest of the worker, as the membership sees it. Called on the IO thread; none of these may block."""
+
+    def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
+        """Protocol names, most wanted first, each with the metadata to join with. Asked at every (re)join."""
+
+    def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Member ids and their metadata to their assignments. Asked of the member that leads the group."""
+
+    def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+        """The group has settled on ``generation``."""
+
+    def on_lost(self, reason: str) -> None:
+        """The session is over: others may be given this member's work from now on (invariant 10).
+
+        The member goes on trying to join; ``on_assigned`` follows when it has.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """The group's id and its timeouts, in seconds (session.timeout.ms, heartbeat.interval.ms, rebalance.timeout.ms)."""
+
+    group_id: str
+    session_timeout: float
+    heartbeat_interval: float
+    rebalance_timeout: float
+
+
+class GroupMember:
+    """One membership, from ``start`` to ``leave``. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        client_config: Mapping[str, Any],
+        settings: GroupSettings,
+        listener: GroupListener,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``client_config`` is kafka-python's (``headrace.kafka.clients.kafka_python_config``)."""
+        self._client_config = {"reconnect_backoff_max_ms": _RECONNECT_BACKOFF_MAX_MS, **client_config}
+        self._settings = settings
+        self._listener = listener
+        self._clock = clock
+        self._client: Any = None
+        self._coordinator: _Coordinator | None = None
+        self._in_session = False
+        self._joined_at = 0.0
+        self._leaving = False
+        self._trouble: str | None = None
+
+    def start(self) -> None:
+        """Begins to join and returns at once. Brokers that are down are waited for."""
+        self._client = KafkaNetClient(**self._client_config)
+        self._coordinator = _Coordinator(self._client, self._settings, self._listener, self._joined, self._lost)
+        self._client._net.start()
+        self._client._net.call_soon_with_future(self._stay_joined, self._coordinator)
+        self._client._net.call_soon_with_future(self._watch_session, self._coordinator)
+
+    def request_rejoin(self) -> None:
+        """Asks for a rebalance; ``on_assigned`` follows. No effect before ``start``."""
+        if self._coordinator is not None:
+            self._coordinator.request_rejoin()
+
+    def in_session(self) -> bool:
+        """Whether the work that was last assigned is still this member's."""
+        return self._in_session
+
+    def trouble(self) -> str | None:
+        """Why it cannot join at present, None if all is well."""
+        return self._trouble
+
+    def leave(self, timeout: float) -> None:
+        """Leaves the group, so that others need not wait for the session to expire; at most ``timeout`` seconds."""
+        client, coordinator = self._client, self._coordinator
+        if client is None or coordinator is None or self._leaving:
+            return
+        self._leaving = True
+        self._in_session = False
+        coordinator._close_heartbeat()
+        left: Future[None] = Future()
+        leaving = client._net.call_soon_with_future(
+            coordinator.maybe_leave_group_async, "the worker stops", int(timeout * 1000)
+        )
+        leaving.add_both(lambda _: left.set_result(None))
+        try:
+            left.result(timeout)
+        except FutureTimeoutError:
+            _log.warning("Could not leave group %s within %g s", self._settings.group_id, timeout)
+        coordinator.wakeup.notify()
+        client._net.stop(timeout_ms=1000)
+        client.close()
+
+    async def _stay_joined(self, coordinator: _Coordinator) -> None:
+        while not self._leaving:
+            try:
+                await self._client._manager.bootstrap_async(refresh=False)
+                await coordinator.ensure_active_group_async()
+                coordinator.poll_heartbeat()
+                self._trouble = None
+            except Exception as error:
+                self._tell_trouble(error)
+                await coordinator.wakeup(_RETRY_BACKOFF)
+                continue
+            if not coordinator.need_rejoin():
+                await coordinator.wakeup(self._settings.session_timeout / 3)
+
+    async def _watch_session(self, coordinator: _Coordinator) -> None:
+        """Ends the session here when the broker must have ended it there, reachable or not (invariant 10)."""
+        while not self._leaving:
+            if self._in_session:
+                silence = self._clock() - max(self._joined_at, coordinator.heartbeat.last_receive)
+                if silence > self._allowed_silence(coordinator):
+                    self._lost(f"no answer from the group coordinator for {silence:.1f} s")
+                    coordinator.request_rejoin()
+            await coordinator._net.sleep(min(1.0, self._settings.session_timeout / 10))
+
+    def _allowed_silence(self, coordinator: _Coordinator) -> float:
+        """No heartbeats are sent during a join, which the broker may hold until the rebalance timeout."""
+        if coordinator.rebalance_in_progress():
+            return max(self._settings.session_timeout, self._settings.rebalance_timeout)
+        return self._settings.session_timeout
+
+    def _joined(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+        if self._leaving:
+            return
+        self._joined_at = self._clock()
+        self._in_session = True
+        self._listener.on_assigned(generation, member_id, protocol, assignment)
+
+    def _lost(self, reason: str) -> None:
+        if self._leaving or not self._in_session:
+            return
+        self._in_session = False
+        _log.warning("Lost the session in group %s: %s", self._settings.group_id, reason)
+        self._listener.on_lost(reason)
+
+    def _tell_trouble(self, error: Exception) -> None:
+        trouble = f"{type(error).__name__}: {error}"
+        if self._leaving or trouble == self._trouble:
+            return
+        self._trouble = trouble
+        _log.warning(
+            "Cannot join group %s, will try again: %s",
+            self._settings.group_id,
+            trouble,
+            exc_info=None if isinstance(error, KafkaError) else error,
+        )
+
+
+class _Coordinator(BaseCoordinator):  # type: ignore[misc]
+    """kafka-python's side of the group protocol, with every wish to rejoin acted upon at once instead of polled for."""
+
+    def __init__(
+        self,
+        client: Any,
+        settings: GroupSettings,
+        listener: GroupListener,
+        joined: Callable[[int, str, str, bytes], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        self.wakeup = WakeupNotifier(client._net)
+        self._listener = listener
+        self._joined = joined
+        self._lost = lost
+        super().__init__(
+            client,
+            group_id=settings.group_id,
+            session_timeout_ms=int(settings.session_timeout * 1000),
+            heartbeat_interval_ms=int(settings.heartbeat_interval * 1000),
+            max_poll_interval_ms=int(settings.rebalance_timeout * 1000),
+            api_version=(3, 0),
+        )
+
+    def protocol_type(self) -> str:
+        return "connect"
+
+    def group_protocols(self) -> list[tuple[str, bytes]]:
+        return list(self._listener.offered_protocols())
+
+    def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> dict[str, bytes]:
+        metadata = {member.member_id: bytes(member.metadata) for member in members}
+        return dict(self._listener.assign(leader_id, protocol, metadata))
+
+    async def _on_join_complete_async(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+        self._joined(generation, member_id, protocol, bytes(assignment))
+
+    def request_rejoin(self) -> None:
+        super().request_rejoin()
+        self.wakeup.notify()
+
+    def reset_generation(self, *args: Any, **kwargs: Any) -> None:
+        """The broker knows us no longer; joining for the first time comes by here as well, but owns nothing."""
+        super().reset_generation(*args, **kwargs)
+        self._lost("the group coordinator has removed this member")
+        self.wakeup.notify()

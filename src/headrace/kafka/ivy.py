@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fetches Java archives with their runtime dependencies, by the Ivy that ships among pyspark's jars."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import tempfile
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.kafka.java_runtime import find_java
+from headrace.kafka.user_cache import cache_directory, locked, make_once
+
+IVY_SETTINGS = "HEADRACE_IVY_SETTINGS"
+"""Environment variable: an Ivy settings file, where jars shall come from elsewhere than Maven Central."""
+
+Progress = Callable[[str], None]
+
+_JVM_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-Dsun.net.client.defaultConnectTimeout=20000",
+    "-Dsun.net.client.defaultReadTimeout=60000",
+    # Looking for sources and javadoc would double the requests.
+    "-Divy.maven.lookup.sources=false",
+    "-Divy.maven.lookup.javadoc=false",
+)
+_ARTIFACT_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
+
+
+def resolve_jars(
+    coordinates: Sequence[str], cache: Path | None = None, progress: Progress | None = None
+) -> tuple[Path, ...]:
+    """The jars of Maven `coordinates` (`group:name:version`) and of all that these need at run time, sorted by name.
+
+    The first call downloads them to `cache` (the user's cache directory by default), which takes about a minute for a
+    Kafka broker; any later one only lists them. `progress` is called with each file's name as its download begins.
+    Processes that ask for the same jars at once download them once.
+
+    Raises:
+        ConfigError: a coordinate is malformed or unknown, there is no Java, or the cache cannot be written.
+        RetriableError: the repository cannot be reached.
+    """
+    root = cache or cache_directory()
+    dependencies = [_parse(coordinate) for coordinate in coordinates]
+    directory = make_once(
+        root / "jars" / _directory_name(coordinates),
+        lambda target: _retrieve(dependencies, target, root / "ivy", progress or (lambda _: None)),
+    )
+    return tuple(sorted(directory.glob("*.jar")))
+
+
+def _parse(coordinate: str) -> tuple[str, str, str]:
+    parts = coordinate.split(":")
+    if len(parts) != 3 or not all(parts):
+        raise ConfigError(f"Invalid Maven coordinate '{coordinate}': expected group:name:version")
+    return parts[0], parts[1], parts[2]
+
+
+def _directory_name(coordinates: Sequence[str]) -> str:
+    first = coordinates[0].replace(":", "_")
+    if len(coordinates) == 1:
+        return first
+    return f"{first}+{hashlib.sha256(' '.join(coordinates).encode()).hexdigest()[:12]}"
+
+
+def _retrieve(dependencies: Sequence[tuple[str, str, str]], target: Path, ivy_cache: Path, progress: Progress) -> None:
+    ivy_cache.mkdir(parents=True, exist_ok=True)
+    # Ivy's own cache is shared by all coordinates and not safe for two processes.
+    with tempfile.TemporaryDirectory() as directory, locked(ivy_cache / ".lock"):
+        module = Path(directory) / "ivy.xml"
+        module.write_bytes(_module_descriptor(dependencies))
+        exit_code, output = _run(_command(module, target, ivy_cache), progress)
+    if exit_code != 0:
+        raise _failure(output, dependencies)
+
+
+def _module_descriptor(dependencies: Sequence[tuple[str, str, str]]) -> bytes:
+    module = ElementTree.Element("ivy-module", version="2.0")
+    ElementTree.SubElement(module, "info", organisation="headrace", module="jars")
+    configurations = ElementTree.SubElement(module, "configurations")
+    ElementTree.SubElement(configurations, "conf", name="default")
+    listed = ElementTree.SubElement(module, "dependencies")
+    for group, name, version in dependencies:
+        ElementTree.SubElement(listed, "dependency", org=group, name=name, rev=version, conf="default->default")
+    return ElementTree.tostring(module)
+
+
+def _command(module: Path, target: Path, ivy_cache: Path) -> list[str]:
+    java = find_java().java
+    arguments = ["-cache", str(ivy_cache), "-ivy", str(module), "-confs", "default"]
+    # Some jars' POMs say packaging `bundle`; `-types` takes them as further arguments, so it stands last.
+    arguments += ["-retrieve", str(target / _ARTIFACT_PATTERN), "-types", "jar", "bundle"]
+    if settings := os.environ.get(IVY_SETTINGS):
+        arguments = ["-settings", settings, *arguments]
+    return [str(java), *_JVM_OPTIONS, *_proxy_options(), "-cp", str(_ivy_jar()), "org.apache.ivy.Main", *arguments]
+
+
+def _ivy_jar() -> Path:
+    # Found without importing pyspark: this layer lies below the one that may.
+    spec = importlib.util.find_spec("pyspark")
+    jars = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar")) if spec and spec.origin else []
+    if not jars:
+        raise ConfigError("Cannot find Ivy among pyspark's jars. Install pyspark with pip, with its jars")
+    return jars[-1]
+
+
+def _proxy_options() -> list[str]:
+    """The JVM's spelling of the proxy variables of the environment, which it does not read itself."""
+    options = []
+    for scheme, url in urllib.request.getproxies().items():
+        address = urllib.parse.urlsplit(url if "//" in url else f"//{url}")
+        if scheme in ("http", "https") and address.hostname:
+            options += [f"-D{scheme}.proxyHost={address.hostname}", f"-D{scheme}.proxyPort={address.port or 80}"]
+    return options
+
+
+def _run(command: Sequence[str], progress: Progress) -> tuple[int, str]:
+    """Run Ivy, tell `progress` of each download, return the exit code and what was printed."""
+    lines = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as ivy:
+        assert ivy.stdout is not None
+        try:
+            for line in ivy.stdout:
+                lines.append(line)
+                if matched := re.match(r"downloading \S*/(\S+\.jar) ", line):
+                    progress(matched[1])
+        except BaseException:
+            ivy.kill()
+            raise
+    return ivy.returncode, "".join(lines)
+
+
+def _failure(output: str, dependencies: Sequence[tuple[str, str, str]]) -> ConnectError:
+    wanted = ", ".join(":".join(dependency) for dependency in dependencies)
+    if matched := re.search(r"Server access error at url \S+ \((?:[\w.]+: )?(.*)\)", output):
+        return RetriableError(f"Cannot download {wanted}: the repository cannot be reached ({matched[1]})")
+    missing = re.findall(r":: (\S+)#(\S+);(\S+): not found", output)
+    if missing:
+        names = ", ".join(":".join(coordinate) for coordinate in missing)
+        return ConfigError(f"Cannot download {wanted}: the repository has no {names}")
+    last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "Ivy printed nothing")
+    return ConnectError(f"Cannot download {wanted}: {last}")

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A topic that is read by everybody from its start and written by anybody: shared state by replay.
+
+Java: ``org.apache.kafka.connect.util.KafkaBasedLog``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.kafka import clients
+from headrace.kafka.end_waiters import EndWaiters
+from headrace.kafka.errors import AUTHORIZATION_CODES, KafkaClientError, RetriableKafkaError, connect_error
+from headrace.kafka.record_sender import RecordSender
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+
+_log = logging.getLogger(__name__)
+
+_BATCH = 1000
+_IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
+_REFRESH_PARTITIONS_EVERY = 60.0
+
+
+class LogRecord(NamedTuple):
+    """One record of the log, as its bytes."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int
+    offset: int
+
+
+class KafkaBasedLog:
+    """Tails a topic on a thread of its own and hands every batch to ``on_records``, on that thread, in partition order.
+
+    ``start``, ``stop``, ``flush`` block; ``send`` and ``read_to_end`` do not. Any thread may call them. An error that
+    ends the log's thread (an exception of ``on_records``, a lost ACL) fails all waiters, present and future.
+    With ``isolation.level=read_committed`` in ``consumer_props`` only committed records are handed out.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        consumer_props: Mapping[str, str],
+        producer_props: Mapping[str, str] | None,
+        on_records: Callable[[Sequence[LogRecord]], None],
+        admin_props: Mapping[str, str],
+        create: TopicSpec | None = None,
+    ) -> None:
+        self.topic = topic
+        self._consumer_props = _tailing(consumer_props)
+        self._on_records = on_records
+        self._create = create
+        self._admin_props = admin_props
+        self._admin: TopicAdmin | None = None
+        self._sender = RecordSender(topic, producer_props) if producer_props is not None else None
+        self._waiters: EndWaiters | None = None
+        self._partitions: tuple[int, ...] = ()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"log-{topic}", daemon=True)
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """The topic's partitions, as last seen."""
+        return self._partitions
+
+    def start(self, timeout: float = 120.0) -> None:
+        """Make the topic if it is absent (and was asked for), tail it, return when it was read to its present end.
+
+        ConfigError if a topic that was to be compacted is not, or cannot be made as asked for.
+        """
+        self._admin = TopicAdmin(self._admin_props)
+        if self._create is not None:
+            self._ensure_topic(self._admin, self._create)
+        self._partitions = self._await_partitions(self._admin, time.monotonic() + timeout)
+        self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions)
+        self._consumer: Consumer = clients.consumer(self._consumer_props)
+        self._assign(self._partitions)
+        self._thread.start()
+        try:
+            self.read_to_end().result(timeout)
+        except TimeoutError:
+            reason = self.waiting_for() or "no answer from the brokers"
+            self.stop()
+            message = f"Topic '{self.topic}' was not read to its end in {timeout:g} s: {reason}"
+            raise RetriableKafkaError(message) from None
+
+    def stop(self) -> None:
+        """End the thread; waiters fail. Idempotent; ``on_records`` is not called after this returns."""
+        self._stopping.set()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join()
+        if self._sender is not None:
+            self._sender.close()
+
+    def send(self, key: bytes | None, value: bytes | None) -> Future[None]:
+        """Write one record; the future ends when the brokers have it, with RetriableError if they do not for now."""
+        if self._sender is None:
+            raise KafkaClientError(f"The log of topic '{self.topic}' is read-only here")
+        return self._sender.send(key, value)
+
+    def flush(self, timeout: float) -> None:
+        """Wait until everything sent so far is written. RetriableError after ``timeout`` seconds."""
+        if self._sender is not None:
+            self._sender.flush(timeout)
+
+    def read_to_end(self) -> Future[None]:
+        """Ends when ``on_records`` has had every record that was in the topic when this was called (invariant 3).
+
+        The end is the high watermark: with an open transaction in the topic a read_committed log waits until that ends.
+        The future ends on one of several threads: callbacks must be short. Outlives an outage of the brokers.
+        """
+        if self._waiters is None:
+            raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
+        return self._waiters.add()
+
+    def waiting_for(self) -> str | None:
+        """What the oldest ``read_to_end`` waits for, in words; None if nobody waits. May ask the brokers."""
+        return self._waiters.describe() if self._waiters is not None else None
+
+    def failure(self) -> BaseException | None:
+        """Why the log's thread has died, if it has."""
+        return self._waiters.failure if self._waiters is not None else None
+
+    def _ensure_topic(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
+        created = admin.describe(self.topic) is None and admin.create_topics([wanted])
+        if not created and wanted.config.get("cleanup.policy") == "compact":
+            admin.verify_compacted(self.topic, f"{wanted.prefix}.topic" if wanted.prefix else "topic")
+
+    def _await_partitions(self, admin: TopicAdmin, deadline: float) -> tuple[int, ...]:
+        """A topic that was just made takes a moment until all brokers know it."""
+        pause = 0.005
+        while True:
+            found = admin.partitions(self.topic)
+            if found:
+                return found
+            if time.monotonic() > deadline or self._create is None:
+                raise KafkaClientError(f"Topic '{self.topic}' does not exist")
+            self._stopping.wait(pause)
+            pause = min(pause * 2, 0.5)
+
+    def _assign(self, partitions: Sequence[int]) -> None:
+        self._consumer.incremental_assign([TopicPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
+
+    def _run(self) -> None:
+        waiters = self._waiters
+        assert waiters is not None
+        failure: BaseException = KafkaClientError(f"The log of topic '{self.topic}' was stopped")
+        try:
+            self._tail(waiters)
+        except Exception as e:
+            failure = e
+            _log.error("The log of topic '%s' has died: %s", self.topic, e, exc_info=not isinstance(e, ConnectError))
+        finally:
+            waiters.fail_all(failure)
+            self._consumer.close()
+
+    def _tail(self, waiters: EndWaiters) -> None:
+        refresh_at = time.monotonic() + _REFRESH_PARTITIONS_EVERY
+        while not self._stopping.is_set():
+            first = self._consumer.poll(waiters.patience(_IDLE_WAIT))
+            self._read_available(first, waiters)
+            if first is not None or waiters.waiting():
+                waiters.advance(self._positions())
+            if time.monotonic() >= refresh_at:
+                self._refresh_partitions()
+                refresh_at = time.monotonic() + _REFRESH_PARTITIONS_EVERY
+
+    def _read_available(self, first: Message | None, waiters: EndWaiters) -> None:
+        """Hand out all that is there. Draining matters: transaction markers behind the records advance the position."""
+        while first is not None:
+            messages = [first, *self._consumer.consume(_BATCH, 0)]
+            records = [record for message in messages if (record := self._record(message, waiters)) is not None]
+            if records:
+                self._on_records(records)
+            if self._stopping.is_set():
+                return
+            first = self._consumer.poll(0)
+
+    def _record(self, message: Message, waiters: EndWaiters) -> LogRecord | None:
+        error = message.error()
+        partition, offset = message.partition(), message.offset()
+        if error is None:
+            assert partition is not None and offset is not None
+            return LogRecord(message.key(), message.value(), partition, offset)
+        if error.code() == KafkaError._PARTITION_EOF:
+            assert partition is not None and offset is not None
+            waiters.reached(partition, offset)
+        elif error.fatal() or error.code() in AUTHORIZATION_CODES:
+            raise connect_error(error, f"reading topic '{self.topic}'")
+        else:
+            _log.warning("Reading topic '%s' goes on after an error: %s", self.topic, error.str())
+        return None
+
+    def _positions(self) -> dict[int, int]:
+        """The offset behind the last record handed out or marker skipped; partitions never read from are left out."""
+        wanted = [TopicPartition(self.topic, partition) for partition in self._partitions]
+        return {tp.partition: tp.offset for tp in self._consumer.position(wanted) if tp.offset >= 0}
+
+    def _refresh_partitions(self) -> None:
+        try:
+            assert self._admin is not None
+            found = self._admin.partitions(self.topic, timeout=1.0)
+        except RetriableError:
+            return
+        added = tuple(partition for partition in found if partition not in self._partitions)
+        if added:
+            self._assign(added)
+            self._partitions = tuple(sorted((*self._partitions, *added)))
+
+
+def _tailing(props: Mapping[str, str]) -> dict[str, str]:
+    """Read from the start, without a group, and answer at once when a record arrives.
+
+    Partition ends are reported: where compaction removed the last records they alone tell that nothing follows.
+    """
+    fixed: dict[str, Any] = {
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+        "fetch.min.bytes": "1",
+        "enable.partition.eof": "true",
+    }
+    return {**props, **fixed}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A producer as a task's data path needs it: whole batches in, back-pressure by bytes, no delivery unaccounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from headrace.api.errors import ConnectError
+from headrace.kafka.clients import LIBRDKAFKA_LOG, producer_config
+from headrace.kafka.errors import KafkaClientError, connect_error, is_retriable
+
+Delivered = Callable[[str, int, int, int | None], None]
+"""Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
+RawHeaders = Sequence[tuple[str, bytes | None]]
+
+_CHUNK = 10_000
+_FULL_WAIT = 0.05
+_TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
+
+
+class RecordProducer:
+    """Sends records of one task. Used by the task's thread only; made in the task's process (after its fork).
+
+    ``every_delivery`` False spares the calls of successful deliveries, and only failures are noted. Sending blocks
+    while ``buffer.memory`` bytes wait for the broker.
+    """
+
+    def __init__(self, props: Mapping[str, str], *, every_delivery: bool = False) -> None:
+        config = {
+            **producer_config(props),
+            # Bytes are bounded here, so that a batch is never taken in part: the order would be lost.
+            "queue.buffering.max.messages": 0,
+            "queue.buffering.max.kbytes": 2_097_151,
+            "delivery.report.only.error": not every_delivery,
+            "error_cb": self._on_error,
+            "logger": LIBRDKAFKA_LOG,
+        }
+        self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
+        self._bytes = 0
+        self._transport_error: str | None = None
+        self._fatal: KafkaError | None = None
+        self._failed: list[tuple[KafkaError, str]] = []
+        self.client = Producer(config)
+
+    def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: RawHeaders | None = None,
+        on_delivered: Delivered | None = None,
+    ) -> None:
+        """One record. KafkaClientError if it can never be sent (too large, unknown partition)."""
+        self._make_room((len(value) if value else 0) + (len(key) if key else 0))
+        try:
+            self.client.produce(
+                topic,
+                value,
+                key,
+                -1 if partition is None else partition,
+                on_delivery=partial(self._on_delivery, on_delivered),
+                timestamp=timestamp or 0,
+                headers=cast(Any, headers),
+            )
+        except (KafkaException, BufferError) as error:
+            raise connect_error(error, f"writing to topic {topic}") from error
+
+    def send_all(
+        self,
+        topic: str,
+        keys: Sequence[bytes | None] | None,
+        values: Sequence[bytes | None],
+        on_delivered: Delivered | None = None,
+    ) -> None:
+        """Records without partitions, timestamps and headers, in order: librdkafka takes them a chunk at a time.
+
+        ``produce_batch`` drops headers and timestamps without a word, so nothing that has any may come this way.
+        """
+        on_delivery = partial(self._on_delivery, on_delivered)
+        for start in range(0, len(values), _CHUNK):
+            chunk = values[start : start + _CHUNK]
+            if keys is None:
+                messages: list[dict[str, Any]] = [{"value": value} for value in chunk]
+                size = sum(map(len, filter(None, chunk)))
+            else:
+                chunk_keys = keys[start : start + _CHUNK]
+                messages = [{"key": key, "value": value} for key, value in zip(chunk_keys, chunk, strict=True)]
+                size = sum(map(len, filter(None, chunk))) + sum(map(len, filter(None, chunk_keys)))
+            self._make_room(size)
+            queued = self.client.produce_batch(topic, messages, on_delivery=on_delivery)
+            if queued != len(messages):
+                raise self._refused(topic, messages)
+
+    def flush(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; whether it is."""
+        if self.client.flush(timeout) > 0:
+            return False
+        self._bytes = 0
+        return True
+
+    def serve(self, timeout: float = 0) -> None:
+        """Run the callbacks that are due."""
+        self.client.poll(timeout)
+
+    def delivery_failure(self) -> ConnectError | None:
+        """The first delivery that failed since this was asked last; a failure that stays is preferred."""
+        if not self._failed:
+            return None
+        failed, self._failed = self._failed, []
+        error, topic = next((f for f in failed if not is_retriable(f[0]) and not _is_purge(f[0])), failed[0])
+        return connect_error(error, f"writing to topic {topic}")
+
+    def take_transport_error(self) -> str | None:
+        """The last transport error that the client met since this was asked last."""
+        self.client.poll(0)
+        error, self._transport_error = self._transport_error, None
+        return error
+
+    def close(self) -> None:
+        """Drop what is still queued; what is in flight may or may not arrive."""
+        self.client.purge(in_flight=True)
+        self.client.poll(0)
+
+    def _make_room(self, size: int) -> None:
+        if self._bytes + size > self._limit:
+            while self.client.flush(_FULL_WAIT) > 0:
+                if self._fatal is not None:
+                    raise connect_error(self._fatal, "writing")
+            self._bytes = 0
+        self._bytes += size
+
+    def _refused(self, topic: str, messages: list[dict[str, Any]]) -> ConnectError:
+        refused = next((m["_error"] for m in messages if "_error" in m), None)
+        if refused is None:
+            return KafkaClientError(f"writing to topic {topic} failed: the client did not take all records of a batch")
+        return connect_error(refused, f"writing to topic {topic}")
+
+    def _on_delivery(self, delivered: Delivered | None, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed.append((error, message.topic() or ""))
+        elif delivered is not None:
+            kind, timestamp = message.timestamp()
+            delivered(
+                message.topic() or "", message.partition() or 0, message.offset() or 0, timestamp if kind else None
+            )
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._fatal = error
+        elif error.code() in _TRANSPORT_CODES:
+            self._transport_error = error.str()
+
+
+def _is_purge(error: KafkaError) -> bool:
+    return error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)

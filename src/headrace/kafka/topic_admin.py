@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics: making them, looking at them, and where they end. Java: ``org.apache.kafka.connect.util.TopicAdmin``."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.kafka import clients
+from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, connect_error, kafka_error
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_DEFAULT_TIMEOUT = 30.0
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic to be made. -1 leaves a number to the broker.
+
+    ``prefix`` (``config.storage``) is that of its worker properties; messages name them with it.
+    """
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    config: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic as it is."""
+
+    name: str
+    partitions: tuple[int, ...]
+    replication_factor: int
+
+
+class TopicAdmin:
+    """An admin client for topics. Thread-safe; every method but ``close`` may block up to the client's request timeout.
+
+    Errors are ``RetriableError`` where trying again can help (brokers that are away), else ``ConnectError``.
+    """
+
+    def __init__(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+        self._client = clients.admin_client(props)
+        self._previous = self._client
+        self._servers = props.get("bootstrap.servers", "")
+        self._timeout = int(props.get("request.timeout.ms", _DEFAULT_TIMEOUT * 1000)) / 1000
+
+    def create_topics(self, specs: Sequence[TopicSpec]) -> set[str]:
+        """Make those topics that do not exist; the names of those made.
+
+        Returns when the brokers know them. A principal that may not create but can see what is there is fine.
+        ConfigError, naming the property, for numbers that the cluster cannot do.
+        """
+        if not specs:
+            return set()
+        new = [_new_topic(spec) for spec in specs]
+        doing = f"creating topics {_names(specs)}"
+        futures = self._ask(doing, lambda: self._client.create_topics(new, **self._limits()))
+        created = {spec.name for spec in specs if self._created(spec, futures[spec.name])}
+        for topic in created:
+            self._await_known(topic)
+        return created
+
+    def _await_known(self, topic: str) -> None:
+        """A creation is answered by the controller; the brokers hear of it a moment later."""
+        pause, deadline = 0.005, time.monotonic() + self._timeout
+        while self.describe(topic) is None and time.monotonic() < deadline:
+            time.sleep(pause)
+            pause = min(pause * 2, 0.5)
+
+    def _created(self, spec: TopicSpec, future: Future[Any]) -> bool:
+        try:
+            self._result(future, f"creating topic '{spec.name}'")
+        except ConnectError as e:
+            error = kafka_error(e.__cause__) if e.__cause__ else None
+            if error is None:
+                raise
+            if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return False
+            if error.code() in AUTHORIZATION_CODES and self.describe(spec.name) is not None:
+                return False
+            raise _creation_error(spec, error) or e from e.__cause__
+        return True
+
+    def describe(self, topic: str, timeout: float | None = None) -> TopicDescription | None:
+        """The topic as it is, None if it does not exist."""
+        doing = f"describing topic '{topic}'"
+        wanted, limit = TopicCollection([topic]), timeout or self._timeout
+        futures = self._ask(doing, lambda: self._client.describe_topics(wanted, request_timeout=limit))
+        try:
+            found = self._result(futures[topic], doing)
+        except ConnectError as e:
+            error = kafka_error(e.__cause__) if e.__cause__ else None
+            if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise
+        partitions = tuple(sorted(p.id for p in found.partitions))
+        return TopicDescription(topic, partitions, min((len(p.replicas) for p in found.partitions), default=0))
+
+    def config(self, topic: str) -> dict[str, str | None]:
+        """The topic's configuration, defaults included."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        doing = f"reading the configuration of topic '{topic}'"
+        futures = self._ask(doing, lambda: self._client.describe_configs([resource], request_timeout=self._timeout))
+        entries = self._result(next(iter(futures.values())), doing)
+        return {name: entry.value for name, entry in entries.items()}
+
+    def verify_compacted(self, topic: str, property_name: str) -> None:
+        """ConfigError unless the topic, named by the worker's ``property_name``, is compacted and only that: another
+        cleanup policy would lose the oldest records. A principal that may not look is taken at its word."""
+        try:
+            policy = self.config(topic).get("cleanup.policy") or ""
+        except ConnectError as e:
+            error = kafka_error(e.__cause__) if e.__cause__ else None
+            if error is not None and error.code() in AUTHORIZATION_CODES:
+                _log.warning("Whether topic '%s' (%s) is compacted cannot be checked: %s", topic, property_name, e)
+                return
+            raise
+        if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
+            raise ConfigError(
+                f"Topic '{topic}' named by {property_name} has cleanup.policy={policy or '(none)'} and would lose "
+                f"records; set the topic's cleanup.policy to compact, or name another topic in {property_name}",
+                property_name,
+                topic,
+            )
+
+    def partitions(self, topic: str, timeout: float | None = None) -> tuple[int, ...]:
+        """The topic's partitions; empty if it does not exist."""
+        # Never by list_topics: from an admin client that makes the topic where brokers make topics by themselves.
+        found = self.describe(topic, timeout)
+        return found.partitions if found is not None else ()
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """Where each partition ends: the high watermark, so open transactions count too (invariant 3)."""
+        doing = f"listing the end offsets of topic '{topic}'"
+        futures = self.list_offsets(topic, self.partitions(topic))
+        return {p: int(self._result(future, doing).offset) for p, future in futures.items()}
+
+    def list_offsets(
+        self, topic: str, partitions: Iterable[int], *, committed: bool = False, timeout: float | None = None
+    ) -> dict[int, Future[Any]]:
+        """Ask where partitions end without waiting; futures end on the client's thread with an ``.offset``.
+
+        ``committed`` asks for the last stable offset instead of the high watermark.
+        """
+        wanted = {TopicPartition(topic, partition): _LATEST for partition in partitions}
+        if not wanted:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        futures = self._ask(
+            f"listing offsets of topic '{topic}'",
+            lambda: self._client.list_offsets(wanted, isolation_level=level, request_timeout=timeout or self._timeout),
+        )
+        return {tp.partition: future for tp, future in futures.items()}
+
+    def cluster_id(self) -> str:
+        """The cluster's id."""
+        doing = "asking for the cluster id"
+        cluster = self._result(self._ask(doing, lambda: self._client.describe_cluster(**self._request_limit())), doing)
+        return str(cluster.cluster_id)
+
+    def renew(self) -> None:
+        """Forget where leaders were: librdkafka's admin client keeps on asking with a leader's old epoch for minutes
+        after a broker has come back. Not to be called on the client's own thread, as a callback of its futures."""
+        # The one before stays for the requests that are still under way; it must not end on its own thread either.
+        self._previous, self._client = self._client, clients.admin_client(self._props)
+
+    def close(self) -> None:
+        """The client ends with its last reference; librdkafka needs no more."""
+
+    def _limits(self) -> dict[str, float]:
+        return {"operation_timeout": self._timeout, "request_timeout": self._timeout}
+
+    def _request_limit(self) -> dict[str, float]:
+        return {"request_timeout": self._timeout}
+
+    def _ask(self, doing: str, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except KafkaException as e:
+            raise connect_error(e, self._where(doing)) from e
+
+    def _result(self, future: Future[_T], doing: str) -> _T:
+        try:
+            return future.result(self._timeout + 5)
+        except KafkaException as e:
+            raise connect_error(e, self._where(doing)) from e
+        except FutureTimeoutError as e:
+            raise RetriableKafkaError(f"{self._where(doing)} timed out after {self._timeout + 5:g} s") from e
+
+    def _where(self, doing: str) -> str:
+        return f"{doing} (bootstrap.servers={self._servers})"
+
+
+def _names(specs: Sequence[TopicSpec]) -> str:
+    return ", ".join(f"'{spec.name}'" for spec in specs)
+
+
+def _new_topic(spec: TopicSpec) -> NewTopic:
+    return NewTopic(
+        spec.name,
+        num_partitions=spec.partitions,
+        replication_factor=spec.replication_factor,
+        config=dict(spec.config),
+    )
+
+
+def _creation_error(spec: TopicSpec, error: KafkaError) -> ConfigError | None:
+    """The error for a number or setting that the cluster refuses; None for other failures."""
+    reason = f"topic '{spec.name}' cannot be made: {error.str()}"
+    prefix = f"{spec.prefix}." if spec.prefix else ""
+    if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+        hint = "; it must not be more than the number of brokers"
+        return ConfigError.invalid(f"{prefix}replication.factor", spec.replication_factor, reason + hint)
+    if error.code() == KafkaError.INVALID_PARTITIONS:
+        return ConfigError.invalid(f"{prefix}partitions", spec.partitions, reason)
+    if error.code() == KafkaError.INVALID_CONFIG:
+        return ConfigError(f"{prefix}*: {reason}", prefix.rstrip(".") or None, dict(spec.config))
+    if error.code() == KafkaError.TOPIC_EXCEPTION:
+        return ConfigError.invalid(f"{prefix}topic", spec.name, reason)
+    return None

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transactional producer whose life is one table, and which is never used again after anything uncertain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Final
+
+from confluent_kafka import KafkaException
+
+from headrace.api.errors import ConnectError
+from headrace.kafka.errors import (
+    AuthorizationError,
+    KafkaClientError,
+    ProducerFencedError,
+    UncertainCommitError,
+    connect_error,
+)
+from headrace.kafka.record_producer import RecordProducer
+
+_ABORT_SECONDS: Final = 5.0
+
+
+class ProducerState(Enum):
+    """Where a transactional producer is."""
+
+    NEW = "NEW"
+    READY = "READY"
+    IN_TRANSACTION = "IN_TRANSACTION"
+    TAINTED = "TAINTED"
+    CLOSED = "CLOSED"
+
+
+# Invariant 4: nothing leads back to NEW, and only NEW leads over init_transactions to READY.
+# Invariant 5: nothing leads out of TAINTED but CLOSED.
+TRANSITIONS: Mapping[ProducerState, frozenset[ProducerState]] = {
+    ProducerState.NEW: frozenset({ProducerState.READY, ProducerState.TAINTED, ProducerState.CLOSED}),
+    ProducerState.READY: frozenset({ProducerState.IN_TRANSACTION, ProducerState.TAINTED, ProducerState.CLOSED}),
+    ProducerState.IN_TRANSACTION: frozenset({ProducerState.READY, ProducerState.TAINTED, ProducerState.CLOSED}),
+    ProducerState.TAINTED: frozenset({ProducerState.CLOSED}),
+    ProducerState.CLOSED: frozenset(),
+}
+
+
+class IllegalProducerStateError(ConnectError):
+    """A move that the table does not have: a defect of the caller."""
+
+
+class TransactionalProducer:
+    """One attempt's producer. Used by the task's thread only.
+
+    Every method may raise ProducerFencedError (another attempt owns the transactional id, invariant 2),
+    UncertainCommitError (tainted; a new attempt has to find out what is committed, invariant 5), or KafkaClientError
+    (the records or the principal are at fault; a new attempt would fail again).
+    """
+
+    def __init__(self, props: Mapping[str, str], *, every_delivery: bool = False) -> None:
+        self.transactional_id = props["transactional.id"]
+        self.records = RecordProducer(props, every_delivery=every_delivery)
+        self._state = ProducerState.NEW
+        self._history = [ProducerState.NEW]
+        self._spoiled = False
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._state is ProducerState.IN_TRANSACTION
+
+    def init_transactions(self, timeout: float) -> None:
+        """Fence whoever used the transactional id before, and end what it left open."""
+        self._require(ProducerState.NEW)
+        self._do("init_transactions", lambda: self.records.client.init_transactions(timeout))
+        self._move(ProducerState.READY)
+
+    def begin(self) -> None:
+        """Begin a transaction. A commit that met a transport error taints here, even if it was answered at last.
+
+        The lost request may still be on its way and would end the transaction that begins now (KAFKA-17754).
+        """
+        self._require(ProducerState.READY)
+        lost = self.records.take_transport_error()
+        if lost is not None and self._history[-2] is ProducerState.IN_TRANSACTION:
+            self._move(ProducerState.TAINTED)
+            raise UncertainCommitError(
+                f"producer {self.transactional_id} lost its connection while it committed: {lost}"
+            )
+        self._do("begin_transaction", self.records.client.begin_transaction)
+        self._move(ProducerState.IN_TRANSACTION)
+
+    def commit(self, timeout: float) -> None:
+        """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds."""
+        self._require(ProducerState.IN_TRANSACTION)
+        self._flush(timeout)
+        self.records.take_transport_error()
+        self._do("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
+        self._move(ProducerState.READY)
+
+    def abort(self, timeout: float) -> None:
+        """Nothing that was sent since ``begin`` ever becomes visible."""
+        self._require(ProducerState.IN_TRANSACTION)
+        self._do("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
+        self.records.delivery_failure()
+        self._move(ProducerState.READY)
+
+    def close(self) -> None:
+        """Abort a transaction that nobody will commit; where the brokers are at fault the next attempt's init does it.
+
+        Left open it would hold up all readers of its topics, the offsets topic too, until ``transaction.timeout.ms``.
+        """
+        if self._state is ProducerState.CLOSED:
+            return
+        unwanted = self._spoiled or self.in_transaction
+        self._move(ProducerState.CLOSED)
+        if unwanted:
+            with suppress(KafkaException):
+                self.records.client.abort_transaction(_ABORT_SECONDS)
+        self.records.close()
+
+    def _flush(self, timeout: float) -> None:
+        """All records delivered, or the reason why not: a transaction with a hole must not be committed."""
+        delivered = self.records.flush(timeout)
+        failure = self.records.delivery_failure()
+        if failure is None and not delivered:
+            failure = UncertainCommitError(f"producer {self.transactional_id} could not deliver in {timeout:g} s")
+        if failure is not None:
+            self._move(ProducerState.TAINTED)
+            final = self._final(failure)
+            # No commit was sent, and no new attempt will follow whose init would end the transaction.
+            self._spoiled = not isinstance(final, (ProducerFencedError, UncertainCommitError))
+            raise final from failure
+
+    def _do(self, what: str, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KafkaException as error:
+            self._move(ProducerState.TAINTED)
+            failure = self.records.delivery_failure() or connect_error(
+                error, f"{what} of producer {self.transactional_id}"
+            )
+            raise self._final(failure) from error
+
+    def _final(self, failure: ConnectError) -> ConnectError:
+        if isinstance(failure, (ProducerFencedError, AuthorizationError)) or type(failure) is KafkaClientError:
+            return failure
+        return failure if isinstance(failure, UncertainCommitError) else UncertainCommitError(str(failure))
+
+    def _require(self, state: ProducerState) -> None:
+        if self._state is not state:
+            raise self._illegal(state)
+
+    def _move(self, state: ProducerState) -> None:
+        if state not in TRANSITIONS[self._state]:
+            raise self._illegal(state)
+        self._state = state
+        self._history = [*self._history[-7:], state]
+
+    def _illegal(self, state: ProducerState) -> IllegalProducerStateError:
+        history = " → ".join(s.value for s in self._history)
+        return IllegalProducerStateError(
+            f"producer {self.transactional_id} cannot go from {self._state.value} to {state.value} (history: {history})"
+        )

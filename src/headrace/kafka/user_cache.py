@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The user's cache directory, and things in it that are made once and whole."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.api.errors import ConfigError
+
+
+def cache_directory() -> Path:
+    """`HEADRACE_CACHE_DIR`, else `headrace` in `XDG_CACHE_HOME` or `~/.cache`. Not made here."""
+    if own := os.environ.get("HEADRACE_CACHE_DIR"):
+        return Path(own).expanduser().absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "headrace"
+
+
+def make_once(directory: Path, build: Callable[[Path], None]) -> Path:
+    """Return `directory`; where it is missing, fill it by `build(temporary directory)` first.
+
+    It appears by a rename, so it is whole whenever it is there, and one process builds while others wait. What
+    `build` raises goes to the caller, and nothing is left behind.
+
+    Raises:
+        ConfigError: the cache cannot be written. The message names the directory.
+    """
+    if directory.is_dir():
+        return directory
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with locked(directory.parent / f".{directory.name}.lock"):
+            if not directory.is_dir():
+                _build(directory, build)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot write the cache directory {directory.parent}: {error.strerror or error}. "
+            "Set HEADRACE_CACHE_DIR to a directory that can be written",
+            "HEADRACE_CACHE_DIR",
+            str(directory.parent),
+        ) from error
+    return directory
+
+
+def _build(directory: Path, build: Callable[[Path], None]) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    try:
+        build(temporary)
+        temporary.chmod(0o755)
+        temporary.rename(directory)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, made if missing, against other processes; waits for it without limit."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

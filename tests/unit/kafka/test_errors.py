@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from headrace.api.errors import RetriableError
+from headrace.kafka.errors import (
+    AuthorizationError,
+    KafkaClientError,
+    ProducerFencedError,
+    RetriableKafkaError,
+    connect_error,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (KafkaError._TRANSPORT, RetriableKafkaError),
+        (KafkaError._MSG_TIMED_OUT, RetriableKafkaError),
+        (KafkaError.NOT_COORDINATOR, RetriableKafkaError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AuthorizationError),
+        (KafkaError._FENCED, ProducerFencedError),
+        (KafkaError.INVALID_PRODUCER_EPOCH, ProducerFencedError),
+        (KafkaError.INVALID_PRODUCER_ID_MAPPING, KafkaClientError),
+        (KafkaError.MSG_SIZE_TOO_LARGE, KafkaClientError),
+    ],
+)
+def test_type_tells_whether_to_try_again(code: int, expected: type) -> None:
+    error = connect_error(KafkaException(KafkaError(code)), "writing to topic 't'")
+    assert type(error) is expected
+    assert str(error).startswith("writing to topic 't' failed: ")
+    assert isinstance(error, RetriableError) == (expected is RetriableKafkaError)
+
+
+def test_a_fatal_error_is_never_retriable() -> None:
+    error = connect_error(KafkaError(KafkaError._TRANSPORT, "gone", fatal=True), "writing")
+    assert type(error) is KafkaClientError
