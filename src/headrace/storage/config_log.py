@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The config topic folded into one state. Pure: no I/O, no clock. Java: ``KafkaConfigBackingStore.ConsumeCallback``."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import singledispatchmethod
+
+from headrace.api.errors import DataError
+from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+from headrace.storage import config_records as records
+from headrace.storage import json_bytes
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorUpdated:
+    """A connector was created or has a new configuration."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRemoved:
+    """A connector is gone, or never was."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TasksUpdated:
+    """A connector's task configurations were committed; while it is inconsistent it has none."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetStateChanged:
+    """Something else is wanted of an existing connector."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeyUpdated:
+    """There is a new key to sign requests with."""
+
+    key: SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRequested:
+    """Somebody asked to restart a connector; the request is not part of the state."""
+
+    connector: str
+    only_failed: bool
+    include_tasks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerLevelChanged:
+    """Somebody set a logger's level in the whole cluster; ``level`` as written, whether it is one or not."""
+
+    logger: str
+    level: str
+
+
+ConfigUpdate = (
+    ConnectorUpdated
+    | ConnectorRemoved
+    | TasksUpdated
+    | TargetStateChanged
+    | SessionKeyUpdated
+    | RestartRequested
+    | LoggerLevelChanged
+)
+_Updates = tuple[ConfigUpdate, ...]
+
+
+class ConfigLog:
+    """Not thread-safe: the log's thread applies the records; ``state`` can be handed to anyone."""
+
+    def __init__(self) -> None:
+        self._offset = -1
+        self._session_key: SessionKey | None = None
+        self._connectors: dict[str, Config] = {}
+        self._target_states: dict[str, TargetState] = {}
+        self._task_counts: dict[str, int] = {}
+        self._task_configs: dict[ConnectorTaskId, Config] = {}
+        self._task_config_offsets: dict[str, int] = {}
+        self._task_count_records: dict[str, int] = {}
+        self._pending_fencing: set[str] = set()
+        self._inconsistent: set[str] = set()
+        self._deferred: dict[str, dict[ConnectorTaskId, Config]] = {}
+        self._live_keys: dict[str, set[bytes]] = {}
+        self._state: ClusterConfigState | None = None
+
+    @property
+    def state(self) -> ClusterConfigState:
+        """The state after the last record; made when asked for, so ask once per batch."""
+        if self._state is None:
+            self._state = ClusterConfigState(
+                offset=self._offset,
+                session_key=self._session_key,
+                connector_configs=dict(self._connectors),
+                target_states=dict(self._target_states),
+                task_counts=dict(self._task_counts),
+                task_configs=dict(self._task_configs),
+                task_config_offsets=dict(self._task_config_offsets),
+                task_count_records=dict(self._task_count_records),
+                pending_fencing=frozenset(self._pending_fencing),
+                inconsistent=frozenset(self._inconsistent),
+            )
+        return self._state
+
+    def live_keys(self, connector: str) -> frozenset[bytes]:
+        """Keys of all records about the connector that no tombstone has removed."""
+        return frozenset(self._live_keys.get(connector, ()))
+
+    def apply(self, key: bytes | None, value: bytes | None, offset: int) -> _Updates:
+        """Take in one record, and tell what changed by it.
+
+        Records that make no sense are passed over with a warning. DataError for a count that is no whole number.
+        """
+        if key is None:
+            _log.warning("The config topic's record at offset %d has no key and is passed over", offset)
+            return ()
+        name = key.decode(errors="replace")
+        try:
+            parsed = json_bytes.loads(value) if value is not None else None
+        except DataError as e:
+            _log.warning("The config topic's record '%s' at offset %d is passed over: %s", name, offset, e)
+            return ()
+        self._offset = offset + 1
+        self._state = None
+        record = records.decode(name, parsed)
+        if record is None:
+            _log.warning("The config topic's record '%s' at offset %d makes no sense and is passed over", name, offset)
+            return ()
+        self._note_key(record, key, value)
+        return self._fold(record)
+
+    def _note_key(self, record: records.ConfigRecord, key: bytes, value: bytes | None) -> None:
+        match record:
+            case records.SessionKeyRecord() | records.LoggerRecord():
+                return
+            case records.TaskRecord(id):
+                connector = id.connector
+            case _:
+                connector = record.connector
+        if value is not None:
+            self._live_keys.setdefault(connector, set()).add(key)
+        elif connector in self._live_keys:
+            self._live_keys[connector].discard(key)
+
+    @singledispatchmethod
+    def _fold(self, record: records.ConfigRecord) -> _Updates:
+        raise TypeError(f"unknown record {record!r}")
+
+    @_fold.register
+    def _(self, record: records.ConnectorRecord) -> _Updates:
+        name = record.connector
+        if record.config is None:
+            self._remove(name)
+            return (ConnectorRemoved(name),)
+        self._connectors[name] = record.config
+        self._target_states.setdefault(name, TargetState.STARTED)
+        return (ConnectorUpdated(name),)
+
+    def _remove(self, name: str) -> None:
+        for by_name in (self._connectors, self._task_counts, self._task_config_offsets, self._deferred):
+            by_name.pop(name, None)
+        for task in [task for task in self._task_configs if task.connector == name]:
+            del self._task_configs[task]
+        self._inconsistent.discard(name)
+        self._pending_fencing.discard(name)
+
+    @_fold.register
+    def _(self, record: records.TaskRecord) -> _Updates:
+        if record.config is not None:
+            self._deferred.setdefault(record.id.connector, {})[record.id] = record.config
+        return ()
+
+    @_fold.register
+    def _(self, record: records.CommitRecord) -> _Updates:
+        """Task configs count only with their commit record. Compaction can have removed some of them: then the
+        connector is inconsistent until it is configured anew (KAFKA-17719)."""
+        name, count = record.connector, record.tasks
+        if count is None:
+            return ()
+        deferred = self._deferred.get(name, {})
+        if all(ConnectorTaskId(name, n) in deferred for n in range(count)):
+            self._task_configs.update(deferred)
+            self._task_config_offsets[name] = self._offset - 1
+            self._inconsistent.discard(name)
+        else:
+            self._inconsistent.add(name)
+        self._deferred[name] = {}
+        self._task_counts[name] = count
+        self._pending_fencing.add(name)
+        return (TasksUpdated(name),)
+
+    @_fold.register
+    def _(self, record: records.TargetStateRecord) -> _Updates:
+        name = record.connector
+        if record.state is None:
+            self._target_states.pop(name, None)
+            if name in self._connectors:
+                self._target_states[name] = TargetState.STARTED
+            return ()
+        self._target_states[name] = record.state
+        # A creation writes the state before the configuration: there is nothing yet that could change.
+        return (TargetStateChanged(name),) if name in self._connectors else ()
+
+    @_fold.register
+    def _(self, record: records.TaskCountRecord) -> _Updates:
+        if record.tasks is None:
+            self._task_count_records.pop(record.connector, None)
+        else:
+            self._task_count_records[record.connector] = record.tasks
+            self._pending_fencing.discard(record.connector)
+        return ()
+
+    @_fold.register
+    def _(self, record: records.SessionKeyRecord) -> _Updates:
+        self._session_key = record.key
+        return (SessionKeyUpdated(record.key),)
+
+    @_fold.register
+    def _(self, record: records.RestartRecord) -> _Updates:
+        return (RestartRequested(record.connector, record.only_failed, record.include_tasks),)
+
+    @_fold.register
+    def _(self, record: records.LoggerRecord) -> _Updates:
+        return (LoggerLevelChanged(record.logger, record.level),)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of the config topic, as Java Connect writes them. Java: ``KafkaConfigBackingStore``'s keys and schemas.
+
+A record is a pair of key and value bytes. Task counts are written under KIP-618's key and under the released one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.api.errors import DataError
+from headrace.model.cluster_config_state import Config, SessionKey
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+from headrace.storage import json_bytes
+
+Record = tuple[bytes, bytes | None]
+
+CONNECTOR = "connector-"
+TASK = "task-"
+COMMIT = "commit-"
+TARGET_STATE = "target-state-"
+RESTART = "restart-connector-"
+TASK_COUNT_RELEASED = "tasks-fencing-"
+TASK_COUNT_KIP = "tasks-count-"
+LOGGER = "logger-cluster-"
+SESSION_KEY = "session-key"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRecord:
+    """A connector's configuration; None removes the connector."""
+
+    connector: str
+    config: Config | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task's configuration, in force with the next commit record; None is what a removal leaves."""
+
+    id: ConnectorTaskId
+    config: Config | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """The connector has ``tasks`` tasks, configured by the records before this one; None is what a removal leaves."""
+
+    connector: str
+    tasks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetStateRecord:
+    """What is wanted of the connector; None is the default."""
+
+    connector: str
+    state: TargetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCountRecord:
+    """How many task producers the next round of zombie fencing has to fence (KIP-618)."""
+
+    connector: str
+    tasks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeyRecord:
+    """The key that signs requests between workers (KIP-507)."""
+
+    key: SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRecord:
+    """A request to restart a connector and some of its tasks (KIP-745)."""
+
+    connector: str
+    only_failed: bool
+    include_tasks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerRecord:
+    """A logger's level for the whole cluster (KIP-976)."""
+
+    logger: str
+    level: str
+
+
+ConfigRecord = (
+    ConnectorRecord
+    | TaskRecord
+    | CommitRecord
+    | TargetStateRecord
+    | TaskCountRecord
+    | SessionKeyRecord
+    | RestartRecord
+    | LoggerRecord
+)
+
+
+# ---- writing
+
+
+def connector(name: str, config: Config) -> Record:
+    return _record(CONNECTOR + name, {"properties": config})
+
+
+def task(id: ConnectorTaskId, config: Config) -> Record:
+    return _record(f"{TASK}{id.connector}-{id.task}", {"properties": config})
+
+
+def commit(name: str, tasks: int) -> Record:
+    return _record(COMMIT + name, {"tasks": tasks})
+
+
+def target_state(name: str, state: TargetState) -> Record:
+    """Readers from before KIP-875 know no STOPPED: they are told PAUSED."""
+    old = TargetState.PAUSED if state is TargetState.STOPPED else state
+    return _record(TARGET_STATE + name, {"state": old.value, "state.v2": state.value})
+
+
+def task_count(name: str, tasks: int) -> tuple[Record, Record]:
+    """Under both keys, the released one last; to be written in one transaction."""
+    return (
+        _record(TASK_COUNT_KIP + name, {"tasks": tasks}),
+        _record(TASK_COUNT_RELEASED + name, {"task-count": tasks}),
+    )
+
+
+def session_key(key: SessionKey) -> Record:
+    return _record(SESSION_KEY, {"key": key.key, "algorithm": key.algorithm, "creation-timestamp": key.created_ms})
+
+
+def restart(name: str, *, only_failed: bool, include_tasks: bool) -> Record:
+    return _record(RESTART + name, {"include-tasks": include_tasks, "only-failed": only_failed})
+
+
+def logger_level(logger: str, level: str) -> Record:
+    return _record(LOGGER + logger, {"level": level})
+
+
+def tombstone(key: str | bytes) -> Record:
+    return (key.encode() if isinstance(key, str) else key), None
+
+
+def _record(key: str, value: Mapping[str, Any]) -> Record:
+    return key.encode(), json_bytes.dumps(value)
+
+
+# ---- reading
+
+
+def decode(key: str, value: Any) -> ConfigRecord | None:
+    """The record of a key and its parsed value; None where the value makes no sense, as Java passes over such records.
+
+    DataError for a count that is not a whole number: nobody can tell what the cluster is to run then.
+    """
+    for prefix, decoder in _DECODERS:
+        if key.startswith(prefix):
+            return decoder(key.removeprefix(prefix), value)
+    return None
+
+
+def _connector(name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return ConnectorRecord(name, None)
+    properties = _member(value, "properties")
+    return ConnectorRecord(name, properties) if isinstance(properties, dict) else None
+
+
+def _task(rest: str, value: Any) -> ConfigRecord | None:
+    id = task_id(rest)
+    if id is None:
+        return None
+    if value is None:
+        return TaskRecord(id, None)
+    properties = _member(value, "properties")
+    return TaskRecord(id, properties) if isinstance(properties, dict) else None
+
+
+def task_id(text: str) -> ConnectorTaskId | None:
+    """The task that ``connector-0`` names."""
+    name, dash, number = text.rpartition("-")
+    return ConnectorTaskId(name, int(number)) if dash and name and number.isascii() and number.isdigit() else None
+
+
+def _commit(name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return CommitRecord(name, None)
+    return CommitRecord(name, _whole(value.get("tasks"), COMMIT + name)) if isinstance(value, dict) else None
+
+
+def _target_state(name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return TargetStateRecord(name, None)
+    state = _member(value, "state.v2") or _member(value, "state")
+    return TargetStateRecord(name, TargetState(state)) if state in TargetState.__members__ else None
+
+
+def _task_count(field: str, name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return TaskCountRecord(name, None)
+    return TaskCountRecord(name, _whole(value.get(field), name)) if isinstance(value, dict) else None
+
+
+def _session_key(_: str, value: Any) -> ConfigRecord | None:
+    key, algorithm = _member(value, "key"), _member(value, "algorithm")
+    created = _member(value, "creation-timestamp")
+    if not (isinstance(key, str) and isinstance(algorithm, str) and type(created) is int):
+        return None
+    return SessionKeyRecord(SessionKey(key, algorithm, created))
+
+
+def _restart(name: str, value: Any) -> ConfigRecord | None:
+    if not isinstance(value, dict):
+        return None
+    return RestartRecord(name, value.get("only-failed") is True, value.get("include-tasks") is True)
+
+
+def _logger(name: str, value: Any) -> ConfigRecord | None:
+    level = _member(value, "level")
+    return LoggerRecord(name, level) if isinstance(level, str) else None
+
+
+_DECODERS = (
+    (TARGET_STATE, _target_state),
+    (CONNECTOR, _connector),
+    (TASK_COUNT_RELEASED, lambda name, value: _task_count("task-count", name, value)),
+    (TASK_COUNT_KIP, lambda name, value: _task_count("tasks", name, value)),
+    (TASK, _task),
+    (COMMIT, _commit),
+    (RESTART, _restart),
+    (LOGGER, _logger),
+    (SESSION_KEY, _session_key),
+)
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _whole(value: Any, key: str) -> int:
+    if type(value) is not int:
+        raise DataError(f"The config topic's record for '{key}' holds {value!r} where a whole number must be")
+    return value

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the three internal topics have in common: how they are made, and the clients that use them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from headrace.kafka.topic_admin import TopicSpec
+
+_log = logging.getLogger(__name__)
+_NOT_SETTINGS = ("topic", "partitions", "replication.factor")
+
+
+@dataclass(frozen=True, slots=True)
+class LogClients:
+    """Java-style properties of the clients of one internal topic; no producer makes it read-only."""
+
+    consumer: Mapping[str, str]
+    producer: Mapping[str, str] | None
+    admin: Mapping[str, str]
+
+
+def compacted_topic(
+    name: str, prefix: str, partitions: int, replication_factor: int, settings: Mapping[str, str] | None = None
+) -> TopicSpec:
+    """An internal topic as its worker properties want it: ``prefix`` is ``config.storage``, ``offset.storage`` or
+    ``status.storage``, ``settings`` the topic's own settings without that prefix. It is always compacted."""
+    own = {key: value for key, value in (settings or {}).items() if key not in _NOT_SETTINGS}
+    policy = own.pop("cleanup.policy", "compact")
+    if policy != "compact":
+        _log.warning("%s.cleanup.policy=%s has no effect: topic '%s' has to be compacted", prefix, policy, name)
+    return TopicSpec(name, partitions, replication_factor, {**own, "cleanup.policy": "compact"}, prefix)
+
+
+def open_log(spec: TopicSpec, clients: LogClients, on_records: Callable[[Sequence[LogRecord]], None]) -> KafkaBasedLog:
+    """The log of an internal topic, not yet started."""
+    return KafkaBasedLog(spec.name, clients.consumer, clients.producer, on_records, clients.admin, spec)
+
+
+def await_end(log: KafkaBasedLog, reading: Future[None], timeout: float) -> None:
+    """Wait for a ``read_to_end``. RetriableKafkaError, telling what it waits for, after ``timeout`` seconds."""
+    try:
+        reading.result(timeout)
+    except TimeoutError:
+        waiting = log.waiting_for() or f"the end of topic '{log.topic}'"
+        raise RetriableKafkaError(f"Topic '{log.topic}' was not read to its end in {timeout:g} s: {waiting}") from None

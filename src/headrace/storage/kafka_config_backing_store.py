@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration in Kafka's config topic. Java: ``KafkaConfigBackingStore``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from headrace.api.errors import ConfigError, ConnectError, DataError
+from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error
+from headrace.kafka.kafka_based_log import LogRecord
+from headrace.kafka.topic_admin import TopicSpec
+from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+from headrace.storage import config_records as records
+from headrace.storage.config_backing_store import FencedLeaderError
+from headrace.storage.config_log import ConfigLog, ConfigUpdate
+from headrace.storage.internal_topic import LogClients, await_end, open_log
+
+_log = logging.getLogger(__name__)
+_TIMEOUT = 30.0  # Java: READ_WRITE_TOTAL_TIMEOUT_MS
+
+
+class KafkaConfigBackingStore:
+    """Implements ``ConfigBackingStore``.
+
+    Every write is one transaction of the producer ``leader_producer`` describes, whether sources are exactly-once or
+    not, and the topic is read read_committed: a record group is seen as a whole or not at all (invariant 7). A
+    producer is thrown away after any error, since nobody can tell what became of its transaction (invariant 5).
+    ``on_update`` is called on the log's thread, once per batch of records, after ``snapshot`` holds the change; not for
+    what is read during ``start``. It must not block, nor call this store's blocking methods.
+    """
+
+    def __init__(
+        self,
+        topic: TopicSpec,
+        clients: LogClients,
+        leader_producer: Mapping[str, str],
+        on_update: Callable[[tuple[ConfigUpdate, ...]], None],
+    ) -> None:
+        self._topic = topic
+        committed = replace(clients, consumer={**clients.consumer, "isolation.level": "read_committed"}, producer=None)
+        self._log = open_log(replace(topic, partitions=1), committed, self._on_records)
+        self._leader_producer = {"linger.ms": "0", **leader_producer}
+        self._on_update = on_update
+        self._fold = ConfigLog()
+        self._snapshot = self._fold.state
+        self._started = False
+        self._writing = threading.Lock()
+        self._producer: TransactionalProducer | None = None
+
+    def start(self) -> None:
+        """Make the topic if need be and read it. ConfigError if the topic cannot be what it has to be."""
+        self._log.start()
+        if len(self._log.partitions) != 1:
+            self._log.stop()
+            name = f"{self._topic.prefix or 'config.storage'}.topic"
+            found = f"it has {len(self._log.partitions)} partitions and must have one, or records lose their order"
+            raise ConfigError.invalid(name, self._topic.name, found)
+        self._started = True
+
+    def stop(self) -> None:
+        self.release_write_privileges()
+        self._log.stop()
+
+    def failure(self) -> BaseException | None:
+        """Why the topic is read no more, if so; the worker can do nothing but end."""
+        return self._log.failure()
+
+    def snapshot(self) -> ClusterConfigState:
+        return self._snapshot
+
+    def refresh(self, timeout: float) -> ClusterConfigState:
+        await_end(self._log, self._log.read_to_end(), timeout)
+        return self._snapshot
+
+    def waiting_for(self) -> str | None:
+        """What a read to the end waits for, in words."""
+        return self._log.waiting_for()
+
+    # ---- write privileges
+
+    def claim_write_privileges(self, timeout: float = _TIMEOUT) -> None:
+        with self._writing:
+            if self._producer is not None:
+                return
+            producer = TransactionalProducer(self._leader_producer)
+            try:
+                producer.init_transactions(timeout)
+            except ConnectError:
+                producer.close()
+                raise
+            self._producer = producer
+
+    def release_write_privileges(self) -> None:
+        with self._writing:
+            self._drop_producer()
+
+    # ---- writes
+
+    def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
+        state = [records.target_state(name, target_state)] if target_state is not None else []
+        self._write(f"the configuration of connector '{name}'", [*state, records.connector(name, config)])
+
+    def remove_connector(self, name: str) -> None:
+        """Tombstones for all keys: task records that were left would come back with a connector of the same name
+        (KAFKA-16838). The connector's own goes first, so that nobody reacts to the rest."""
+        self.refresh(_TIMEOUT)
+        first = [f"{records.CONNECTOR}{name}".encode(), f"{records.TARGET_STATE}{name}".encode()]
+        rest = sorted(self._fold.live_keys(name) - set(first))
+        self._write(f"the removal of connector '{name}'", [records.tombstone(key) for key in (*first, *rest)])
+
+    def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
+        """Task records and their commit in one transaction: Java needs two, and a crash between them costs a round."""
+        tasks = [records.task(ConnectorTaskId(name, n), config) for n, config in enumerate(configs)]
+        self._write(f"the task configurations of connector '{name}'", [*tasks, records.commit(name, len(tasks))])
+
+    def put_target_state(self, name: str, state: TargetState) -> None:
+        self._write(f"target state {state.value} of connector '{name}'", [records.target_state(name, state)])
+
+    def put_task_count_record(self, name: str, tasks: int) -> None:
+        self._write(f"the task count of connector '{name}'", records.task_count(name, tasks))
+
+    def put_session_key(self, key: SessionKey) -> None:
+        self._write("a session key", [records.session_key(key)])
+
+    def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None:
+        request = records.restart(name, only_failed=only_failed, include_tasks=include_tasks)
+        self._write(f"a request to restart connector '{name}'", [request])
+
+    def put_logger_level(self, logger: str, level: str) -> None:
+        self._write(f"level {level} of logger '{logger}'", [records.logger_level(logger, level)])
+
+    def _write(self, what: str, group: Sequence[records.Record]) -> None:
+        with self._writing:
+            producer = self._producer
+            if producer is None:
+                raise FencedLeaderError(f"Cannot write {what}: this worker may not write the config topic")
+            try:
+                self._write_transaction(producer, group)
+            except Exception as e:
+                error = connect_error(fatal_error(producer.records.client) or e, f"writing {what}")
+                # Invariant 5: an uncertain transaction taints its producer. Whoever claims next ends the transaction.
+                self._drop_producer()
+                if isinstance(error, ProducerFencedError):
+                    raise FencedLeaderError(f"Another worker has become the leader: {error}") from e
+                raise error from (e.__cause__ if error is e else e)
+        self.refresh(_TIMEOUT)
+
+    def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> None:
+        producer.begin()
+        for key, value in group:
+            producer.records.send(self._topic.name, key, value, 0)
+        producer.commit(_TIMEOUT)
+
+    def _drop_producer(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+            self._producer = None
+
+    # ---- reading, on the log's thread
+
+    def _on_records(self, batch: Sequence[LogRecord]) -> None:
+        updates: list[ConfigUpdate] = []
+        for record in batch:
+            try:
+                updates.extend(self._fold.apply(record.key, record.value, record.offset))
+            except DataError as e:
+                # Java's worker dies of such a record for good; only a stranger can have written it.
+                _log.error("Offset %d of topic '%s' is passed over: %s", record.offset, self._topic.name, e)
+        self._snapshot = self._fold.state
+        # Not every record is an update of its own, but each moves the snapshot (a task count record: invariant 6).
+        if self._started:
+            self._on_update(tuple(updates))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source partitions and offsets as bytes, exactly as Java Connect writes them with its internal JsonConverter.
+
+Java: ``OffsetStorageWriter``, ``OffsetUtils``. Keys are ``["connector",{partition}]`` and are compared as bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.api.errors import DataError
+from headrace.storage import json_bytes
+
+_log = logging.getLogger(__name__)
+_PRIMITIVES = (bool, int, float, str, bytes, bytearray)
+
+
+def encode_key(connector: str, partition: Mapping[str, Any]) -> bytes:
+    """The key of a source partition's offset records. DataError if it holds what JSON cannot."""
+    return json_bytes.dumps([connector, partition])
+
+
+def encode_partition(partition: Mapping[str, Any]) -> bytes:
+    """A source partition alone, as it stands within its key."""
+    return json_bytes.dumps(partition)
+
+
+def encode_offset(offset: Mapping[str, Any] | None) -> bytes | None:
+    """An offset record's value; None is a tombstone, which resets the partition."""
+    return None if offset is None else json_bytes.dumps(offset)
+
+
+def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
+    """The connector and source partition of a key; None, with a warning, for keys of another make."""
+    try:
+        parsed = json_bytes.loads(key) if key is not None else None
+    except DataError:
+        parsed = None
+    match parsed:
+        case [str() as connector, dict() as partition]:
+            return connector, partition
+    _log.warning("The offsets topic's key %r is not one of a source connector and is passed over", key)
+    return None
+
+
+def decode_offset(value: bytes | None) -> dict[str, Any] | None:
+    """An offset record's value; None for a tombstone. DataError if it is no offset: going on from nowhere would lose or
+    repeat records."""
+    if value is None:
+        return None
+    offset = json_bytes.loads(value)
+    if offset is None or isinstance(offset, dict):
+        return offset
+    raise DataError(f"A source offset must be a JSON object, not {value!r}")
+
+
+def validate_format(value: object) -> None:
+    """DataError unless ``value`` is None or maps text to primitive values, as partitions and offsets must."""
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise DataError(f"Offsets must be given as an object, not as {type(value).__name__}")
+    for name, member in value.items():
+        if not isinstance(name, str):
+            raise DataError(f"Offsets may only have text as keys, but {name!r} is a {type(name).__name__}")
+        if member is not None and not isinstance(member, _PRIMITIVES):
+            raise DataError(
+                f"Offsets may only hold numbers, text, true, false and null, but field {name} holds a "
+                f"{type(member).__name__}"
+            )

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statuses of connectors, tasks and their topics in Kafka's status topic. Java: ``KafkaStatusBackingStore``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from headrace.api.errors import RetriableError
+from headrace.kafka.kafka_based_log import LogRecord
+from headrace.kafka.topic_admin import TopicSpec
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.storage import status_records as records
+from headrace.storage.internal_topic import LogClients, await_end, open_log
+from headrace.storage.status_log import StatusLog
+
+_log = logging.getLogger(__name__)
+
+
+class KafkaStatusBackingStore:
+    """Any thread may call it. Reads answer from what was last read of the topic, writes go out in the background.
+
+    A write that Kafka does not take for now is repeated until it does, or until a newer status of the same connector
+    or task has been written here, or another worker's has been read. ``start``, ``stop``, ``flush``, ``refresh`` block.
+    """
+
+    def __init__(self, topic: TopicSpec, clients: LogClients) -> None:
+        self._log = open_log(topic, clients, self._on_records)
+        self._statuses = StatusLog()
+        self._lock = threading.Lock()
+        self._newest: dict[bytes, int] = {}
+        """Key to the number of the last write under it: an older write is not repeated."""
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Make the topic if need be and read it. ConfigError if it is not compacted."""
+        self._log.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._log.stop()
+
+    def failure(self) -> BaseException | None:
+        """Why the topic is read no more, if so."""
+        return self._log.failure()
+
+    def flush(self, timeout: float) -> None:
+        """Wait for the writes under way. RetriableError after ``timeout`` seconds."""
+        self._log.flush(timeout)
+
+    def refresh(self, timeout: float) -> None:
+        """Read everything that is written now."""
+        await_end(self._log, self._log.read_to_end(), timeout)
+
+    # ---- writes
+
+    def put(self, status: ConnectorStatus | TaskStatus) -> None:
+        """Write a status, whatever others said; DESTROYED removes it."""
+        self._send(*records.encode(status), safely=None)
+
+    def put_safe(self, status: ConnectorStatus | TaskStatus) -> None:
+        """Write a status unless another worker of a newer generation has spoken since."""
+        if self._may_write(status):
+            self._send(*records.encode(status), safely=status)
+
+    def put_topic(self, status: TopicStatus) -> None:
+        """A connector was seen to use a topic (KIP-558)."""
+        self._send(*records.encode(status), safely=None)
+
+    def delete_topic(self, connector: str, topic: str) -> None:
+        """The connector no longer counts as a user of the topic."""
+        self._send(records.topic_key(connector, topic), None, safely=None)
+
+    def delete(self, connector: str) -> None:
+        """Remove all statuses of a connector, its tasks and its topics."""
+        with self._lock:
+            tasks = list(self._statuses.tasks.get(connector, ()))
+            topics = list(self._statuses.topics.get(connector, ()))
+        keys = [
+            records.connector_key(connector),
+            *(records.task_key(ConnectorTaskId(connector, task)) for task in tasks),
+            *(records.topic_key(connector, topic) for topic in topics),
+        ]
+        for key in keys:
+            self._send(key, None, safely=None)
+
+    # ---- reads
+
+    def connector(self, name: str) -> ConnectorStatus | None:
+        with self._lock:
+            return self._statuses.connectors.get(name)
+
+    def task(self, id: ConnectorTaskId) -> TaskStatus | None:
+        with self._lock:
+            return self._statuses.tasks.get(id.connector, {}).get(id.task)
+
+    def tasks(self, connector: str) -> tuple[TaskStatus, ...]:
+        """Statuses of the connector's tasks, in order."""
+        with self._lock:
+            found = self._statuses.tasks.get(connector, {})
+            return tuple(found[task] for task in sorted(found))
+
+    def connectors(self) -> tuple[str, ...]:
+        """Names of the connectors with a status, sorted."""
+        with self._lock:
+            return tuple(sorted(self._statuses.connectors))
+
+    def topics(self, connector: str) -> tuple[TopicStatus, ...]:
+        """Topics that the connector was seen to use, sorted."""
+        with self._lock:
+            found = self._statuses.topics.get(connector, {})
+            return tuple(found[topic] for topic in sorted(found))
+
+    # ---- how
+
+    def _may_write(self, status: ConnectorStatus | TaskStatus) -> bool:
+        if isinstance(status, ConnectorStatus):
+            present: ConnectorStatus | TaskStatus | None = self.connector(status.connector)
+        else:
+            present = self.task(status.id)
+        return present is None or present.worker_id == status.worker_id or present.generation <= status.generation
+
+    def _send(self, key: bytes, value: bytes | None, *, safely: ConnectorStatus | TaskStatus | None) -> None:
+        with self._lock:
+            number = self._newest[key] = self._newest.get(key, 0) + 1
+
+        def attempt() -> None:
+            self._log.send(key, value).add_done_callback(ended)
+
+        def ended(done: Future[None]) -> None:
+            error = done.exception()
+            if error is None or self._stopped.is_set():
+                return
+            if not isinstance(error, RetriableError):
+                _log.error("Status '%s' was not written: %s", key.decode(), error)
+            elif self._newest[key] == number and (safely is None or self._may_write(safely)):
+                timer = threading.Timer(1.0, attempt)
+                timer.daemon = True
+                timer.start()
+
+        attempt()
+
+    def _on_records(self, batch: Sequence[LogRecord]) -> None:
+        with self._lock:
+            for record in batch:
+                self._statuses.apply(record.key, record.value)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The status topic folded into the newest statuses. Pure: no I/O, no clock, no threads."""
+
+from __future__ import annotations
+
+import logging
+from typing import TypeVar
+
+from headrace.api.errors import DataError
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.storage import json_bytes
+from headrace.storage import status_records as records
+
+_log = logging.getLogger(__name__)
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class StatusLog:
+    """What everybody last said about connectors, tasks and their topics. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self.connectors: dict[str, ConnectorStatus] = {}
+        self.tasks: dict[str, dict[int, TaskStatus]] = {}
+        self.topics: dict[str, dict[str, TopicStatus]] = {}
+
+    def apply(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in one record; those that make no sense are passed over with a warning."""
+        name = key.decode(errors="replace") if key is not None else ""
+        about = records.decode_key(name)
+        if about is None:
+            _log.warning("The status topic's record '%s' is not known and is passed over", name)
+        elif value is None:
+            self._remove(about)
+        else:
+            self._read(name, about, value)
+
+    def _read(self, name: str, about: records.StatusKey, value: bytes) -> None:
+        try:
+            status = records.decode_status(about, json_bytes.loads(value))
+        except DataError:
+            status = None
+        match status:
+            case None:
+                _log.warning("The status topic's record '%s' makes no sense and is passed over", name)
+            case ConnectorStatus():
+                if not _is_stale(status, self.connectors.get(status.connector)):
+                    self.connectors[status.connector] = status
+            case TaskStatus():
+                tasks = self.tasks.setdefault(status.id.connector, {})
+                if not _is_stale(status, tasks.get(status.id.task)):
+                    tasks[status.id.task] = status
+            case TopicStatus():
+                assert isinstance(about, tuple)
+                connector, topic = about
+                self.topics.setdefault(connector, {})[str(topic)] = status
+
+    def _remove(self, about: records.StatusKey) -> None:
+        if isinstance(about, str):
+            self.connectors.pop(about, None)
+        elif isinstance(about, ConnectorTaskId):
+            _remove_member(self.tasks, about.connector, about.task)
+        else:
+            _remove_member(self.topics, *about)
+
+
+def _is_stale(new: ConnectorStatus | TaskStatus, old: ConnectorStatus | TaskStatus | None) -> bool:
+    """A worker that was slow to let go must not overwrite what its successor said since (KAFKA-12525).
+
+    A worker that lets go in the generation in which it ran the task is not slow. Java passes over that as well, and
+    shows the tasks of a worker that has left as RUNNING; and it does not compare the generations of connectors at all.
+    """
+    if new.state is not State.UNASSIGNED or old is None:
+        return False
+    return new.generation < old.generation or (new.generation == old.generation and new.worker_id != old.worker_id)
+
+
+def _remove_member(table: dict[str, dict[_K, _V]], name: str, member: _K) -> None:
+    members = table.get(name, {})
+    members.pop(member, None)
+    if not members:
+        table.pop(name, None)

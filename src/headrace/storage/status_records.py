@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of the status topic, as Java Connect writes them. Java: ``KafkaStatusBackingStore``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.storage import json_bytes
+from headrace.storage.config_records import task_id
+
+CONNECTOR = "status-connector-"
+TASK = "status-task-"
+TOPIC = "status-topic-"
+_TOPIC_CONNECTOR = ":connector-"
+
+TopicKey = tuple[str, str]
+"""A connector and a topic that it uses."""
+StatusKey = str | ConnectorTaskId | TopicKey
+"""What a status record is about: a connector by its name, a task, or a connector's topic."""
+Status = ConnectorStatus | TaskStatus | TopicStatus
+
+
+def connector_key(connector: str) -> bytes:
+    return f"{CONNECTOR}{connector}".encode()
+
+
+def task_key(id: ConnectorTaskId) -> bytes:
+    return f"{TASK}{id.connector}-{id.task}".encode()
+
+
+def topic_key(connector: str, topic: str) -> bytes:
+    return f"{TOPIC}{topic}{_TOPIC_CONNECTOR}{connector}".encode()
+
+
+def encode(status: Status) -> tuple[bytes, bytes | None]:
+    """A status as key and value; DESTROYED is a tombstone."""
+    if isinstance(status, TopicStatus):
+        topic = {
+            "name": status.topic,
+            "connector": status.connector,
+            "task": status.task,
+            "discoverTimestamp": status.discovered_ms,
+        }
+        return topic_key(status.connector, status.topic), json_bytes.dumps({"topic": topic})
+    key = connector_key(status.connector) if isinstance(status, ConnectorStatus) else task_key(status.id)
+    return key, None if status.state is State.DESTROYED else _encode_state(status)
+
+
+def _encode_state(status: ConnectorStatus | TaskStatus) -> bytes:
+    return json_bytes.dumps(
+        {
+            "state": status.state.value,
+            "trace": status.trace,
+            "worker_id": status.worker_id,
+            "generation": status.generation,
+            "version": status.version,
+        }
+    )
+
+
+def decode_key(key: str) -> StatusKey | None:
+    """What a record is about; None for keys of another make."""
+    if key.startswith(CONNECTOR):
+        return key.removeprefix(CONNECTOR) or None
+    if key.startswith(TASK):
+        return task_id(key.removeprefix(TASK))
+    if key.startswith(TOPIC):
+        # A topic's name cannot hold a colon, a connector's can.
+        topic, separator, connector = key.removeprefix(TOPIC).partition(_TOPIC_CONNECTOR)
+        return (connector, topic) if separator and topic and connector else None
+    return None
+
+
+def decode_status(key: StatusKey, value: Any) -> Status | None:
+    """The status of a key and its parsed value; None where the value makes no sense."""
+    if not isinstance(value, dict):
+        return None
+    if isinstance(key, tuple) and not isinstance(key, ConnectorTaskId):
+        return _decode_topic(value.get("topic"))
+    state, worker, generation = value.get("state"), value.get("worker_id"), value.get("generation")
+    if state not in State.__members__ or not isinstance(worker, str) or type(generation) is not int:
+        return None
+    trace, version = value.get("trace"), value.get("version")
+    if isinstance(key, ConnectorTaskId):
+        return TaskStatus(key, State(state), worker, generation, trace, version)
+    return ConnectorStatus(key, State(state), worker, generation, trace, version)
+
+
+def _decode_topic(value: Any) -> TopicStatus | None:
+    match value:
+        case {"name": str() as topic, "connector": str() as name, "task": int() as task, "discoverTimestamp": at}:
+            return TopicStatus(topic, name, task, at) if type(at) is int else None
+    return None

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+from headrace.model.status import ConnectorStatus, TaskStatus
+from headrace.storage import status_records
+from headrace.storage.status_log import StatusLog
+
+DELIBERATE = {
+    # The worker that ran the task stopped it in the same generation: Java goes on to show it as RUNNING.
+    ("real-log-plain-42-after-stop-worker", "file-source-0"): "UNASSIGNED",
+}
+
+
+def _shown(status: ConnectorStatus | TaskStatus) -> dict[str, Any]:
+    return {
+        "state": status.state.value,
+        "trace": status.trace,
+        "workerId": status.worker_id,
+        "generation": status.generation,
+        "version": status.version,
+    }
+
+
+def test_fold_equals_java_for_every_vector(vectors: Callable[..., Any], log_bytes: Callable[..., Any]) -> None:
+    for vector in vectors("internal_replay", "replayStatus"):
+        log = StatusLog()
+        for record in vector["input"]["records"]:
+            raw = record["raw"].encode() if "raw" in record else log_bytes(record["value"])
+            log.apply(record["key"].encode() if record["key"] is not None else None, raw)
+        expected = vector["output"]
+        assert {name: _shown(status) for name, status in log.connectors.items()} == expected["connectors"], vector["id"]
+        tasks = {str(status.id): _shown(status) for found in log.tasks.values() for status in found.values()}
+        for (suffix, task), state in DELIBERATE.items():
+            if vector["id"].endswith(f"/{suffix}"):
+                expected["tasks"][task]["state"] = state
+        assert tasks == expected["tasks"], vector["id"]
+        topics = {
+            connector: [
+                {"topic": s.topic, "connector": s.connector, "task": s.task, "discoverTimestamp": s.discovered_ms}
+                for s in sorted(found.values(), key=lambda s: s.topic)
+            ]
+            for connector, found in log.topics.items()
+        }
+        expected_topics = {c: sorted(found, key=lambda s: s["topic"]) for c, found in expected["topics"].items()}
+        assert topics == expected_topics, vector["id"]
+
+
+@pytest.mark.parametrize("task", [None, 0])
+def test_unassigned_of_an_older_generation_is_ignored(task: int | None) -> None:
+    def status(state: State, generation: int, worker: str = "w:1") -> tuple[bytes, bytes | None]:
+        if task is None:
+            return status_records.encode(ConnectorStatus("c", state, worker, generation))
+        return status_records.encode(TaskStatus(ConnectorTaskId("c", task), state, worker, generation))
+
+    def present() -> State:
+        return log.connectors["c"].state if task is None else log.tasks["c"][task].state
+
+    log = StatusLog()
+    log.apply(*status(State.RUNNING, 5))
+    log.apply(*status(State.UNASSIGNED, 4))
+    assert present() is State.RUNNING
+    log.apply(*status(State.UNASSIGNED, 5, worker="late:1"))
+    assert present() is State.RUNNING
+    log.apply(*status(State.UNASSIGNED, 5))
+    assert present() is State.UNASSIGNED
+    log.apply(*status(State.FAILED, 2))
+    assert present() is State.FAILED
