@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source tasks: polling, transactions and source offsets."""

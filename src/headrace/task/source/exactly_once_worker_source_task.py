@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exactly-once loop: poll → transform → convert → produce → offsets last → commit.
+
+Java: ``ExactlyOnceWorkerSourceTask``. The whole loop runs on the task's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headrace.api.record import SourceRecord
+from headrace.task.source.committed_offsets import CommittedOffsets
+from headrace.task.source.poller import Polled, Poller, size_of
+from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.transaction_boundary import Boundary, End
+from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.task_metrics import TaskMetrics
+
+
+class ExactlyOnceWorkerSourceTask:
+    """One attempt's loop; ``run`` returns when the task is asked to stop, with nothing left open."""
+
+    def __init__(
+        self,
+        poller: Poller,
+        batches: SourceBatches,
+        writer: TransactionalWriter,
+        boundary: Boundary,
+        committed: CommittedOffsets,
+        metrics: TaskMetrics,
+        clock: Callable[[], float],
+    ) -> None:
+        self._poller = poller
+        self._batches = batches
+        self._writer = writer
+        self._boundary = boundary
+        self._committed = committed
+        self._metrics = metrics
+        self._clock = clock
+        self._dropped: list[SourceRecord] = []
+
+    def run(self) -> None:
+        while self._poller.may_poll(before_pause=self._end_last):
+            polled = self._poller.poll()
+            records = polled if isinstance(polled, Sequence) else None
+            start = 0
+            for step in self._boundary.plan(size_of(polled), records, self._clock()):
+                if step.end > start:
+                    self._write(polled[start : step.end] if records is not None else polled)
+                start = step.end
+                self._end(step.then)
+            self._metrics.report_if_due()
+        self._end_last()
+
+    def _write(self, polled: Polled) -> None:
+        batch = self._batches.make(polled)
+        if batch.size:
+            self._writer.write(batch.topics)
+            self._committed.topics(batch.topics)
+        self._writer.add_offsets(batch.offsets)
+        self._dropped.extend(batch.dropped)
+        self._metrics.add("source-record-poll-total", size_of(polled))
+        self._metrics.add("source-record-write-total", batch.size)
+
+    def _end_last(self) -> None:
+        self._end(self._boundary.final())
+
+    def _end(self, end: End) -> None:
+        if end is End.ABORT:
+            self._writer.abort()
+            self._metrics.add("transactions-aborted-total", 1)
+        # What is aborted is read no more either: its offsets are committed without its records (KIP-618).
+        if end is not End.NOTHING and self._writer.pending:
+            self._commit()
+
+    def _commit(self) -> None:
+        size, began = self._writer.size, self._clock()
+        offsets, delivered = self._writer.commit()
+        dropped, self._dropped = self._dropped, []
+        self._metrics.add("transactions-committed-total", 1)
+        self._metrics.maximum("transaction-size-max", size)
+        self._metrics.maximum("offset-commit-max-time-ms", (self._clock() - began) * 1000)
+        self._committed.tell(offsets, delivered, dropped)

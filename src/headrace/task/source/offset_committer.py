@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At-least-once: sends batches, remembers what is delivered, and writes offsets no earlier than their records."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from headrace.api.record import SourceRecord
+from headrace.api.source import RecordMetadata
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.kafka.record_producer import RecordProducer
+from headrace.task.source.batch_sender import send
+from headrace.task.source.source_batch import SourceBatch
+from headrace.task.source.source_offsets import SourceOffset
+from headrace.task.source.submitted_records import SubmittedRecords
+
+_log = logging.getLogger(__name__)
+Delivered = list[tuple[SourceRecord, RecordMetadata | None]]
+
+
+class OffsetCommitter:
+    """The task's thread only. ``interval`` and ``timeout`` are the worker's ``offset.flush.*``, in seconds."""
+
+    def __init__(
+        self, producer: RecordProducer, offsets_topic: str, interval: float, timeout: float, *, remember: bool
+    ) -> None:
+        self._producer = producer
+        self._offsets_topic = offsets_topic
+        self._interval = interval
+        self._timeout = timeout
+        self._remember = remember
+        self._submitted = SubmittedRecords()
+        self._next: float | None = None
+        self._delivered: Delivered = []
+        self._dropped: list[SourceRecord] = []
+        self._awaited: tuple[SourceOffset, ...] = ()
+        self._committed: tuple[SourceOffset, ...] = ()
+
+    def send(self, batch: SourceBatch) -> None:
+        """Send a batch; its offsets may be committed when all its records and all earlier ones are delivered."""
+        submitted = self._submitted.submit(batch.size, batch.offsets)
+        self._dropped.extend(batch.dropped)
+        for topic in batch.topics:
+            send(self._producer, topic, submitted.ack, self._note if self._remember else None)
+
+    def serve(self) -> None:
+        """Run delivery callbacks; raises what made a delivery fail: a lost record must not be passed over."""
+        self._producer.serve()
+        failure = self._producer.delivery_failure()
+        if failure is not None:
+            raise failure
+
+    def due(self, now: float) -> bool:
+        if self._next is None:
+            self._next = now + self._interval
+        if now < self._next:
+            return False
+        self._next = now + self._interval
+        return True
+
+    def commit(self) -> bool:
+        """Write the offsets of what is delivered so far and wait for them; False if there are none."""
+        self.serve()
+        offsets = tuple(self._submitted.committable().values())
+        for offset in offsets:
+            self._producer.send(self._offsets_topic, offset.key, offset.value)
+        self._awaited += offsets
+        if not self._awaited:
+            return False
+        if not self._delivered_in_time():
+            _log.warning("offsets are not committed yet: %s; they are with the next commit", self._what_is_late())
+            return False
+        self._committed, self._awaited = self._committed + self._awaited, ()
+        return True
+
+    def flush(self) -> None:
+        """Wait until all is delivered; RetriableKafkaError past the timeout: what is not committed is read again."""
+        if not self._delivered_in_time():
+            raise RetriableKafkaError(self._what_is_late())
+
+    def _delivered_in_time(self) -> bool:
+        delivered = self._producer.flush(self._timeout)
+        self.serve()
+        return delivered
+
+    def _what_is_late(self) -> str:
+        return (
+            f"{self._submitted.in_flight} records were not delivered within "
+            f"offset.flush.timeout.ms = {self._timeout * 1000:g}"
+        )
+
+    def take_committed(self) -> Sequence[SourceOffset]:
+        taken, self._committed = self._committed, ()
+        return taken
+
+    def take_delivered(self) -> tuple[Delivered, list[SourceRecord]]:
+        taken = self._delivered, self._dropped
+        self._delivered, self._dropped = [], []
+        return taken
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def _note(self, record: SourceRecord, metadata: RecordMetadata) -> None:
+        self._delivered.append((record, metadata))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a source task together in its process: the only place that knows all parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from headrace.api.errors import ConfigError
+from headrace.api.source import SourceTask
+from headrace.kafka.record_producer import RecordProducer
+from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.plugins.discovery import Plugins
+from headrace.task.record_converter import record_converter
+from headrace.task.source.committed_offsets import CommittedOffsets
+from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
+from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.poller import Poller
+from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
+from headrace.task.source.task_callbacks import TaskCallbacks
+from headrace.task.source.transaction_boundary import ConnectorBoundary, WorkerTransactionContext, boundary_of
+from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.source.worker_source_task import WorkerSourceTask
+from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_spec import TaskSpec
+from headrace.task.transformation_chain import transformation_chain
+from headrace.task.worker_link import TaskControl, WorkerLink
+
+
+class RunnableSourceTask:
+    """A source task with the loop that drives it. ``headrace.task.worker_task.RunnableTask``."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        task: SourceTask,
+        context: WorkerSourceTaskContext,
+        control: TaskControl,
+        init: Callable[[], None],
+        loop: Callable[[], None],
+        closing: tuple[Callable[[], None], ...],
+    ) -> None:
+        self._spec = spec
+        self._task = task
+        self._context = context
+        self._control = control
+        self._closing = closing
+        self.init = init
+        self.run = loop
+
+    def start(self) -> None:
+        self._task.initialize(self._context)
+        self._control.on_stop(self._task.stop)
+        self._task.start(self._spec.task_config)
+
+    def close(self) -> None:
+        for close in self._closing:
+            close()
+
+
+def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSourceTask:
+    """The task that ``spec`` describes, not started and without any connection yet."""
+    plugins = Plugins(tuple(p.strip() for p in spec.worker_config.get("plugin.path", "").split(",") if p.strip()))
+    task_class = plugins.task(spec.task_class)
+    if not issubclass(task_class, SourceTask):
+        raise ConfigError.invalid("task.class", spec.task_class, f"task {spec.id} needs a SourceTask")
+    task = task_class()
+    callbacks = TaskCallbacks(task)
+    converter = record_converter(spec.connector_config, spec.worker_config, plugins)
+    chain = transformation_chain(spec.connector_config, plugins)
+    batches = SourceBatches(spec.id.connector, chain, converter, remember=callbacks.wants_records)
+    make = _exactly_once if spec.exactly_once else _at_least_once
+    return make(spec, task, batches, callbacks, Poller(task, control, link), link, control)
+
+
+def _exactly_once(
+    spec: TaskSpec,
+    task: SourceTask,
+    batches: SourceBatches,
+    callbacks: TaskCallbacks,
+    poller: Poller,
+    link: WorkerLink,
+    control: TaskControl,
+) -> RunnableSourceTask:
+    transactions = WorkerTransactionContext()
+    boundary = boundary_of(spec.connector_config, _flush_interval(spec), time.monotonic, transactions)
+    producer = TransactionalProducer(spec.producer, every_delivery=callbacks.wants_records)
+    timeout = int(spec.producer.get("transaction.timeout.ms", 60_000)) / 1000
+    writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=callbacks.wants_records)
+    metrics = TaskMetrics(link.metrics, time.monotonic)
+    loop = ExactlyOnceWorkerSourceTask(
+        poller, batches, writer, boundary, CommittedOffsets(callbacks, link), metrics, time.monotonic
+    )
+    given = transactions if isinstance(boundary, ConnectorBoundary) else None
+    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), given)
+    return RunnableSourceTask(spec, task, context, control, writer.init, loop.run, (writer.close, batches.close))
+
+
+def _at_least_once(
+    spec: TaskSpec,
+    task: SourceTask,
+    batches: SourceBatches,
+    callbacks: TaskCallbacks,
+    poller: Poller,
+    link: WorkerLink,
+    control: TaskControl,
+) -> RunnableSourceTask:
+    timeout = int(spec.worker_config.get("offset.flush.timeout.ms", 5_000)) / 1000
+    committer = OffsetCommitter(
+        RecordProducer(spec.producer, every_delivery=True),
+        spec.offsets_topic,
+        _flush_interval(spec),
+        timeout,
+        remember=callbacks.wants_records,
+    )
+    metrics = TaskMetrics(link.metrics, time.monotonic)
+    loop = WorkerSourceTask(poller, batches, committer, CommittedOffsets(callbacks, link), metrics, time.monotonic)
+    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), None)
+    return RunnableSourceTask(spec, task, context, control, _nothing, loop.run, (committer.close, batches.close))
+
+
+def _flush_interval(spec: TaskSpec) -> float:
+    return int(spec.worker_config.get("offset.flush.interval.ms", 60_000)) / 1000
+
+
+def _nothing() -> None:
+    """At-least-once tasks have nobody to fence."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes batches and their source offsets in transactions. The order of its steps is the exactly-once guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.api.record import SourceRecord
+from headrace.api.source import RecordMetadata
+from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.task.record_converter import TopicBatch
+from headrace.task.source.batch_sender import send
+from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
+
+Committed = tuple[SourceRecord, RecordMetadata | None]
+
+
+class TransactionalWriter:
+    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker."""
+
+    def __init__(self, producer: TransactionalProducer, offsets_topic: str, timeout: float, *, remember: bool) -> None:
+        self._producer = producer
+        self._offsets_topic = offsets_topic
+        self._timeout = timeout
+        self._remember = remember
+        self._offsets: OffsetsByKey = {}
+        self._delivered: list[Committed] = []
+        self.size = 0
+        """Records in the open transaction."""
+
+    def init(self) -> None:
+        """Fence every older attempt (invariant 2); once per attempt (invariant 4)."""
+        self._producer.init_transactions(self._timeout)
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is anything that a commit would make visible."""
+        return self._producer.in_transaction or bool(self._offsets)
+
+    def write(self, topics: Sequence[TopicBatch]) -> None:
+        """Records join the open transaction; it begins with the first of them."""
+        self._begin_if_needed()
+        for batch in topics:
+            send(self._producer.records, batch, None, self._note if self._remember else None)
+            self.size += len(batch.values)
+
+    def add_offsets(self, offsets: OffsetsByKey) -> None:
+        """Offsets that the next commit has to write; a partition's later offset replaces its earlier one."""
+        for key, offset in offsets.items():
+            self._offsets.pop(key, None)
+            self._offsets[key] = offset
+
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[Committed]]:
+        """Make records and offsets visible together; what was committed."""
+        # 1. Offsets alone need a transaction too: those of dropped records, or after an abort.
+        self._begin_if_needed()
+        # 2. Offset records go last (invariant 1).
+        offsets = tuple(self._offsets.values())
+        for offset in offsets:
+            self._producer.records.send(self._offsets_topic, offset.key, offset.value)
+        # 3. One commit for both. From here on only its success says that they are visible (invariant 5).
+        self._producer.commit(self._timeout)
+        delivered = self._delivered
+        self._offsets, self._delivered, self.size = {}, [], 0
+        return offsets, delivered
+
+    def abort(self) -> None:
+        """Drop the open transaction's records. Their offsets stay and go with the next commit (KIP-618)."""
+        if self._producer.in_transaction:
+            self._producer.abort(self._timeout)
+        self._delivered, self.size = [], 0
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def _begin_if_needed(self) -> None:
+        if not self._producer.in_transaction:
+            self._producer.begin()
+
+    def _note(self, record: SourceRecord, metadata: RecordMetadata) -> None:
+        self._delivered.append((record, metadata))

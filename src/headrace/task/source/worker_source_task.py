@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The at-least-once loop: records flow, and offsets follow every ``offset.flush.interval.ms`` once delivered.
+
+Java: ``WorkerSourceTask``. The whole loop, delivery callbacks included, runs on the task's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.task.source.committed_offsets import CommittedOffsets
+from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.poller import Polled, Poller, size_of
+from headrace.task.source.source_batch import SourceBatches
+from headrace.task.task_metrics import TaskMetrics
+
+
+class WorkerSourceTask:
+    """One attempt's loop; ``run`` returns when the task is asked to stop and its last offsets are committed."""
+
+    def __init__(
+        self,
+        poller: Poller,
+        batches: SourceBatches,
+        committer: OffsetCommitter,
+        committed: CommittedOffsets,
+        metrics: TaskMetrics,
+        clock: Callable[[], float],
+    ) -> None:
+        self._poller = poller
+        self._batches = batches
+        self._committer = committer
+        self._committed = committed
+        self._metrics = metrics
+        self._clock = clock
+
+    def run(self) -> None:
+        while self._poller.may_poll(before_pause=self._commit_rest):
+            polled = self._poller.poll()
+            if size_of(polled):
+                self._send(polled)
+            self._committer.serve()
+            if self._committer.due(self._clock()):
+                self._tell(self._committer.commit())
+            self._metrics.report_if_due()
+        self._commit_rest()
+
+    def _send(self, polled: Polled) -> None:
+        batch = self._batches.make(polled)
+        self._committed.topics(batch.topics)
+        self._committer.send(batch)
+        self._metrics.add("source-record-poll-total", size_of(polled))
+        self._metrics.add("source-record-write-total", batch.size)
+
+    def _commit_rest(self) -> None:
+        self._committer.flush()
+        self._tell(self._committer.commit())
+
+    def _tell(self, done: bool) -> None:
+        delivered, dropped = self._committer.take_delivered()
+        if done or delivered or dropped:
+            self._committed.tell(self._committer.take_committed(), delivered, dropped)

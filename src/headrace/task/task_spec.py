@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that a task's process has to know to run its task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+
+
+class TaskKind(str, Enum):
+    """Source or sink."""
+
+    SOURCE = "source"
+    SINK = "sink"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """What one task is to do; picklable, sent over the task channel, so that nothing of it shows in Spark's UI.
+
+    ``task_class`` is an importable ``module:Class``. ``task_config`` is what the connector made for this task,
+    ``connector_config`` the connector's, ``worker_config`` the worker's (defaults of converters, flush intervals).
+    ``producer`` and ``consumer`` are complete Java-style client properties of the task's clients (``transactional.id``,
+    ``client.id`` and the connector's overrides included).
+    """
+
+    id: ConnectorTaskId
+    kind: TaskKind
+    task_class: str
+    task_config: Mapping[str, str]
+    connector_config: Mapping[str, str]
+    worker_config: Mapping[str, str]
+    producer: Mapping[str, str]
+    consumer: Mapping[str, str]
+    offsets_topic: str
+    exactly_once: bool
+    target_state: TargetState = TargetState.STARTED

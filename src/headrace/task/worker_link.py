@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a task's process and its worker say to each other, whatever carries it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+Offset = Mapping[str, Any]
+Partition = Mapping[str, Any]
+
+
+class WorkerLink(Protocol):
+    """The task's process asks and tells its worker. Called on the task's thread; the first two block for an answer."""
+
+    def confirm_start(self) -> bool:
+        """Asked once, after ``init_transactions``: True is GO, False is ABANDON (invariant 4)."""
+
+    def read_offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        """Committed offsets, after the worker has read the offsets topics to the end (invariant 3)."""
+
+    def running(self) -> None: ...
+
+    def paused(self) -> None: ...
+
+    def offsets_committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None: ...
+
+    def topics_used(self, topics: Sequence[str]) -> None: ...
+
+    def metrics(self, values: Mapping[str, float]) -> None: ...
+
+
+class TaskControl:
+    """What the worker wants of the task. Set by the thread that listens to the worker, read by the task's thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._paused = False
+        self._on_stop: Callable[[], None] | None = None
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def stop(self) -> None:
+        """Ask the task to end; runs the hook of ``on_stop`` once, on this thread."""
+        with self._changed:
+            first, self._stopping = not self._stopping, True
+            hook = self._on_stop
+            self._changed.notify_all()
+        if first and hook is not None:
+            hook()
+
+    def set_paused(self, paused: bool) -> None:
+        with self._changed:
+            self._paused = paused
+            self._changed.notify_all()
+
+    def on_stop(self, hook: Callable[[], None]) -> None:
+        """``hook`` is run once when a stop is asked for, at once if it already was."""
+        with self._changed:
+            self._on_stop = hook
+            stopping = self._stopping
+        if stopping:
+            hook()
+
+    def wait_while_paused(self) -> None:
+        """Block until the task may poll again or is to stop."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or not self._paused)
+
+    def wait_for_stop(self, seconds: float) -> bool:
+        """Wait out a backoff; True as soon as a stop is asked for."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._stopping, seconds)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of one attempt in its process, from START to its end. Java: ``WorkerTask``."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from headrace.api.errors import ConfigError
+from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
+from headrace.task.task_spec import TaskKind, TaskSpec
+from headrace.task.worker_link import TaskControl, WorkerLink
+
+_log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How an attempt ended, which decides whether another one follows."""
+
+    STOPPED = "stopped"
+    """It was asked to stop, and has."""
+    ABANDONED = "abandoned"
+    """The task was taken away before it polled."""
+    FAILED = "failed"
+    """Its code or data is at fault; a new attempt would fail again."""
+    TAINTED = "tainted"
+    """Something is uncertain; a new attempt finds out what is committed (invariant 5)."""
+    FENCED = "fenced"
+    """Another producer took its transactional id over (invariant 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt's outcome with its reason, or its trace if it FAILED."""
+
+    outcome: Outcome
+    reason: str = ""
+
+
+class RunnableTask(Protocol):
+    """A source or sink task, made and not yet started. Called on the task's thread in this order."""
+
+    def init(self) -> None:
+        """Fence older attempts; before the worker's GO."""
+
+    def start(self) -> None:
+        """Start the plugin's task."""
+
+    def run(self) -> None:
+        """Until the task is asked to stop."""
+
+    def close(self) -> None: ...
+
+
+TaskFactories = Mapping[TaskKind, Callable[[TaskSpec, WorkerLink, TaskControl], RunnableTask]]
+
+
+def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
+    """Run one attempt to its end; never raises. On the main thread of the task's process."""
+    try:
+        return _run(spec, link, control, factories)
+    except ProducerFencedError as error:
+        return Ended(Outcome.FENCED, str(error))
+    except RetriableKafkaError as error:
+        return Ended(Outcome.TAINTED, str(error))
+    except ConfigError as error:
+        return Ended(Outcome.FAILED, str(error))
+    except BaseException as error:
+        return Ended(Outcome.FAILED, f"{error}\n{''.join(traceback.format_exception(error))}")
+
+
+def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
+    if not _may_start(link, control):
+        return Ended(Outcome.STOPPED)
+    task = _made(spec, link, control, factories)
+    try:
+        task.init()
+        # Between init and here the task may have been taken away; only the worker knows (invariant 4).
+        if not link.confirm_start():
+            return Ended(Outcome.ABANDONED)
+        task.start()
+        if not control.stopping:
+            link.running()
+        task.run()
+    finally:
+        _close(task, spec)
+    return Ended(Outcome.STOPPED)
+
+
+def _may_start(link: WorkerLink, control: TaskControl) -> bool:
+    """A task that is paused from the start does nothing, not even fence, until it is resumed."""
+    if control.paused and not control.stopping:
+        link.paused()
+        control.wait_while_paused()
+    return not control.stopping
+
+
+def _made(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> RunnableTask:
+    factory = factories.get(spec.kind)
+    if factory is None:
+        raise ConfigError(f"task {spec.id} is a {spec.kind.value} task; this version runs source tasks only")
+    return factory(spec, link, control)
+
+
+def _close(task: RunnableTask, spec: TaskSpec) -> None:
+    try:
+        task.close()
+    except Exception:
+        _log.exception("closing task %s failed", spec.id)
