@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Futures that have ended already."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def done_future(result: T) -> Future[T]:
+    """A future with a result."""
+    future: Future[T] = Future()
+    future.set_result(result)
+    return future
+
+
+def failed_future(error: BaseException) -> Future[Any]:
+    """A future that raises."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A round of zombie fencing: no producer of a connector's former tasks can write any more (KIP-618)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from headrace.config.client_configs import fencing_admin
+from headrace.config.distributed_config import DistributedConfig
+from headrace.kafka.fencing import fence_producers
+from headrace.model.cluster_config_state import Config
+
+log = logging.getLogger(__name__)
+
+TIMEOUT: Final = 60.0
+"""Seconds, for all producers together."""
+
+
+def fence_zombies(worker: DistributedConfig, connector_config: Config, tasks: int) -> None:
+    """Fences the producers of tasks 0 to ``tasks`` - 1 by a newer epoch (invariant 2). Blocks.
+
+    RetriableError where trying again may help. Done before a connector's new task count record is written.
+    """
+    name = connector_config["name"] or ""
+    ids = [worker.transactional_id(name, task) for task in range(tasks)]
+    if ids:
+        log.info("Fencing the producers of %d task(s) of connector %s", tasks, name)
+        fence_producers(fencing_admin(worker, connector_config), ids, TIMEOUT).all()

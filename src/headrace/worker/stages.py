@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes on right now, so that what hangs can be named; and threads that say what they do."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TypeVar
+
+from headrace.model.deadline import Clock
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Stages:
+    """The named stages that threads are in. Thread-safe."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._current: dict[int, tuple[str, float]] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """The calling thread does ``name`` now: "start of connector x"."""
+        number = next(self._numbers)
+        with self._lock:
+            self._current[number] = (name, self._clock())
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._current[number]
+
+    def longer_than(self, seconds: float) -> list[str]:
+        """The stages that have taken so long already, the longest first: "start of connector x since 12 s"."""
+        now = self._clock()
+        with self._lock:
+            current = sorted(self._current.values(), key=lambda stage: stage[1])
+        return [f"{name} since {now - since:.0f} s" for name, since in current if now - since >= seconds]
+
+    def run(self, name: str, work: Callable[[], T]) -> Future[T]:
+        """Does ``work`` on a thread of its own, as the stage ``name``. Returns at once.
+
+        The thread is a daemon: work that never ends does not keep the process alive.
+        """
+        future: Future[T] = Future()
+        threading.Thread(target=self._work, args=(future, name, work), name=name, daemon=True).start()
+        return future
+
+    def _work(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        with self.stage(name):
+            try:
+                result = work()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+class SerialExecutor:
+    """Does work one after the other on one daemon thread. Thread-safe."""
+
+    def __init__(self, name: str, stages: Stages) -> None:
+        self._stages = stages
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._loop, name=name, daemon=True).start()
+
+    def submit(self, stage: str, work: Callable[[], T]) -> Future[T]:
+        """Returns at once. Work that is submitted after ``close`` is never done."""
+        future: Future[T] = Future()
+        self._queue.put(lambda: self._stages._work(future, stage, work))
+        return future
+
+    def close(self) -> None:
+        """Ends the thread when all that was submitted before is done. Returns at once."""
+        self._queue.put(None)
+
+    def _loop(self) -> None:
+        while (work := self._queue.get()) is not None:
+            work()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the worker needs of the engine that runs task processes. Implemented by ``headrace.spark``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.task.task_spec import TaskSpec
+
+
+class TaskListener(Protocol):
+    """Hears from one task's attempts. Called on the launcher's threads, for one task by one thread at a time.
+
+    ``attempt`` counts a task's processes from 0; each process is a new attempt, whoever started it.
+    """
+
+    def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
+        """A process has attached and was sent its task."""
+
+    def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
+        """Asked after the attempt's ``init_transactions``: may it poll (GO), or was the task taken away (ABANDON)?
+
+        Reads the config topic to the end, so it blocks (invariants 4 and 6).
+        """
+
+    def read_offsets(
+        self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any] | None]:
+        """Source offsets, after a read to the end of the offsets topics (invariant 3); blocks."""
+
+    def running(self, task: ConnectorTaskId) -> None:
+        """The task's ``start`` returned and it polls; also after a resume."""
+
+    def paused(self, task: ConnectorTaskId) -> None:
+        """The task stopped polling because it was asked to pause."""
+
+    def offsets_committed(
+        self, task: ConnectorTaskId, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
+    ) -> None:
+        """Source offsets that have just become visible, as (partition, offset)."""
+
+    def topics_used(self, task: ConnectorTaskId, topics: Sequence[str]) -> None:
+        """Topics seen for the first time by this attempt (KIP-558)."""
+
+    def metrics(self, task: ConnectorTaskId, values: Mapping[str, float]) -> None:
+        """The attempt's figures, about once a second while they change."""
+
+    def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
+        """The task's code asked for new task configs."""
+
+    def failed(self, task: ConnectorTaskId, trace: str) -> None:
+        """The task's own code or data failed; it stays down until it is restarted."""
+
+    def restarting(self, task: ConnectorTaskId, reason: str) -> None:
+        """An attempt died without failing (killed, executor lost, producer tainted or fenced); another one follows."""
+
+    def stopped(self, task: ConnectorTaskId) -> None:
+        """No process of the task is left and none will follow. The last call for this launch."""
+
+
+class TaskHandle(Protocol):
+    """One launched task. All methods may be called from any thread and do not block, except ``await_stopped``."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Ask it to finish its batch, commit, and call the task's ``stop()``."""
+
+    def kill(self) -> None:
+        """Cancel its Spark job and kill its process, whatever it does."""
+
+    def await_stopped(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds; True when its process is proved gone."""
+
+
+class TaskLauncher(Protocol):
+    """Starts tasks on the engine. ``start`` returns at once; launches wait for the engine by themselves."""
+
+    def start(self) -> None: ...
+
+    def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
+        """Does not block; what goes wrong later is told to the listener."""
+
+    def stop(self, timeout: float) -> None:
+        """Stops all tasks (killing those that outlast ``timeout`` seconds) and the engine."""

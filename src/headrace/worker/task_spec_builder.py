@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From configurations to what a task's process is told."""
+
+from __future__ import annotations
+
+from headrace.api.errors import ConfigError
+from headrace.config import client_configs
+from headrace.config.distributed_config import DistributedConfig
+from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.model.cluster_config_state import Config
+from headrace.model.ids import ConnectorTaskId
+from headrace.plugins.discovery import Plugins, connector_type
+from headrace.task.task_spec import TaskKind, TaskSpec
+from headrace.worker.task_configs import TASK_CLASS
+
+
+def build_task_spec(
+    worker: DistributedConfig, plugins: Plugins, id: ConnectorTaskId, connector_config: Config, task_config: Config
+) -> TaskSpec:
+    """Imports the connector's class, to know source from sink; ConfigError for what cannot be run."""
+    cls = plugins.connector(connector_config.get("connector.class") or "")
+    task = {key: text for key, text in task_config.items() if text is not None}
+    if TASK_CLASS not in task:
+        raise ConfigError(f"The configuration of task {id} lacks {TASK_CLASS}", TASK_CLASS)
+    is_source = connector_type(cls) == "source"
+    source = SourceConnectorConfig(connector_config) if is_source else None
+    connector = source or SinkConnectorConfig(connector_config)
+    return TaskSpec(
+        id=id,
+        kind=TaskKind.SOURCE if is_source else TaskKind.SINK,
+        task_class=plugins.task_target(task[TASK_CLASS]),
+        task_config=task,
+        connector_config=dict(connector.raw),
+        worker_config=worker.for_tasks(),
+        producer=client_configs.source_task_producer(worker, connector.raw, id.task) if is_source else {},
+        consumer={} if is_source else client_configs.sink_task_consumer(worker, connector.raw, id.task),
+        offsets_topic=(source.offsets_topic or worker.offset_topic.name) if source else "",
+        exactly_once=is_source and worker.exactly_once_source_enabled,
+    )

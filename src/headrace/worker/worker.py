@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one process runs, and all that a herder can have it do."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from typing import Final
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.config.distributed_config import DistributedConfig
+from headrace.model.cluster_config_state import Config
+from headrace.model.deadline import Clock, Deadline
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import ConnectorOffset
+from headrace.model.state import TargetState
+from headrace.plugins.discovery import Plugins, connector_type
+from headrace.storage.offset_backing_store import OffsetBackingStore
+from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
+from headrace.worker.producer_fencing import fence_zombies
+from headrace.worker.stages import Stages
+from headrace.worker.status_listener import StatusListener
+from headrace.worker.supervised_task import SupervisedTask
+from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.task_spec_builder import build_task_spec
+from headrace.worker.worker_connectors import WorkerConnectors
+from headrace.worker.worker_tasks import WorkerTasks
+
+log = logging.getLogger(__name__)
+
+_SLOW_S: Final = 1.0
+"""From this age on a stage is worth naming."""
+
+
+class Worker:
+    """Connectors and tasks of this process. Thread-safe; every method but ``stop`` returns at once.
+
+    What happens to connectors and tasks is told to the ``StatusListener``; futures tell of the request alone.
+    Java: ``org.apache.kafka.connect.runtime.Worker``.
+    """
+
+    def __init__(
+        self,
+        config: DistributedConfig,
+        plugins: Plugins,
+        launcher: TaskLauncher,
+        offsets: OffsetBackingStore,
+        status: StatusListener,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """``offsets`` is the global offsets store; who gives it starts and stops it."""
+        self.config = config
+        self.plugins = plugins
+        self._launcher = launcher
+        self._status = status
+        self._clock = clock
+        self._stages = Stages(clock)
+        self._offsets = OffsetStores(config, offsets)
+        self._connectors = WorkerConnectors(plugins, self._offsets.reader, status, self._stages)
+        self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock)
+
+    def start(self) -> None:
+        """Starts the engine, in the background."""
+        self._launcher.start()
+
+    def stop(self, timeout: float) -> None:
+        """Stops connectors and tasks, then the engine, which kills what is left; blocks ``timeout`` seconds at most."""
+        deadline = Deadline.after(timeout, self._clock)
+        ends = [self.stop_connector(name) for name in self.connector_names()]
+        ends.append(self.stop_tasks(self.task_ids()))
+        for end in ends:
+            try:
+                end.result(deadline.remaining())
+            except TimeoutError:
+                log.warning(
+                    "Stopping takes longer than %.1f s: %s", timeout, "; ".join(self.blocked()) or "no cause known"
+                )
+                break
+        self._launcher.stop(deadline.remaining())
+        self._offsets.stop()
+
+    def blocked(self) -> list[str]:
+        """What has been going on for a second or more: "start of connector x since 12 s"."""
+        return self._stages.longer_than(_SLOW_S)
+
+    # ---- connectors
+
+    def start_connector(
+        self, name: str, config: Config, target_state: TargetState, ctx: ConnectorCallbacks
+    ) -> Future[None]:
+        """Ends when the connector is what ``target_state`` says. ConnectError if it fails or is here already."""
+        return self._connectors.start(name, config, target_state, ctx)
+
+    def stop_connector(self, name: str) -> Future[None]:
+        """Ends when it has stopped or, past ``task.shutdown.graceful.timeout.ms``, is abandoned; never raises."""
+        return self._connectors.stop(name, self.config.graceful_timeout)
+
+    def set_connector_target_state(self, name: str, state: TargetState) -> Future[None]:
+        """ConnectError if it is not here or has failed."""
+        return self._connectors.set_target_state(name, state)
+
+    def connector_task_configs(self, name: str) -> Future[list[dict[str, str]]]:
+        """Asks the connector for its tasks' configurations; they come complete, for the config topic.
+
+        ConnectError if it does not run or makes more tasks than it may; RetriableError if it asks to be asked again.
+        """
+        return self._connectors.task_configs(name)
+
+    def is_running(self, name: str) -> bool:
+        """Whether a started instance of the connector is here."""
+        return self._connectors.is_running(name)
+
+    def connector_names(self) -> frozenset[str]:
+        """Of all connectors that were started here and not yet stopped, failed ones too."""
+        return self._connectors.names()
+
+    def connector_type(self, config: Config) -> str:
+        """source, sink or unknown. The first time it imports the connector's class, which may block."""
+        try:
+            return connector_type(self.plugins.connector(config.get("connector.class") or "")) or "unknown"
+        except ConfigError:
+            return "unknown"
+
+    def version(self, id: str | ConnectorTaskId) -> str | None:
+        """The version that a connector's status shows; a task's is its connector's. None if it is not here."""
+        return self._connectors.version(id if isinstance(id, str) else id.connector)
+
+    # ---- tasks
+
+    def start_task(
+        self,
+        id: ConnectorTaskId,
+        connector_config: Config,
+        task_config: Config,
+        target_state: TargetState,
+        callbacks: TaskCallbacks,
+    ) -> None:
+        """What goes wrong becomes the task's status. ConnectError if the task is here already."""
+        offsets = SourceTaskOffsets(self._offsets, id, connector_config)
+        task = SupervisedTask(id, target_state, offsets, self._status, callbacks)
+        self._tasks.start(task, lambda: build_task_spec(self.config, self.plugins, id, connector_config, task_config))
+
+    def stop_tasks(self, ids: Collection[ConnectorTaskId]) -> Future[None]:
+        """Gracefully within ``task.shutdown.graceful.timeout.ms``, then by killing; unknown ids count as stopped.
+
+        Ends when every process is proved gone, and so leaves nothing behind that could still write.
+        """
+        return self._tasks.stop(ids)
+
+    def set_task_target_state(self, id: ConnectorTaskId, state: TargetState) -> None:
+        """Pauses or resumes a task, if it is here."""
+        self._tasks.set_target_state(id, state)
+
+    def task_ids(self) -> frozenset[ConnectorTaskId]:
+        """Of all tasks that were started here and whose end is not proved, failed ones too."""
+        return self._tasks.ids()
+
+    def task_metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
+        """The latest figures of each task here."""
+        return self._tasks.metrics()
+
+    # ---- for any connector, wherever it runs
+
+    def connector_offsets(self, name: str, connector_config: Config) -> Future[tuple[ConnectorOffset, ...]]:
+        """The committed offsets of a source connector (KIP-875). RetriableError if they cannot be read in time."""
+        return self._stages.run(f"offsets of connector {name}", lambda: self._read_offsets(name, connector_config))
+
+    def fence_zombies(self, connector_config: Config, tasks: int) -> Future[None]:
+        """One round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
+        name = connector_config.get("name")
+        return self._stages.run(
+            f"fencing of connector {name}", lambda: fence_zombies(self.config, connector_config, tasks)
+        )
+
+    def _read_offsets(self, name: str, connector_config: Config) -> tuple[ConnectorOffset, ...]:
+        if self.connector_type(connector_config) != "source":
+            raise ConnectError(f"Connector {name} is no source connector, so it has no source offsets")
+        return self._offsets.offsets(connector_config)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One connector on this worker: its instance, its thread, its state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from enum import Enum
+from typing import Protocol
+
+from headrace.api.connector import Connector, ConnectorContext
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.config.connector_config import ConnectorConfig
+from headrace.model.state import TargetState
+from headrace.worker.failures import trace_of
+from headrace.worker.stages import SerialExecutor, Stages
+from headrace.worker.status_listener import StatusListener
+from headrace.worker.task_configs import task_configs
+
+log = logging.getLogger(__name__)
+
+
+class ConnectorPhase(Enum):
+    """What a connector is here. Only RUNNING has a started instance; FAILED is left by ``close`` alone."""
+
+    NEW = "new"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+_WITHOUT_INSTANCE = {TargetState.PAUSED: ConnectorPhase.PAUSED, TargetState.STOPPED: ConnectorPhase.STOPPED}
+
+
+class ConnectorFactory(Protocol):
+    """Makes instances of one connector; called on the connector's thread, so it may import and block."""
+
+    def make(self) -> Connector: ...
+
+    def context(self, connector: Connector, fail: Callable[[BaseException], None]) -> ConnectorContext: ...
+
+    def task_class_name(self, connector: Connector) -> str: ...
+
+
+class WorkerConnector:
+    """Methods of the connector run on one thread, in the order of the calls here, which return at once.
+
+    A paused or stopped connector has no instance: a resume makes a new one, for a connector is started once. What a
+    method raises makes the connector FAILED, is told to the listener, and is what the future raises.
+    Java: ``WorkerConnector``.
+    """
+
+    def __init__(
+        self, config: ConnectorConfig, factory: ConnectorFactory, status: StatusListener, stages: Stages
+    ) -> None:
+        self.config = config
+        self.version: str | None = None
+        self._factory = factory
+        self._status = status
+        self._stages = stages
+        self._executor = SerialExecutor(f"connector {config.name}", stages)
+        # Written on the connector's thread only, but for `_abandoned`.
+        self._phase = ConnectorPhase.NEW
+        self._instance: Connector | None = None
+        self._abandoned = False
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def phase(self) -> ConnectorPhase:
+        return self._phase
+
+    def set_target_state(self, target: TargetState) -> Future[None]:
+        """Ends when the connector is what is wanted. ConnectError if it has failed, now or earlier."""
+        verb = {TargetState.STARTED: "start", TargetState.PAUSED: "pause", TargetState.STOPPED: "stop"}[target]
+        return self._submit(verb, lambda: self._move(target))
+
+    def task_configs(self) -> Future[list[dict[str, str]]]:
+        """The configurations of its tasks, ready for the config topic. ConnectError if it does not run."""
+        return self._executor.submit(f"task_configs of connector {self.name}", self._task_configs)
+
+    def fail(self, error: BaseException) -> None:
+        """An error from a thread of the connector's own."""
+        self._executor.submit(f"failure of connector {self.name}", lambda: self._fail("failed", error))
+
+    def close(self, timeout: float) -> Future[None]:
+        """Ends when the connector has stopped, or has not within ``timeout`` seconds: then it is abandoned."""
+        closing = self._submit("stop", self._close)
+        self._executor.close()
+        return self._stages.run(f"end of connector {self.name}", lambda: self._await_closed(closing, timeout))
+
+    def _submit(self, what: str, work: Callable[[], None]) -> Future[None]:
+        return self._executor.submit(f"{what} of connector {self.name}", work)
+
+    def _await_closed(self, closing: Future[None], timeout: float) -> None:
+        try:
+            closing.result(timeout)
+        except TimeoutError:
+            self._abandoned = True
+            log.error("Connector %s has not stopped within %.1f s and is abandoned", self.name, timeout)
+            self._status.on_shutdown(self.name)
+
+    # ---- on the connector's thread
+
+    def _move(self, target: TargetState) -> None:
+        if self._phase is ConnectorPhase.FAILED:
+            raise ConnectError(
+                f"Connector {self.name} has failed and has to be restarted before it can be {target.value}"
+            )
+        if target is TargetState.STARTED:
+            self._start()
+        elif self._phase is not _WITHOUT_INSTANCE[target]:
+            self._end_instance(raising=True)
+            self._phase = _WITHOUT_INSTANCE[target]
+            told = self._status.on_pause if target is TargetState.PAUSED else self._status.on_stop
+            self._tell(told)
+
+    def _start(self) -> None:
+        if self._phase is ConnectorPhase.RUNNING:
+            return
+        told = self._status.on_startup if self._phase is ConnectorPhase.NEW else self._status.on_running
+        try:
+            instance = self._factory.make()
+            self.version = str(instance.version())
+            self._instance = instance
+            instance.initialize(self._factory.context(instance, self.fail))
+            instance.start(dict(self.config.raw))
+        except Exception as error:
+            raise self._fail("failed to start", error) from error
+        self._phase = ConnectorPhase.RUNNING
+        self._tell(told)
+
+    def _task_configs(self) -> list[dict[str, str]]:
+        if self._phase is not ConnectorPhase.RUNNING or self._instance is None:
+            raise ConnectError(f"Connector {self.name} is {self._phase.value} and so makes no task configurations")
+        try:
+            return task_configs(self._instance, self.config, self._factory.task_class_name(self._instance))
+        except RetriableError:
+            raise
+        except Exception as error:
+            raise self._fail("failed to make task configurations", error) from error
+
+    def _fail(self, how: str, error: BaseException) -> ConnectError:
+        """Marks the connector FAILED; the error to raise."""
+        if self._phase not in (ConnectorPhase.FAILED, ConnectorPhase.CLOSED):
+            self._phase = ConnectorPhase.FAILED
+            self._tell(lambda name: self._status.on_failure(name, trace_of(error)))
+            self._end_instance(raising=False)
+        return ConnectError(f"Connector {self.name} {how}: {error}")
+
+    def _end_instance(self, raising: bool) -> None:
+        instance, self._instance = self._instance, None
+        if instance is None:
+            return
+        try:
+            instance.stop()
+        except Exception as error:
+            if raising:
+                raise self._fail("failed to stop", error) from error
+            log.warning("Connector %s failed to stop", self.name, exc_info=True)
+
+    def _close(self) -> None:
+        had_failed = self._phase is ConnectorPhase.FAILED
+        self._end_instance(raising=False)
+        self._phase = ConnectorPhase.CLOSED
+        if not had_failed:
+            self._tell(self._status.on_shutdown)
+
+    def _tell(self, told: Callable[[str], None]) -> None:
+        if not self._abandoned:  # another worker, or another instance, may have the connector by now
+            told(self.name)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connectors of one worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from headrace.api.connector import Connector, ConnectorContext
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.source import OffsetStorageReader, SourceConnector
+from headrace.config.connector_config import ConnectorConfig
+from headrace.model.cluster_config_state import Config
+from headrace.model.state import TargetState
+from headrace.plugins.builtin import PluginKind
+from headrace.plugins.discovery import Plugins
+from headrace.worker.callbacks import ConnectorCallbacks
+from headrace.worker.connector_context import WorkerSinkConnectorContext, WorkerSourceConnectorContext
+from headrace.worker.failures import trace_of
+from headrace.worker.futures import done_future, failed_future
+from headrace.worker.stages import Stages
+from headrace.worker.status_listener import StatusListener
+from headrace.worker.worker_connector import ConnectorPhase, WorkerConnector
+
+ReaderOf = Callable[[Config], OffsetStorageReader]
+"""A reader of the committed offsets of the connector with that configuration; may block."""
+
+
+class WorkerConnectors:
+    """Starts, finds and stops connectors. Thread-safe; nothing here blocks."""
+
+    def __init__(self, plugins: Plugins, reader_of: ReaderOf, status: StatusListener, stages: Stages) -> None:
+        self._plugins = plugins
+        self._reader_of = reader_of
+        self._status = status
+        self._stages = stages
+        self._lock = threading.Lock()
+        self._connectors: dict[str, WorkerConnector] = {}
+
+    def names(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._connectors)
+
+    def is_running(self, name: str) -> bool:
+        connector = self._find(name)
+        return connector is not None and connector.phase is ConnectorPhase.RUNNING
+
+    def version(self, name: str) -> str | None:
+        connector = self._find(name)
+        return connector.version if connector else None
+
+    def start(self, name: str, config: Config, target: TargetState, callbacks: ConnectorCallbacks) -> Future[None]:
+        try:
+            connector = self._add(name, config, callbacks)
+        except ConfigError as error:
+            self._status.on_failure(name, trace_of(error))
+            return failed_future(error)
+        except ConnectError as error:
+            return failed_future(error)
+        return connector.set_target_state(target)
+
+    def stop(self, name: str, timeout: float) -> Future[None]:
+        """Ends at once if there is no such connector."""
+        with self._lock:
+            connector = self._connectors.pop(name, None)
+        if connector is None:
+            return done_future(None)
+        return connector.close(timeout)
+
+    def set_target_state(self, name: str, target: TargetState) -> Future[None]:
+        connector = self._find(name)
+        return connector.set_target_state(target) if connector else failed_future(_unknown(name))
+
+    def task_configs(self, name: str) -> Future[list[dict[str, str]]]:
+        connector = self._find(name)
+        return connector.task_configs() if connector else failed_future(_unknown(name))
+
+    def _add(self, name: str, config: Config, callbacks: ConnectorCallbacks) -> WorkerConnector:
+        parsed = ConnectorConfig(config)
+        with self._lock:
+            if name in self._connectors:
+                raise ConnectError(f"Connector {name} is already on this worker")
+            factory = _PluginFactory(parsed, self._plugins, self._reader_of, callbacks)
+            connector = WorkerConnector(parsed, factory, self._status, self._stages)
+            self._connectors[name] = connector
+            return connector
+
+    def _find(self, name: str) -> WorkerConnector | None:
+        with self._lock:
+            return self._connectors.get(name)
+
+
+class _PluginFactory:
+    """A ``ConnectorFactory`` over the plugins."""
+
+    def __init__(
+        self, config: ConnectorConfig, plugins: Plugins, reader_of: ReaderOf, callbacks: ConnectorCallbacks
+    ) -> None:
+        self._config = config
+        self._plugins = plugins
+        self._reader_of = reader_of
+        self._callbacks = callbacks
+
+    def make(self) -> Connector:
+        return self._plugins.connector(self._config.connector_class)()
+
+    def context(self, connector: Connector, fail: Callable[[BaseException], None]) -> ConnectorContext:
+        def reconfigure() -> None:
+            self._callbacks.reconfigure(self._config.name)
+
+        if isinstance(connector, SourceConnector):
+            return WorkerSourceConnectorContext(reconfigure, fail, self._reader_of(self._config.raw))
+        return WorkerSinkConnectorContext(reconfigure, fail)
+
+    def task_class_name(self, connector: Connector) -> str:
+        return self._plugins.class_name(PluginKind.TASK, connector.task_class())
+
+
+def _unknown(name: str) -> ConnectError:
+    return ConnectError(f"Connector {name} is not on this worker")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tasks of one worker."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from typing import Final
+
+from headrace.api.errors import ConnectError
+from headrace.model.deadline import Clock, Deadline
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+from headrace.task.task_spec import TaskSpec
+from headrace.worker.stages import Stages
+from headrace.worker.supervised_task import SupervisedTask
+from headrace.worker.task_launcher import TaskLauncher
+
+log = logging.getLogger(__name__)
+
+_REMIND_S: Final = 10.0
+"""How often a task that survives its killing is complained about."""
+
+
+class WorkerTasks:
+    """Launches, finds and stops tasks. Thread-safe; nothing here blocks."""
+
+    def __init__(self, launcher: TaskLauncher, graceful_timeout: float, stages: Stages, clock: Clock) -> None:
+        self._launcher = launcher
+        self._graceful_timeout = graceful_timeout
+        self._stages = stages
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._tasks: dict[ConnectorTaskId, SupervisedTask] = {}
+
+    def ids(self) -> frozenset[ConnectorTaskId]:
+        """Of all tasks that were started and not yet stopped, failed ones too."""
+        with self._lock:
+            return frozenset(self._tasks)
+
+    def metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
+        """The latest figures of each task."""
+        with self._lock:
+            return {id: task.metrics_values for id, task in self._tasks.items()}
+
+    def start(self, task: SupervisedTask, make_spec: Callable[[], TaskSpec]) -> None:
+        """What goes wrong becomes the task's status. ConnectError if it is here already."""
+        with self._lock:
+            if task.id in self._tasks:
+                raise ConnectError(f"Task {task.id} is already on this worker")
+            self._tasks[task.id] = task
+        self._stages.run(f"start of task {task.id}", lambda: task.launch(make_spec, self._launcher))
+
+    def set_target_state(self, id: ConnectorTaskId, target: TargetState) -> None:
+        """Does nothing if there is no such task."""
+        with self._lock:
+            task = self._tasks.get(id)
+        if task is not None:
+            task.set_target_state(target)
+
+    def stop(self, ids: Collection[ConnectorTaskId]) -> Future[None]:
+        """All in parallel, with one deadline for a graceful end; then they are killed.
+
+        Ends when no process of any of them is left, however long that takes: a task may only be started anew, here or
+        elsewhere, when its former process can do nothing more.
+        """
+        with self._lock:
+            tasks = [self._tasks[id] for id in ids if id in self._tasks]
+        for task in tasks:
+            task.stop()
+        deadline = Deadline.after(self._graceful_timeout, self._clock)
+        named = ", ".join(str(task.id) for task in tasks[:3]) + (", ..." if len(tasks) > 3 else "")
+        return self._stages.run(f"stop of tasks {named}", lambda: self._await_gone(tasks, deadline))
+
+    def _await_gone(self, tasks: Collection[SupervisedTask], deadline: Deadline) -> None:
+        lasting = [task for task in tasks if not self._gone(task, deadline.remaining())]
+        for task in lasting:
+            log.warning("Task %s has not stopped within %.1f s: killing it", task.id, self._graceful_timeout)
+            task.kill()
+        for task in lasting:
+            while not self._gone(task, _REMIND_S):
+                log.error("Task %s: process %s is not gone yet, though it was killed", task.id, task.pid)
+                task.kill()
+
+    def _gone(self, task: SupervisedTask, timeout: float) -> bool:
+        gone = task.await_gone(timeout)
+        if gone:
+            with self._lock:
+                if self._tasks.get(task.id) is task:
+                    del self._tasks[task.id]
+        return gone

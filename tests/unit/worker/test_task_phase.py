@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.worker.task_phase import TRANSITIONS, IllegalTransitionError, TaskEvent, TaskLife, TaskPhase, Tell
+
+TASK = ConnectorTaskId("c", 0)
+
+
+def test_a_life_with_a_pause_and_a_lost_process() -> None:
+    life = TaskLife(TASK)
+    events = [
+        *(TaskEvent.RUNS, TaskEvent.PAUSES, TaskEvent.RESTARTS, TaskEvent.PAUSES, TaskEvent.RUNS),
+        *(TaskEvent.RUNS, TaskEvent.STOP, TaskEvent.RUNS, TaskEvent.ENDS),
+    ]
+    told = [life.move(event) for event in events]
+    assert told == [
+        *(Tell.STARTUP, Tell.PAUSE, Tell.RESTART, Tell.PAUSE, Tell.RUNNING),
+        *(Tell.NOTHING, Tell.NOTHING, Tell.NOTHING, Tell.SHUTDOWN),
+    ]
+    assert life.phase is TaskPhase.STOPPED
+
+
+def test_failed_stays_failed() -> None:
+    life = TaskLife(TASK)
+    assert life.move(TaskEvent.FAILS) is Tell.FAILURE
+    assert [life.move(event) for event in (TaskEvent.ENDS, TaskEvent.STOP, TaskEvent.ENDS)] == [Tell.NOTHING] * 3
+    assert life.phase is TaskPhase.FAILED
+
+
+def test_a_move_that_is_not_in_the_table_tells_its_history() -> None:
+    life = TaskLife(TASK)
+    life.move(TaskEvent.RUNS)
+    life.move(TaskEvent.ENDS)
+    with pytest.raises(IllegalTransitionError) as error:
+        life.move(TaskEvent.RUNS)
+    assert str(error.value) == (
+        "Task c-0: RUNS is not possible from STOPPED; history: LAUNCHED -RUNS-> RUNNING -ENDS-> STOPPED"
+    )
+
+
+def test_every_phase_can_be_stopped_and_every_live_one_can_end() -> None:
+    assert all((phase, TaskEvent.STOP) in TRANSITIONS for phase in TaskPhase)
+    assert all((phase, TaskEvent.ENDS) in TRANSITIONS for phase in TaskPhase if phase is not TaskPhase.STOPPED)
+    assert {before for before, _ in TRANSITIONS} == set(TaskPhase)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import ConnectorOffset
+from headrace.model.state import TargetState
+from headrace.task.task_spec import TaskKind
+from headrace.worker.worker import Worker
+from tests.unit.worker import support_connectors as support
+
+WAIT = 5
+TASK = ConnectorTaskId("c", 0)
+TASK_CONFIG = {"task.class": f"{support.__name__}.ObedientTask", "n": "0"}
+
+
+def start(worker: Worker, config: Any, callbacks: Any, id: ConnectorTaskId = TASK, **task_config: str | None) -> None:
+    worker.start_task(id, config, TASK_CONFIG | task_config, TargetState.STARTED, callbacks)
+
+
+def test_the_spec_of_a_source_task(worker: Worker, launcher: Any, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config() | {"producer.override.linger.ms": "5"}, callbacks, nothing=None)
+    spec = launcher.launched(TASK).spec
+    assert (spec.id, spec.kind, spec.exactly_once, spec.offsets_topic) == (TASK, TaskKind.SOURCE, True, "offsets")
+    assert spec.task_class == f"{support.__name__}:ObedientTask"
+    assert spec.task_config == TASK_CONFIG
+    assert (spec.producer["transactional.id"], spec.producer["linger.ms"]) == ("g-c-0", "5")
+    assert spec.consumer == {}
+    assert spec.worker_config["group.id"] == "g"
+
+
+def test_the_spec_of_a_sink_task(worker: Worker, launcher: Any, callbacks: Any, source_config: Any) -> None:
+    config = source_config(topics="t") | {"connector.class": f"{support.__name__}:ObedientSink"}
+    start(worker, config, callbacks)
+    spec = launcher.launched(TASK).spec
+    assert (spec.kind, spec.exactly_once, spec.offsets_topic, spec.producer) == (TaskKind.SINK, False, "", {})
+    assert spec.consumer["group.id"] == "connect-c"
+
+
+def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config(), callbacks)
+    handle = launcher.launched(TASK)
+    listener = handle.listener
+    listener.attempt_started(TASK, 0, 4711)
+    listener.running(TASK)
+    worker.set_task_target_state(TASK, TargetState.PAUSED)
+    worker.set_task_target_state(TASK, TargetState.PAUSED)
+    listener.paused(TASK)
+    worker.set_task_target_state(TASK, TargetState.STARTED)
+    listener.running(TASK)
+    listener.restarting(TASK, "executor lost")
+    listener.running(TASK)
+    listener.topics_used(TASK, ["t", "u"])
+    listener.metrics(TASK, {"polls": 3.0})
+    listener.reconfiguration_requested(TASK)
+    assert worker.task_metrics() == {TASK: {"polls": 3.0}}
+    assert worker.task_ids() == {TASK}
+    worker.stop_tasks([TASK]).result(WAIT)
+    assert handle.calls == ["pause", "resume", "stop"]
+    assert status.of(TASK) == ["startup", "pause", "running", "restart", "running", "topics", "shutdown"]
+    assert callbacks.reconfigured == ["c"]
+    assert not worker.task_ids()
+
+
+def test_failed_stays_failed_until_stopped(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
+    start(worker, source_config(), callbacks)
+    handle = launcher.launched(TASK)
+    handle.listener.failed(TASK, "boom")
+    handle.end()
+    assert worker.task_ids() == {TASK}
+    worker.stop_tasks([TASK]).result(WAIT)
+    assert status.of(TASK) == ["failure"]
+    assert not worker.task_ids()
+
+
+def test_an_attempt_goes_on_only_if_the_task_is_still_ours(
+    worker: Worker, launcher: Any, callbacks: Any, source_config: Any
+) -> None:
+    start(worker, source_config(), callbacks)
+    handle = launcher.launched(TASK)
+    handle.stubborn = True
+    assert handle.listener.confirm_start(TASK, 0)
+    callbacks.mine = lambda id: False
+    assert not handle.listener.confirm_start(TASK, 1)
+    callbacks.mine = lambda id: True
+    stopping = worker.stop_tasks([TASK])
+    assert not handle.listener.confirm_start(TASK, 2)
+    handle.end()
+    stopping.result(WAIT)
+
+
+def test_offsets_are_read_or_a_retriable_error(
+    worker: Worker, launcher: Any, offsets: Any, callbacks: Any, source_config: Any
+) -> None:
+    offsets.stored[b'["c",{"file":"a"}]'] = b'{"position":3}'
+    start(worker, source_config(), callbacks)
+    listener = launcher.launched(TASK).listener
+    assert listener.read_offsets(TASK, [{"file": "a"}, {"file": "b"}]) == [{"position": 3}, None]
+    offsets.hangs = True
+    with pytest.raises(RetriableError, match=r"not read in 0\.2 s: waiting for a broker"):
+        listener.read_offsets(TASK, [{"file": "a"}])
+    with pytest.raises(RetriableError, match="waiting for a broker"):
+        worker.connector_offsets("c", source_config()).result(WAIT)
+
+
+def test_committed_offsets_stay_where_they_are(
+    worker: Worker, launcher: Any, offsets: Any, callbacks: Any, source_config: Any
+) -> None:
+    start(worker, source_config(), callbacks)
+    launcher.launched(TASK).listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
+    assert offsets.written == {}
+
+
+def test_those_of_an_own_topic_are_copied(
+    worker: Worker, launcher: Any, offsets: Any, callbacks: Any, source_config: Any
+) -> None:
+    start(worker, source_config() | {"offsets.storage.topic": "own"}, callbacks)
+    handle = launcher.launched(TASK)
+    assert handle.spec.offsets_topic == "own"
+    handle.listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
+    assert offsets.written == {b'["c",{"file":"a"}]': b'{"position":1}'}
+
+
+def test_connector_offsets(worker: Worker, offsets: Any, source_config: Any) -> None:
+    offsets.stored = {b'["c",{"file":"a"}]': b'{"position":3}', b'["cc",{"file":"a"}]': b'{"position":4}'}
+    found = worker.connector_offsets("c", source_config()).result(WAIT)
+    assert found == (ConnectorOffset({"file": "a"}, {"position": 3}),)
+    sink = source_config(topics="t") | {"connector.class": f"{support.__name__}:ObedientSink"}
+    with pytest.raises(ConnectError, match="no source connector"):
+        worker.connector_offsets("c", sink).result(WAIT)
+
+
+def test_many_stubborn_tasks_share_one_deadline(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    launcher.stubborn = True
+    ids = [ConnectorTaskId("c", n) for n in range(6)]
+    for id in ids:
+        start(worker, source_config(), callbacks, id)
+        launcher.launched(id)
+    began = time.monotonic()
+    worker.stop_tasks(ids).result(WAIT)
+    assert 0.2 <= time.monotonic() - began < 1
+    assert all(launcher.handles[id].calls == ["stop", "kill"] for id in ids)
+    assert not worker.task_ids()
+    assert "c-5 has not stopped within 0.2 s" in caplog.text
+
+
+def test_a_stop_does_not_end_before_the_process(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
+    launcher.stubborn = launcher.immortal = True
+    start(worker, source_config(), callbacks)
+    handle = launcher.launched(TASK)
+    stopping = worker.stop_tasks([TASK])
+    with pytest.raises(TimeoutError):
+        stopping.result(0.5)
+    assert handle.calls == ["stop", "kill"]
+    assert worker.task_ids() == {TASK}
+    with pytest.raises(ConnectError, match="already on this worker"):
+        start(worker, source_config(), callbacks)
+    handle.end()
+    stopping.result(WAIT)
+    start(worker, source_config(), callbacks)
+
+
+@pytest.mark.parametrize(
+    ("connector", "task", "text"),
+    [
+        ({"connector.class": "Nothing"}, {}, "no such connector"),
+        ({}, {"task.class": None}, "lacks task.class"),
+        ({"producer.override.bootstrap.servers": "x"}, {}, "does not allow this override"),
+        ({"transaction.boundary": "never"}, {}, "transaction.boundary"),
+    ],
+)
+def test_what_cannot_be_launched_has_failed(
+    worker: Worker,
+    launcher: Any,
+    status: Any,
+    callbacks: Any,
+    source_config: Any,
+    connector: dict[str, str],
+    task: dict[str, str | None],
+    text: str,
+) -> None:
+    start(worker, source_config() | connector, callbacks, TASK, **task)
+    trace = status.await_event("failure", TASK)
+    assert text in trace
+    assert "\n" not in trace
+    assert not launcher.handles
+    worker.stop_tasks([TASK]).result(WAIT)
+
+
+def test_an_engine_that_cannot_launch(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
+    launcher.error = RuntimeError("no Java")
+    start(worker, source_config(), callbacks)
+    assert "no Java" in status.await_event("failure", TASK)
+
+
+def test_stopped_before_it_was_launched(
+    worker: Worker,
+    launcher: Any,
+    status: Any,
+    callbacks: Any,
+    source_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = threading.Event()
+    target = worker.plugins.task_target
+    monkeypatch.setattr(worker.plugins, "task_target", lambda name: gate.wait(WAIT) and target(name))
+    start(worker, source_config(), callbacks)
+    worker.stop_tasks([TASK]).result(WAIT)
+    gate.set()
+    assert status.of(TASK) == ["shutdown"]
+    start(worker, source_config(), callbacks, ConnectorTaskId("c", 1))
+    launcher.launched(ConnectorTaskId("c", 1))
+    assert TASK not in launcher.handles
+
+
+def test_a_failure_while_stopping_is_only_logged(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    launcher.stubborn = True
+    start(worker, source_config(), callbacks)
+    handle = launcher.launched(TASK)
+    handle.listener.running(TASK)
+    stopping = worker.stop_tasks([TASK])
+    with caplog.at_level(logging.WARNING):
+        handle.listener.failed(TASK, "connection reset")
+    handle.end()
+    stopping.result(WAIT)
+    assert "connection reset" in caplog.text
+    assert status.of(TASK) == ["startup", "shutdown"]
+
+
+def test_the_worker_starts_and_stops_everything(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
+    worker.start()
+    assert launcher.started
+    worker.start_connector("c", source_config(), TargetState.STARTED, callbacks).result(WAIT)
+    start(worker, source_config(), callbacks)
+    launcher.launched(TASK)
+    worker.stop(WAIT)
+    assert status.of("c") == ["startup", "shutdown"]
+    assert status.of(TASK) == ["shutdown"]
+    assert 0 < launcher.stopped_with <= WAIT
+
+
+def test_unknown_tasks_are_stopped_already(worker: Worker) -> None:
+    worker.stop_tasks([ConnectorTaskId("x", 0)]).result(WAIT)
+    worker.set_task_target_state(ConnectorTaskId("x", 0), TargetState.PAUSED)
