@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request to the herder can fail with; the REST layer turns each into one HTTP status."""
+
+from __future__ import annotations
+
+from headrace.api.errors import ConnectError
+
+
+class NotFoundError(ConnectError):
+    """There is no such connector or task (404)."""
+
+
+class AlreadyExistsError(ConnectError):
+    """A connector of this name exists (409)."""
+
+
+class BadRequestError(ConnectError):
+    """The request cannot be meant as it stands (400); the message says which property or value."""
+
+
+class RebalanceNeededError(ConnectError):
+    """The request has to wait for a rebalance to end; try again (409 with Retry-After)."""
+
+
+class NotLeaderError(ConnectError):
+    """Only the leader can do this; ``leader_url`` is where to forward it (None while unknown)."""
+
+    def __init__(self, message: str, leader_url: str | None) -> None:
+        super().__init__(message)
+        self.leader_url = leader_url
+
+
+class RequestTimeoutError(ConnectError):
+    """The request did not end in time (500); the message names the stage that blocks and for how long."""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about connectors from the newest known state of the config and status topics, from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from headrace import __version__
+from headrace.herder.errors import NotFoundError
+from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.model.info import (
+    ConnectorInfo,
+    ConnectorState,
+    ConnectorStateInfo,
+    PluginInfo,
+    ServerInfo,
+    TaskInfo,
+    TaskState,
+)
+from headrace.model.status import ConnectorStatus, TaskStatus
+
+_CONNECTOR_TYPES = ("sink", "source")
+
+
+class Statuses(Protocol):
+    """What the status topic says."""
+
+    def connector(self, name: str) -> ConnectorStatus | None: ...
+
+    def tasks(self, connector: str) -> Sequence[TaskStatus]: ...
+
+
+class HerderQueries:
+    """Nothing here blocks, but the first answer about a connector's type may have to import its class."""
+
+    def __init__(
+        self,
+        config: Callable[[], ClusterConfigState],
+        statuses: Statuses,
+        connector_type: Callable[[Config], str],
+        plugins: Callable[[], Sequence[PluginInfo]],
+        cluster_id: Callable[[], str | None],
+    ) -> None:
+        self._config = config
+        self._statuses = statuses
+        self._connector_type = connector_type
+        self._plugins = plugins
+        self._cluster_id = cluster_id
+
+    def server_info(self) -> ServerInfo:
+        """``commit`` is unknown: a release is told by its version."""
+        return ServerInfo(__version__, "unknown", self._cluster_id())
+
+    def connectors(self) -> tuple[str, ...]:
+        return self._config().connectors()
+
+    def connector_info(self, name: str) -> ConnectorInfo:
+        state = self._config()
+        return ConnectorInfo(name, self._existing(state, name), state.tasks(name), self._type(state, name))
+
+    def described(self, name: str, config: Config) -> ConnectorInfo:
+        """A connector that has just been given ``config``, whatever has become of it since."""
+        return ConnectorInfo(name, config, self._config().tasks(name), self._connector_type(config))
+
+    def connector_status(self, name: str) -> ConnectorStateInfo:
+        """A connector that no worker has reported on yet is not found, as in Kafka Connect."""
+        state = self._config()
+        self._existing(state, name)
+        status = self._statuses.connector(name)
+        if status is None:
+            raise NotFoundError(f"No status found for connector {name}")
+        connector = ConnectorState(status.state.value, status.worker_id, status.trace, status.version)
+        tasks = (
+            TaskState(task.id.task, task.state.value, task.worker_id, task.trace, task.version)
+            for task in self._statuses.tasks(name)
+        )
+        ordered = tuple(sorted(tasks, key=lambda task: task.id))
+        return ConnectorStateInfo(name, connector, ordered, self._type(state, name))
+
+    def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
+        state = self._config()
+        self._existing(state, name)
+        return tuple(TaskInfo(id, state.task_configs[id]) for id in state.tasks(name) if id in state.task_configs)
+
+    def connector_plugins(self) -> tuple[PluginInfo, ...]:
+        """Connectors alone, as ``GET /connector-plugins`` lists by default."""
+        return tuple(plugin for plugin in self._plugins() if plugin.type in _CONNECTOR_TYPES)
+
+    def _existing(self, state: ClusterConfigState, name: str) -> Config:
+        config = state.connector_config(name)
+        if config is None:
+            raise NotFoundError(f"Connector {name} not found")
+        return config
+
+    def _type(self, state: ClusterConfigState, name: str) -> str:
+        return self._connector_type(self._existing(state, name))
