@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does what the herder's core wants done. Runs on the herder's thread, so whatever may wait goes to another one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import Any, Protocol
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.distributed import herder_actions as actions
+from headrace.distributed import herder_events as events
+from headrace.distributed.config_writes import (
+    ConfigWrite,
+    PutConnector,
+    PutTargetState,
+    PutTaskConfigs,
+    PutTaskCount,
+    RemoveConnector,
+)
+from headrace.distributed.herder_actions import HerderAction
+from headrace.distributed.herder_events import HerderEvent
+from headrace.distributed.herder_inbox import HerderInbox
+from headrace.distributed.status_reporter import StatusReporter
+from headrace.kafka.group_membership import GroupMember
+from headrace.model.state import TargetState
+from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
+from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.stages import Stages
+from headrace.worker.worker import Worker
+
+_log = logging.getLogger(__name__)
+
+_READ_TIMEOUT = 60.0
+"""Seconds that a read of the config topic to its end may take before it counts as failed."""
+_RETRY = 1.0
+"""Seconds until a failed read is tried again."""
+
+
+class Callbacks(ConnectorCallbacks, TaskCallbacks, Protocol):
+    """What connectors and tasks ask of the herder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Everything that actions are done with."""
+
+    worker: Worker
+    config_store: KafkaConfigBackingStore
+    statuses: StatusReporter
+    member: GroupMember
+    inbox: HerderInbox
+    stages: Stages
+
+
+class ActionRunner:
+    """One method per kind of action. Results come back as events, so nothing here is waited for."""
+
+    def __init__(self, hands: Hands, callbacks: Callbacks) -> None:
+        self._hands = hands
+        self._callbacks = callbacks
+
+    @singledispatchmethod
+    def run(self, action: HerderAction) -> None:
+        """Begins ``action``. Those that end a request or the herder are the herder's own."""
+        raise AssertionError(f"no rule for {action}")
+
+    # ---- membership and config topic
+
+    @run.register
+    def _(self, action: actions.Join) -> None:
+        self._hands.member.start()
+
+    @run.register
+    def _(self, action: actions.Rejoin) -> None:
+        self._hands.member.request_rejoin()
+
+    @run.register
+    def _(self, action: actions.CatchUp) -> None:
+        def ended(future: Future[Any]) -> None:
+            if future.exception() is None:
+                self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+                self._post(events.CaughtUp(action.rejoin))
+            else:
+                _log.warning("Cannot read the config topic to its end, will try again: %s", future.exception())
+                self._hands.inbox.post_later(_RETRY, events.CaughtUp(action.rejoin))
+
+        read = self._hands.stages.run(
+            "read of the config topic to its end", lambda: self._hands.config_store.refresh(_READ_TIMEOUT)
+        )
+        read.add_done_callback(ended)
+
+    @run.register
+    def _(self, action: actions.ClaimWrites) -> None:
+        def claim() -> None:
+            self._hands.config_store.claim_write_privileges()
+            self._hands.config_store.refresh(_READ_TIMEOUT)
+
+        self._background(
+            "claim of the config topic for this leader",
+            claim,
+            lambda _: events.WritesClaimed(),
+            lambda error: events.ClaimFailed(),
+        )
+
+    @run.register
+    def _(self, action: actions.ReleaseWrites) -> None:
+        self._hands.stages.run("release of the config topic", self._hands.config_store.release_write_privileges)
+
+    @run.register
+    def _(self, action: actions.Write) -> None:
+        def done(_: None) -> HerderEvent:
+            # Not every record makes the store call back, but the next write has to be judged by a state with this one.
+            self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+            return events.WriteDone(action.write)
+
+        self._background(
+            f"{_describe(action.write)} in the config topic",
+            lambda: _write(self._hands.config_store, action.write),
+            done,
+            lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),
+        )
+
+    @run.register
+    def _(self, action: actions.Fence) -> None:
+        def fence() -> None:
+            # Zombies of newer task configs than we know of must not be overlooked: KIP-618 reads to the end first.
+            state = self._hands.config_store.refresh(_READ_TIMEOUT)
+            if state.task_config_offsets.get(action.connector) == action.generation:
+                self._hands.worker.fence_zombies(action.config, action.producers).result()
+
+        self._background(
+            f"round of zombie fencing of connector {action.connector}",
+            fence,
+            lambda _: events.FencingDone(action.connector, action.generation),
+            lambda error: events.FencingFailed(action.connector),
+        )
+
+    # ---- connectors and tasks
+
+    @run.register
+    def _(self, action: actions.FindType) -> None:
+        name = action.connector_class
+        self._background(
+            f"import of connector class {name}",
+            lambda: self._hands.worker.connector_type({CONNECTOR_CLASS: name}),
+            lambda type: events.TypeFound(name, type),
+            lambda error: events.TypeFound(name, "unknown"),
+        )
+
+    @run.register
+    def _(self, action: actions.StartConnector) -> None:
+        started = self._hands.worker.start_connector(action.name, action.config, action.target, self._callbacks)
+        self._follow(
+            started,
+            lambda _: events.ConnectorStarted(action.name),
+            lambda error: events.ConnectorFailed(action.name),
+        )
+
+    @run.register
+    def _(self, action: actions.StopConnector) -> None:
+        stopped = events.ConnectorStopped(action.name)
+        self._follow(self._hands.worker.stop_connector(action.name), lambda _: stopped, lambda error: stopped)
+
+    @run.register
+    def _(self, action: actions.SetConnectorTarget) -> None:
+        changed = self._hands.worker.set_connector_target_state(action.name, action.target)
+        self._follow(changed, lambda _: None, lambda error: events.ConnectorFailed(action.name))
+
+    @run.register
+    def _(self, action: actions.ComputeTaskConfigs) -> None:
+        def failed(error: Exception) -> HerderEvent:
+            _log.error("No task configs of connector %s: %s", action.name, error)
+            if isinstance(error, RetriableError):
+                return events.TaskConfigsFailed(action.name)
+            return events.ConnectorFailed(action.name)
+
+        computed = self._hands.worker.connector_task_configs(action.name)
+        self._follow(computed, lambda configs: events.TaskConfigsComputed(action.name, configs), failed)
+
+    @run.register
+    def _(self, action: actions.StartTask) -> None:
+        try:
+            self._hands.worker.start_task(
+                action.id, action.connector_config, action.task_config, action.target, self._callbacks
+            )
+        except ConnectError as error:
+            self._hands.statuses.on_failure(action.id, str(error))
+
+    @run.register
+    def _(self, action: actions.StopTasks) -> None:
+        stopped = events.TasksStopped(action.ids)
+        self._follow(self._hands.worker.stop_tasks(action.ids), lambda _: stopped, lambda error: stopped)
+
+    @run.register
+    def _(self, action: actions.SetTaskTarget) -> None:
+        self._hands.worker.set_task_target_state(action.id, action.target)
+
+    # ---- the rest
+
+    @run.register
+    def _(self, action: actions.Later) -> None:
+        self._hands.inbox.post_later(action.delay, action.event)
+
+    @run.register
+    def _(self, action: actions.SweepStatuses) -> None:
+        self._hands.stages.run("removal of old statuses", lambda: self._hands.statuses.sweep(action.config))
+
+    def _background(
+        self,
+        stage: str,
+        work: Callable[[], Any],
+        done: Callable[[Any], HerderEvent],
+        failed: Callable[[Exception], HerderEvent],
+    ) -> None:
+        def failed_aloud(error: Exception) -> HerderEvent:
+            _log.warning("The %s failed: %s", stage, error)
+            return failed(error)
+
+        self._follow(self._hands.stages.run(stage, work), done, failed_aloud)
+
+    def _follow(
+        self,
+        future: Future[Any],
+        done: Callable[[Any], HerderEvent | None],
+        failed: Callable[[Exception], HerderEvent | None],
+    ) -> None:
+        def ended(future: Future[Any]) -> None:
+            error = future.exception()
+            if error is not None and not isinstance(error, Exception):
+                raise error
+            event = done(future.result()) if error is None else failed(error)
+            if event is not None:
+                self._post(event)
+
+        future.add_done_callback(ended)
+
+    def _post(self, event: HerderEvent) -> None:
+        self._hands.inbox.post(event)
+
+
+def _write(store: ConfigBackingStore, write: ConfigWrite) -> None:
+    match write:
+        case PutConnector():
+            store.put_connector(write.name, write.config, write.target_state)
+        case RemoveConnector():
+            store.remove_connector(write.name)
+        case PutTargetState(name=name, state=state):
+            if state is TargetState.STOPPED:
+                store.put_task_configs(name, [])
+            store.put_target_state(name, state)
+        case PutTaskConfigs():
+            store.put_task_configs(write.name, write.configs)
+        case PutTaskCount():
+            store.put_task_count_record(write.name, write.tasks)
+
+
+def _describe(write: ConfigWrite) -> str:
+    what = {
+        PutConnector: "write of the config",
+        RemoveConnector: "removal",
+        PutTargetState: "write of the target state",
+        PutTaskConfigs: "write of the task configs",
+        PutTaskCount: "write of the task count record",
+    }
+    return f"{what[type(write)]} of connector {write.name}"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a distributed herder together from a worker's configuration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from headrace.config import client_configs
+from headrace.config.distributed_config import DistributedConfig, InternalTopic
+from headrace.distributed.action_runner import Hands
+from headrace.distributed.distributed_herder import DistributedHerder, Surface
+from headrace.distributed.herder_events import ConfigUpdated
+from headrace.distributed.herder_inbox import HerderInbox
+from headrace.distributed.herder_state import HerderState
+from headrace.distributed.status_reporter import StatusReporter
+from headrace.distributed.stores import Stores
+from headrace.distributed.worker_coordinator import WorkerCoordinator
+from headrace.herder.connector_validation import ConnectorValidator
+from headrace.herder.herder_queries import HerderQueries
+from headrace.kafka.clients import kafka_python_config
+from headrace.kafka.group_membership import GroupMember, GroupSettings
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.model.deadline import Clock
+from headrace.plugins.discovery import Plugins
+from headrace.storage.config_log import ConfigUpdate, ConnectorUpdated, TasksUpdated
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
+from headrace.storage.status_backing_store import KafkaStatusBackingStore
+from headrace.worker.stages import Stages
+from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.worker import Worker
+
+
+def distributed_herder(
+    config: DistributedConfig,
+    plugins: Plugins,
+    launcher: TaskLauncher,
+    advertised_url: str,
+    clock: Clock = time.monotonic,
+) -> DistributedHerder:
+    """A herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
+
+    ``advertised_url`` is where other workers reach this one's REST API; its host:port is the worker's id in statuses.
+    ConfigError for client properties that cannot be used.
+    """
+    inbox, stages = HerderInbox(clock), Stages(clock)
+    admin = client_configs.admin(config)
+    config_store = _config_store(config, inbox)
+    status_store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config))
+    offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
+    coordinator = WorkerCoordinator(advertised_url, config.connect_protocol, config_store.snapshot, inbox.post)
+    worker_id = urlsplit(advertised_url).netloc
+    statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation)
+    worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
+    statuses.version_of = worker.version
+    stores = Stores(
+        (
+            (config.config_topic.name, config_store),
+            (config.status_topic.name, status_store),
+            (config.offset_topic.name, offset_store),
+        ),
+        lambda: _cluster_id(admin),
+        config.bootstrap_servers,
+        stages,
+    )
+    member_client = kafka_python_config(admin | {"client.id": f"connect-{worker_id}"})
+    member = GroupMember(member_client, _group(config), coordinator)
+    queries = HerderQueries(
+        config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
+    )
+    return DistributedHerder(
+        HerderState(exactly_once=config.exactly_once_source_enabled),
+        Hands(worker, config_store, statuses, member, inbox, stages),
+        stores,
+        Surface(queries, ConnectorValidator(config, plugins)),
+        clock,
+    )
+
+
+def _config_store(config: DistributedConfig, inbox: HerderInbox) -> KafkaConfigBackingStore:
+    def updated(updates: tuple[ConfigUpdate, ...]) -> None:
+        connectors = tuple(update.name for update in updates if isinstance(update, ConnectorUpdated))
+        tasks = tuple(update.name for update in updates if isinstance(update, TasksUpdated))
+        inbox.post(ConfigUpdated(store.snapshot(), connectors, tasks))
+
+    clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
+    topic = _topic(config.config_topic, "config.storage")
+    store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), updated)
+    return store
+
+
+def _status_clients(config: DistributedConfig) -> LogClients:
+    return LogClients(
+        client_configs.status_log_consumer(config),
+        client_configs.status_log_producer(config),
+        client_configs.admin(config),
+    )
+
+
+def _offset_clients(config: DistributedConfig) -> LogClients:
+    return LogClients(
+        client_configs.offsets_log_consumer(config),
+        client_configs.offsets_log_producer(config),
+        client_configs.admin(config),
+    )
+
+
+def _topic(topic: InternalTopic, prefix: str) -> TopicSpec:
+    return compacted_topic(topic.name, prefix, topic.partitions, topic.replication_factor, topic.config)
+
+
+def _cluster_id(admin_props: Mapping[str, str]) -> str:
+    admin = TopicAdmin(admin_props)
+    try:
+        return admin.cluster_id()
+    finally:
+        admin.close()
+
+
+def _group(config: DistributedConfig) -> GroupSettings:
+    return GroupSettings(
+        group_id=config.group_id,
+        session_timeout=config.seconds("session.timeout.ms"),
+        heartbeat_interval=config.seconds("heartbeat.interval.ms"),
+        rebalance_timeout=config.seconds("rebalance.timeout.ms"),
+    )

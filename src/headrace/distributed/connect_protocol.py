@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes that Connect workers exchange through the group coordinator, versions 0, 1 and 2.
+
+Version 0 is eager ("default"), 1 is incremental cooperative ("compatible", KIP-415), 2 is 1 with session keys
+("sessioned", KIP-507). Java: ``ConnectProtocol``, ``IncrementalCooperativeConnectProtocol``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.api.errors import ConnectError
+from headrace.model.assignment import Assignment, AssignmentError
+from headrace.model.ids import ConnectorTaskId
+
+_CONNECTOR_ITSELF = -1
+"""In a list of task numbers: not a task, but the connector."""
+
+
+class ConnectProtocol(Enum):
+    """A group protocol: its name in JoinGroup, and its version in the bytes."""
+
+    EAGER = ("default", 0)
+    COMPATIBLE = ("compatible", 1)
+    SESSIONED = ("sessioned", 2)
+
+    def __init__(self, group_name: str, version: int) -> None:
+        self.group_name = group_name
+        self.version = version
+
+    @classmethod
+    def named(cls, group_name: str) -> ConnectProtocol:
+        """The protocol that the coordinator chose. ConnectError for a name that this worker never offered."""
+        for protocol in cls:
+            if protocol.group_name == group_name:
+                return protocol
+        raise ConnectError(f"Unknown Connect group protocol '{group_name}'")
+
+    @classmethod
+    def offered(cls, connect_protocol: str) -> tuple[ConnectProtocol, ...]:
+        """What a worker with the property ``connect.protocol`` offers, most wanted first."""
+        wanted = cls[connect_protocol.strip().upper()]
+        return tuple(protocol for protocol in reversed(cls) if protocol.version <= wanted.version)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMetadata:
+    """What a member says when it joins: its REST URL, how far it has read the config topic, and what it owns."""
+
+    url: str
+    config_offset: int
+    owned: Assignment | None = None
+
+
+def encode_metadata(metadata: MemberMetadata, protocol: ConnectProtocol) -> bytes:
+    """A member's metadata for JoinGroup; version 0 has no place for what it owns."""
+    head = _int16(protocol.version) + _string(metadata.url) + _int64(metadata.config_offset)
+    if protocol is ConnectProtocol.EAGER:
+        return head
+    owned = None if metadata.owned is None else encode_assignment(metadata.owned, protocol)
+    return head + _nullable_bytes(owned)
+
+
+def decode_metadata(data: bytes) -> MemberMetadata:
+    """Reads any version; later ones as the latest known. ConnectError if the bytes cannot be metadata."""
+    reader = _Reader(data)
+    version = reader.version()
+    url, offset = reader.string(), reader.int64()
+    owned = reader.nullable_bytes() if version in (1, 2) else None
+    return MemberMetadata(url, offset, None if owned is None else decode_assignment(owned))
+
+
+def encode_assignment(assignment: Assignment, protocol: ConnectProtocol) -> bytes:
+    """A member's assignment for SyncGroup; version 0 knows neither revocations nor a delay."""
+    head = (
+        _int16(protocol.version)
+        + _int16(assignment.error)
+        + _string(assignment.leader)
+        + _string(assignment.leader_url)
+        + _int64(assignment.config_offset)
+        + _work(assignment.connectors, assignment.tasks)
+    )
+    if protocol is ConnectProtocol.EAGER:
+        return head
+    return head + _work(assignment.revoked_connectors, assignment.revoked_tasks) + _int32(assignment.delay_ms)
+
+
+def decode_assignment(data: bytes) -> Assignment:
+    """Reads any version. ConnectError if the bytes cannot be an assignment."""
+    reader = _Reader(data)
+    version = reader.version()
+    error = AssignmentError(reader.int16())
+    leader, leader_url, offset = reader.string(), reader.string(), reader.int64()
+    connectors, tasks = reader.work()
+    if version not in (1, 2):
+        return Assignment(leader, leader_url, offset, connectors, tasks, error=error)
+    revoked_connectors, revoked_tasks = reader.work()
+    delay = reader.int32()
+    return Assignment(leader, leader_url, offset, connectors, tasks, revoked_connectors, revoked_tasks, delay, error)
+
+
+def _int16(value: int) -> bytes:
+    return struct.pack(">h", value)
+
+
+def _int32(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def _int64(value: int) -> bytes:
+    return struct.pack(">q", value)
+
+
+def _string(value: str) -> bytes:
+    data = value.encode()
+    return _int16(len(data)) + data
+
+
+def _nullable_bytes(value: bytes | None) -> bytes:
+    return _int32(-1) if value is None else _int32(len(value)) + value
+
+
+def _work(connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]) -> bytes:
+    numbers: dict[str, list[int]] = {name: [_CONNECTOR_ITSELF] for name in connectors}
+    for task in tasks:
+        numbers.setdefault(task.connector, []).append(task.task)
+    out = [_int32(len(numbers))]
+    for name, of_connector in numbers.items():
+        out.append(_string(name) + struct.pack(f">i{len(of_connector)}i", len(of_connector), *of_connector))
+    return b"".join(out)
+
+
+class _Reader:
+    """Reads Kafka's primitive types off the front of some bytes; what follows the last field is ignored."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def version(self) -> int:
+        version = self.int16()
+        if version < 0:
+            raise ConnectError(f"Unsupported version of the Connect group protocol: {version}")
+        return version
+
+    def int16(self) -> int:
+        return int.from_bytes(self._take(2), "big", signed=True)
+
+    def int32(self) -> int:
+        return int.from_bytes(self._take(4), "big", signed=True)
+
+    def int64(self) -> int:
+        return int.from_bytes(self._take(8), "big", signed=True)
+
+    def string(self) -> str:
+        return self._take(self.int16()).decode()
+
+    def nullable_bytes(self) -> bytes | None:
+        size = self.int32()
+        return None if size < 0 else self._take(size)
+
+    def work(self) -> tuple[tuple[str, ...], tuple[ConnectorTaskId, ...]]:
+        connectors: list[str] = []
+        tasks: list[ConnectorTaskId] = []
+        for _ in range(self.int32()):
+            name = self.string()
+            for _ in range(self.int32()):
+                number = self.int32()
+                if number == _CONNECTOR_ITSELF:
+                    connectors.append(name)
+                else:
+                    tasks.append(ConnectorTaskId(name, number))
+        return tuple(connectors), tuple(tasks)
+
+    def _take(self, size: int) -> bytes:
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise ConnectError(f"Truncated data in the Connect group protocol at byte {self._at} of {len(self._data)}")
+        data = self._data[self._at : end]
+        self._at = end
+        return data

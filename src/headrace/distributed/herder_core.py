@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The herder's decisions, as one pure function of what it knows and what it hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.distributed import herder_events as events
+from headrace.distributed import leader_duties, own_work, rebalance
+from headrace.distributed.herder_actions import FindType, HerderAction, Join, Leave, Rejoin, SweepStatuses
+from headrace.distributed.herder_events import HerderEvent
+from headrace.distributed.herder_state import HerderState, Phase, RunPhase
+
+Settled = tuple[HerderState, list[HerderAction]]
+
+
+def step(state: HerderState, event: HerderEvent) -> Settled:
+    """The state after ``event``, and what is to be done about it, in order.
+
+    First the event's fact is taken over, then everything that runs or waits is brought in line with all known facts.
+    """
+    state, actions = _absorb(state, event)
+    for settle in _SETTLERS:
+        state, more = settle(state)
+        actions = [*actions, *more]
+    return state, actions
+
+
+def _absorb(state: HerderState, event: HerderEvent) -> Settled:
+    match event:
+        case events.StoresStarted(config=config):
+            return _stores_started(state, events.ConfigUpdated(config))
+        case events.ConfigUpdated():
+            return rebalance.config_updated(state, event), []
+        case events.Assigned():
+            return rebalance.assigned(state, event)
+        case events.SessionLost():
+            return rebalance.session_lost(state), []
+        case events.CaughtUp(rejoin=rejoin):
+            return replace(state, catching_up=state.catching_up and rejoin), [Rejoin()] if rejoin else []
+        case events.TypeFound(connector_class=connector_class, type=type):
+            return replace(state, types={**state.types, connector_class: type}), []
+        case events.StopRequested():
+            return replace(state, phase=Phase.STOPPING), []
+    return _absorb_own_work(state, event)
+
+
+def _absorb_own_work(state: HerderState, event: HerderEvent) -> Settled:
+    match event:
+        case events.ConnectorStarted(name=name):
+            return own_work.connector_started(state, name), []
+        case events.ConnectorFailed(name=name):
+            return own_work.connector_failed(state, name), []
+        case events.ConnectorStopped(name=name):
+            return own_work.connector_stopped(state, name), []
+        case events.ReconfigurationRequested(name=name):
+            return own_work.reconfiguration_requested(state, name), []
+        case events.TaskConfigsComputed():
+            return own_work.task_configs_computed(state, event), []
+        case events.TaskConfigsFailed(name=name):
+            return own_work.task_configs_failed(state, name)
+        case events.TasksStopped(ids=ids):
+            return own_work.tasks_stopped(state, ids), []
+    return _absorb_leadership(state, event)
+
+
+def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
+    match event:
+        case events.WriteRequested(write=write):
+            return leader_duties.enqueue(state, write), []
+        case events.WritesClaimed():
+            return leader_duties.writes_claimed(state), []
+        case events.ClaimFailed():
+            return leader_duties.claim_failed(state)
+        case events.ClaimDue():
+            return leader_duties.claim_due(state), []
+        case events.WriteDone():
+            return leader_duties.write_done(state, event)
+        case events.WriteFailed():
+            return leader_duties.write_failed(state, event)
+        case events.FencingDone():
+            return leader_duties.fencing_done(state, event), []
+        case events.FencingFailed(connector=connector):
+            return state, leader_duties.fencing_failed(connector)
+        case events.FencingDue(connector=connector):
+            return leader_duties.fencing_due(state, connector), []
+    raise AssertionError(f"no rule for {event}")
+
+
+def _stores_started(state: HerderState, first: events.ConfigUpdated) -> Settled:
+    if state.phase is not Phase.STARTING:
+        return state, []
+    return replace(rebalance.config_updated(state, first), phase=Phase.ACTIVE), [Join()]
+
+
+def _settle_types(state: HerderState) -> Settled:
+    """Only source connectors are fenced, and which class is one is found out away from the herder's thread."""
+    if not state.exactly_once:
+        return state, []
+    known = {config.get(CONNECTOR_CLASS) or "" for config in state.config.connector_configs.values()}
+    unknown = sorted(known - state.types.keys())
+    return replace(state, types={**state.types, **dict.fromkeys(unknown)}), [FindType(name) for name in unknown]
+
+
+def _settle_leftovers(state: HerderState) -> Settled:
+    """Once nothing stops any more: statuses of what is gone are removed, and a herder that is to end ends."""
+    if state.phase is Phase.STOPPING and not state.connectors and not state.tasks:
+        return replace(state, phase=Phase.STOPPED), [Leave()]
+    stopping = any(run.stopping for run in state.tasks.values()) or any(
+        run.phase is RunPhase.STOPPING for run in state.connectors.values()
+    )
+    if not state.sweep or stopping or not state.in_step or state.phase is not Phase.ACTIVE:
+        return state, []
+    return replace(state, sweep=False), [SweepStatuses(state.config)]
+
+
+_SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
+    rebalance.settle_membership,
+    _settle_types,
+    own_work.settle_connectors,
+    own_work.settle_tasks,
+    leader_duties.settle_privileges,
+    leader_duties.settle_fencing,
+    leader_duties.settle_writes,
+    _settle_leftovers,
+)

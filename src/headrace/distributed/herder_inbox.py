@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where events wait for the herder's thread: a queue that every other thread may write to."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+
+from headrace.distributed.herder_events import HerderEvent
+from headrace.model.deadline import Clock
+
+
+class HerderInbox:
+    """Events in the order in which they came, and events whose time is yet to come. Thread-safe."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._events: deque[HerderEvent] = deque()
+        self._later: list[tuple[float, int, HerderEvent]] = []
+        self._numbers = itertools.count()
+
+    def post(self, event: HerderEvent) -> None:
+        """Never blocks."""
+        with self._changed:
+            self._events.append(event)
+            self._changed.notify()
+
+    def post_later(self, delay: float, event: HerderEvent) -> None:
+        """Posts ``event`` after ``delay`` seconds. Never blocks."""
+        with self._changed:
+            heapq.heappush(self._later, (self._clock() + delay, next(self._numbers), event))
+            self._changed.notify()
+
+    def take(self) -> list[HerderEvent]:
+        """All events there are; waits for one if there is none. For the herder's thread."""
+        with self._changed:
+            while True:
+                now = self._clock()
+                while self._later and self._later[0][0] <= now:
+                    self._events.append(heapq.heappop(self._later)[2])
+                if self._events:
+                    taken = list(self._events)
+                    self._events.clear()
+                    return taken
+                self._changed.wait(self._later[0][0] - now if self._later else None)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that the herder knows, as frozen values: the config topic, its membership, what runs here, what it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.distributed.config_writes import ConfigWrite
+from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+
+
+class Phase(Enum):
+    """The herder's life."""
+
+    STARTING = "starting"
+    ACTIVE = "active"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class RunPhase(Enum):
+    """A connector's life on this worker."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+    STOPPING = "stopping"
+
+
+class Privileges(Enum):
+    """Whether this worker may write the config topic."""
+
+    NONE = "none"
+    CLAIMING = "claiming"
+    HELD = "held"
+    WAITING = "waiting"
+    """A claim failed, or another leader took over; the next claim waits for its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRun:
+    """A connector on this worker. ``config`` and ``target`` are those that it was last given."""
+
+    phase: RunPhase
+    config: Config
+    target: TargetState
+    stale: bool = False
+    """Its config was written again: it has to be restarted."""
+    reconfigure: bool = False
+    """Its task configs have to be made anew as soon as it runs."""
+    computing: bool = False
+    failures: int = 0
+    """How often in a row making its task configs failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A task on this worker. ``generation`` is the offset of the task configs' commit that it was started from."""
+
+    generation: int
+    target: TargetState
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """One generation of the group. ``connectors`` and ``tasks`` are this worker's.
+
+    ``config_offset`` is how far the leader had read the config topic when it made the assignment.
+    """
+
+    generation: int
+    member_id: str
+    leader_id: str
+    leader_url: str
+    config_offset: int
+    connectors: frozenset[str]
+    tasks: frozenset[ConnectorTaskId]
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self.member_id
+
+
+@dataclass(frozen=True, slots=True)
+class Leadership:
+    """The writer's side of the config topic. One write at a time, so each is judged by the state that it meets."""
+
+    privileges: Privileges = Privileges.NONE
+    queue: tuple[ConfigWrite, ...] = ()
+    writing: ConfigWrite | None = None
+    fencing: Mapping[str, int] = field(default_factory=dict)
+    """Connectors with a round of zombie fencing under way, and for which generation of task configs."""
+
+
+@dataclass(frozen=True, slots=True)
+class HerderState:
+    """What the core knows. Never changed, so any thread may read a published one."""
+
+    exactly_once: bool
+    phase: Phase = Phase.STARTING
+    config: ClusterConfigState = field(default_factory=ClusterConfigState)
+    membership: Membership | None = None
+    """None while there is no session."""
+    topology_offset: int = -1
+    """Offset of the config topic when connectors or tasks last came or went: older assignments do not know of it."""
+    rejoining: bool = False
+    catching_up: bool = False
+    connectors: Mapping[str, ConnectorRun] = field(default_factory=dict)
+    tasks: Mapping[ConnectorTaskId, TaskRun] = field(default_factory=dict)
+    unapplied: frozenset[str] = frozenset()
+    """Connectors whose config has changed since their last task configs."""
+    types: Mapping[str, str | None] = field(default_factory=dict)
+    """Connector class to source, sink or unknown; None while that is being found out."""
+    leadership: Leadership = field(default_factory=Leadership)
+    sweep: bool = False
+    """Statuses of what is gone are to be removed, once nothing is stopping that could still write some."""
+
+    @property
+    def is_leader(self) -> bool:
+        return self.membership is not None and self.membership.is_leader
+
+    @property
+    def in_step(self) -> bool:
+        """Whether this worker has read the config topic as far as its assignment rests upon."""
+        return self.membership is not None and self.config.offset >= self.membership.config_offset
+
+    def wanted_connectors(self) -> frozenset[str]:
+        """The connectors that are to run here."""
+        if self.phase is not Phase.ACTIVE or self.membership is None:
+            return frozenset()
+        return frozenset(name for name in self.membership.connectors if self.config.contains(name))
+
+    def wanted_tasks(self) -> frozenset[ConnectorTaskId]:
+        """The tasks that are to run here."""
+        if self.phase is not Phase.ACTIVE or self.membership is None:
+            return frozenset()
+        return frozenset(
+            id
+            for id in self.membership.tasks
+            if self.config.contains(id.connector) and id in self.config.tasks(id.connector)
+        )
+
+    def type_of(self, connector: str) -> str | None:
+        """source, sink, unknown, or None if not found out yet."""
+        config = self.config.connector_config(connector)
+        return None if config is None else self.types.get(config.get(CONNECTOR_CLASS) or "")
+
+    def awaits_fencing(self, connector: str) -> bool:
+        """Whether its tasks may not start yet for want of a task count record (invariant 6)."""
+        return (
+            self.exactly_once
+            and connector in self.config.pending_fencing
+            and self.type_of(connector) in ("source", None)
+        )
+
+    def may_run(self, id: ConnectorTaskId, config: ClusterConfigState) -> bool:
+        """Whether a task that runs here may go on, by ``config``, the newest state of the config topic."""
+        run = self.tasks.get(id)
+        return (
+            run is not None
+            and not run.stopping
+            and id in self.wanted_tasks()
+            and config.task_config_offsets.get(id.connector) == run.generation
+            and not replace(self, config=config).awaits_fencing(id.connector)
+        )

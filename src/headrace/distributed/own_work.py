@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The herder's core, part 2: brings what runs on this worker in line with what it was assigned.
+
+Nothing here remembers how things came to be: it compares what is wanted with what runs, so a lost session, a
+rebalance, a new config and the end of the worker are all the same case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.distributed.config_writes import PutTaskConfigs
+from headrace.distributed.herder_actions import (
+    ComputeTaskConfigs,
+    HerderAction,
+    Later,
+    SetConnectorTarget,
+    SetTaskTarget,
+    StartConnector,
+    StartTask,
+    StopConnector,
+    StopTasks,
+)
+from headrace.distributed.herder_events import ReconfigurationRequested, TaskConfigsComputed
+from headrace.distributed.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+
+_FIRST_RETRY = 0.25
+_LAST_RETRY = 60.0
+"""Seconds before task configs that could not be made are tried again, doubled each time; as in Kafka Connect."""
+
+Settled = tuple[HerderState, list[HerderAction]]
+
+
+def connector_started(state: HerderState, name: str) -> HerderState:
+    """A connector that runs is asked for task configs."""
+    run = state.connectors.get(name)
+    if run is None or run.phase is not RunPhase.STARTING:
+        return state
+    return _with_run(state, name, replace(run, phase=RunPhase.RUNNING, reconfigure=True))
+
+
+def connector_failed(state: HerderState, name: str) -> HerderState:
+    """It stays FAILED until it is restarted, stopped or given another config."""
+    run = state.connectors.get(name)
+    if run is None or run.phase is RunPhase.STOPPING:
+        return state
+    return _with_run(state, name, replace(run, phase=RunPhase.FAILED, computing=False))
+
+
+def connector_stopped(state: HerderState, name: str) -> HerderState:
+    return replace(state, connectors={n: run for n, run in state.connectors.items() if n != name})
+
+
+def tasks_stopped(state: HerderState, ids: tuple[ConnectorTaskId, ...]) -> HerderState:
+    return replace(state, tasks={id: run for id, run in state.tasks.items() if id not in ids})
+
+
+def reconfiguration_requested(state: HerderState, name: str) -> HerderState:
+    run = state.connectors.get(name)
+    return state if run is None else _with_run(state, name, replace(run, reconfigure=True))
+
+
+def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> HerderState:
+    """Hands new task configs to the leader's duties, which compare them with those in the topic."""
+    run = state.connectors.get(event.name)
+    if run is None or not run.computing:
+        return state
+    state = _with_run(state, event.name, replace(run, computing=False, failures=0))
+    write = PutTaskConfigs(event.name, event.configs)
+    return replace(state, leadership=replace(state.leadership, queue=(*state.leadership.queue, write)))
+
+
+def task_configs_failed(state: HerderState, name: str) -> Settled:
+    run = state.connectors.get(name)
+    if run is None or not run.computing:
+        return state, []
+    delay = min(_LAST_RETRY, _FIRST_RETRY * 2.0**run.failures)
+    state = _with_run(state, name, replace(run, computing=False, failures=run.failures + 1))
+    return state, [Later(delay, ReconfigurationRequested(name))]
+
+
+def settle_connectors(state: HerderState) -> Settled:
+    """Starts, stops, restarts, pauses and resumes connectors."""
+    wanted = state.wanted_connectors()
+    runs: dict[str, ConnectorRun] = {}
+    actions: list[HerderAction] = []
+    for name, run in state.connectors.items():
+        runs[name] = _settle_connector(state.config, name, run, name in wanted, actions)
+    if state.in_step:
+        for name in sorted(wanted - runs.keys()):
+            config, target = state.config.connector_configs[name], _target(state.config, name)
+            runs[name] = ConnectorRun(RunPhase.STARTING, config, target)
+            actions.append(StartConnector(name, config, target))
+    return replace(state, connectors=runs), actions
+
+
+def _settle_connector(
+    config: ClusterConfigState, name: str, run: ConnectorRun, wanted: bool, actions: list[HerderAction]
+) -> ConnectorRun:
+    if run.phase is RunPhase.STOPPING:
+        return run
+    if not wanted or run.stale or run.config != config.connector_config(name):
+        actions.append(StopConnector(name))
+        return replace(run, phase=RunPhase.STOPPING)
+    target = _target(config, name)
+    if target is not run.target:
+        actions.append(SetConnectorTarget(name, target))
+        run = replace(run, target=target, reconfigure=run.reconfigure or target is TargetState.STARTED)
+    # As in Kafka Connect a paused connector makes no task configs: changes wait until it is resumed.
+    may_compute = run.phase is RunPhase.RUNNING and target is TargetState.STARTED and not run.computing
+    if run.reconfigure and may_compute:
+        actions.append(ComputeTaskConfigs(name))
+        run = replace(run, reconfigure=False, computing=True)
+    return run
+
+
+def settle_tasks(state: HerderState) -> Settled:
+    """Stops tasks that are not wanted or have new configs, then starts what is wanted and may run."""
+    wanted = state.wanted_tasks()
+    offsets = state.config.task_config_offsets
+    runs = dict(state.tasks)
+    actions: list[HerderAction] = []
+    doomed = tuple(
+        sorted(
+            id
+            for id, run in runs.items()
+            if not run.stopping and (id not in wanted or run.generation != offsets.get(id.connector))
+        )
+    )
+    if doomed:
+        runs.update({id: replace(runs[id], stopping=True) for id in doomed})
+        actions.append(StopTasks(doomed))
+    for id, run in runs.items():
+        target = _target(state.config, id.connector)
+        if not run.stopping and run.target is not target:
+            runs[id] = replace(run, target=target)
+            actions.append(SetTaskTarget(id, target))
+    for id in sorted(wanted - runs.keys()):
+        if _may_start(state, id):
+            runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))
+            actions.append(_start(state.config, id, runs[id]))
+    return replace(state, tasks=runs), actions
+
+
+def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
+    """Only under an assignment that knew the newest task configs, and after their round of fencing (invariant 6)."""
+    membership, generation = state.membership, state.config.task_config_offsets.get(id.connector)
+    if membership is None or generation is None or not state.in_step:
+        return False
+    return membership.config_offset >= generation and not state.awaits_fencing(id.connector)
+
+
+def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> StartTask:
+    return StartTask(id, config.connector_configs[id.connector], config.task_configs[id], run.target)
+
+
+def _target(config: ClusterConfigState, connector: str) -> TargetState:
+    return config.target_state(connector) or TargetState.STARTED
+
+
+def _with_run(state: HerderState, name: str, run: ConnectorRun) -> HerderState:
+    connectors: Mapping[str, ConnectorRun] = {**state.connectors, name: run}
+    return replace(state, connectors=connectors)

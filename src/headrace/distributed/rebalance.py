@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The herder's core, part 1: what a membership and the config topic mean for each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headrace.distributed.herder_actions import CatchUp, HerderAction, Rejoin
+from headrace.distributed.herder_events import Assigned, ConfigUpdated
+from headrace.distributed.herder_state import HerderState, Membership, Phase
+from headrace.model.assignment import AssignmentError
+from headrace.model.cluster_config_state import ClusterConfigState
+
+
+def config_updated(state: HerderState, event: ConfigUpdated) -> HerderState:
+    """Takes over a newer view of the config topic."""
+    if event.config.offset < state.config.offset:
+        return state
+    old, new = state.config, event.config
+    unapplied = set(state.unapplied)
+    for name in event.connectors:
+        if new.connector_config(name) != old.connector_config(name):
+            unapplied.add(name)
+    unapplied.difference_update(event.tasks)
+    connectors = dict(state.connectors)
+    for name in set(event.connectors) & connectors.keys():
+        connectors[name] = replace(connectors[name], stale=True)
+    same_connectors = old.connector_configs.keys() == new.connector_configs.keys()
+    moved = not same_connectors or old.task_config_offsets != new.task_config_offsets
+    return replace(
+        state,
+        config=new,
+        connectors=connectors,
+        unapplied=frozenset(unapplied & new.connector_configs.keys()),
+        topology_offset=new.offset if moved else state.topology_offset,
+        sweep=state.sweep or _shrunk(old, new),
+    )
+
+
+def _shrunk(old: ClusterConfigState, new: ClusterConfigState) -> bool:
+    """Whether a connector or a task is gone, whose status has to go as well."""
+    gone = old.connector_configs.keys() - new.connector_configs.keys()
+    return bool(gone) or any(new.task_counts.get(name, 0) < count for name, count in old.task_counts.items())
+
+
+def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[HerderAction]]:
+    """Takes over an assignment; one that failed because this or another worker lags behind is asked for again."""
+    assignment = event.assignment
+    if assignment.error is AssignmentError.CONFIG_MISMATCH:
+        return replace(state, rejoining=True), [CatchUp(rejoin=True)]
+    membership = Membership(
+        generation=event.generation,
+        member_id=event.member_id,
+        leader_id=assignment.leader,
+        leader_url=assignment.leader_url,
+        config_offset=assignment.config_offset,
+        connectors=frozenset(assignment.connectors),
+        tasks=frozenset(assignment.tasks),
+    )
+    first = state.membership is None
+    return replace(state, membership=membership, rejoining=False, sweep=state.sweep or first), []
+
+
+def session_lost(state: HerderState) -> HerderState:
+    """Without a session nothing is owned, so everything gets stopped (invariant 10)."""
+    return replace(state, membership=None, rejoining=False)
+
+
+def settle_membership(state: HerderState) -> tuple[HerderState, list[HerderAction]]:
+    """Asks for a rebalance if the last one did not know of the newest connectors and tasks; reads up if behind it."""
+    membership = state.membership
+    if membership is None or state.phase is not Phase.ACTIVE:
+        return state, []
+    if not state.in_step:
+        if state.catching_up:
+            return state, []
+        return replace(state, catching_up=True), [CatchUp(rejoin=False)]
+    if membership.config_offset < state.topology_offset and not state.rejoining:
+        return replace(state, rejoining=True), [Rejoin()]
+    return state, []

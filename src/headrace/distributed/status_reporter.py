@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes into the status topic what becomes of this worker's connectors and tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.storage.status_backing_store import KafkaStatusBackingStore
+from headrace.worker.status_listener import Runnable
+
+_TIMEOUT = 30.0
+"""Seconds for the status topic to be written and read."""
+
+VersionOf = Callable[[Runnable], str | None]
+"""The version of a connector's or task's code, None where it is not known."""
+
+
+class StatusReporter:
+    """Implements ``headrace.worker.status_listener.StatusListener``; called on the worker's threads, never blocks.
+
+    What could come late from a worker that has lost something, a failure or an end, is written only if no other worker
+    has written since. Java: ``AbstractHerder``'s ``on...`` methods.
+    """
+
+    def __init__(self, store: KafkaStatusBackingStore, worker_id: str, generation: Callable[[], int]) -> None:
+        """``worker_id`` is host:port of the REST API, ``generation`` the group's newest that this worker knows."""
+        self._store = store
+        self._worker_id = worker_id
+        self._generation = generation
+        self.version_of: VersionOf = lambda id: None
+        """Set once, before anything is reported: the worker that knows versions is made with this reporter."""
+
+    def on_startup(self, id: Runnable) -> None:
+        self._store.put(self._status(id, State.RUNNING))
+
+    def on_running(self, id: Runnable) -> None:
+        self._store.put(self._status(id, State.RUNNING))
+
+    def on_pause(self, id: Runnable) -> None:
+        self._store.put(self._status(id, State.PAUSED))
+
+    def on_stop(self, id: Runnable) -> None:
+        self._store.put(self._status(id, State.STOPPED))
+
+    def on_restart(self, id: Runnable, reason: str) -> None:
+        self._store.put(self._status(id, State.RESTARTING, reason))
+
+    def on_failure(self, id: Runnable, trace: str) -> None:
+        self._store.put_safe(self._status(id, State.FAILED, trace))
+
+    def on_shutdown(self, id: Runnable) -> None:
+        self._store.put_safe(self._status(id, State.UNASSIGNED))
+
+    def on_topics(self, id: ConnectorTaskId, topics: Sequence[str]) -> None:
+        known = {status.topic for status in self._store.topics(id.connector)}
+        for topic in topics:
+            if topic not in known:
+                self._store.put_topic(TopicStatus(topic, id.connector, id.task, int(time.time() * 1000)))
+
+    def sweep(self, config: ClusterConfigState) -> None:
+        """Removes the statuses of connectors and tasks that ``config`` does not have, by tombstones as Java's. Blocks.
+
+        Every worker does so for itself: tombstones more than once do no harm. Reads what was written so far first, or a
+        status that is just on its way would outlast it.
+        """
+        self._store.flush(_TIMEOUT)
+        self._store.refresh(_TIMEOUT)
+        for name in self._store.connectors():
+            if not config.contains(name):
+                self._store.delete(name)
+                continue
+            existing = set(config.tasks(name))
+            for status in self._store.tasks(name):
+                if status.id not in existing and name not in config.inconsistent:
+                    self._store.put(self._status(status.id, State.DESTROYED))
+
+    def _status(self, id: Runnable, state: State, trace: str | None = None) -> ConnectorStatus | TaskStatus:
+        generation, version = self._generation(), self.version_of(id)
+        if isinstance(id, ConnectorTaskId):
+            return TaskStatus(id, state, self._worker_id, generation, trace, version)
+        return ConnectorStatus(id, state, self._worker_id, generation, trace, version)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three internal topics, and the Kafka cluster that they are in, as one thing that starts and stops."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import wait
+from typing import Protocol
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.worker.stages import Stages
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE = 3.0
+"""Seconds after which brokers that have not answered are complained about."""
+_FIRST_BACKOFF = 0.25
+_LAST_BACKOFF = 5.0
+"""Seconds between attempts to reach the brokers, doubled each time."""
+
+
+class Store(Protocol):
+    """A store over an internal topic; ``start`` makes the topic if need be and reads it to its end, blocking."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Stores:
+    """Starts all stores at once, and waits for brokers that are down for as long as it takes."""
+
+    def __init__(
+        self, stores: Sequence[tuple[str, Store]], find_cluster_id: Callable[[], str], brokers: str, stages: Stages
+    ) -> None:
+        """``stores`` come with their topics' names; ``find_cluster_id`` may block; ``brokers`` is for messages."""
+        self._stores = tuple(stores)
+        self._find_cluster_id = find_cluster_id
+        self._cluster_id: str | None = None
+        self._brokers = brokers
+        self._stages = stages
+        self._stopping = threading.Event()
+        self._trouble: str | None = None
+
+    def start(self, done: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
+        """Returns at once; ``done`` or ``failed``, for what waiting cannot heal, is called on another thread."""
+
+        def run() -> None:
+            try:
+                starts = [
+                    self._stages.run(f"start of topic {topic}", self._starter(store)) for topic, store in self._stores
+                ]
+                if wait(starts, _PATIENCE).not_done and not self._stopping.is_set():
+                    self._tell(f"no answer for {_PATIENCE:g} s")
+                for start in starts:
+                    start.result()
+                self._trouble = None
+            except BaseException as error:
+                failed(error)
+                return
+            if not self._stopping.is_set():
+                done()
+                self._look_up_cluster_id()
+
+        threading.Thread(target=run, name="start of the internal topics", daemon=True).start()
+
+    def cluster_id(self) -> str | None:
+        """The Kafka cluster's id, None while it is not known."""
+        return self._cluster_id
+
+    def trouble(self) -> str | None:
+        """What the brokers' last answer was while there was none of use."""
+        return self._trouble
+
+    def stop(self) -> None:
+        """Blocks until the topics' threads have ended."""
+        self._stopping.set()
+        for _, store in self._stores:
+            store.stop()
+
+    def _look_up_cluster_id(self) -> None:
+        while self._cluster_id is None and not self._stopping.is_set():
+            try:
+                self._cluster_id = self._find_cluster_id()
+            except RetriableError:
+                self._stopping.wait(_FIRST_BACKOFF)
+            except ConnectError as error:
+                _log.warning("The Kafka cluster's id is not known: %s", error)
+                return
+
+    def _starter(self, store: Store) -> Callable[[], None]:
+        def start() -> None:
+            backoff = _FIRST_BACKOFF
+            while not self._stopping.is_set():
+                try:
+                    store.start()
+                except RetriableError as error:
+                    self._tell(str(error))
+                    self._stopping.wait(backoff)
+                    backoff = min(_LAST_BACKOFF, backoff * 2)
+                else:
+                    return
+
+        return start
+
+    def _tell(self, trouble: str) -> None:
+        """One line when trouble begins, not one per attempt."""
+        if self._trouble is None:
+            _log.warning(
+                "Kafka cannot be reached at bootstrap.servers=%s, will go on trying: %s", self._brokers, trouble
+            )
+        self._trouble = f"bootstrap.servers={self._brokers}: {trouble}"

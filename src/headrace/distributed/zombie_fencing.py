@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds of zombie fencing: before a generation of tasks starts, the producers of older ones are shut out (KIP-618)."""
+
+from __future__ import annotations
+
+from headrace.distributed.herder_state import HerderState
+from headrace.model.cluster_config_state import ClusterConfigState
+
+
+def producers_to_fence(config: ClusterConfigState, connector: str) -> int:
+    """How many task producers of earlier generations could still write; 0 if none that a new task does not fence.
+
+    A connector that never had a task count record has had no transactional tasks. One task that follows one task
+    fences it by its own ``init_transactions``, since both have the same ``transactional.id`` (invariant 2).
+    """
+    before = config.task_count_records.get(connector)
+    if before is None or (before <= 1 and len(config.tasks(connector)) <= 1):
+        return 0
+    return before
+
+
+def rounds_due(state: HerderState) -> list[str]:
+    """Connectors whose newest tasks wait for a round of fencing that the leader has not begun.
+
+    The leader does not wait to be asked: a round is due as soon as task configs are without a task count record. Its
+    own tasks of older generations are let finish first, so that they can commit what they have.
+    """
+    return sorted(
+        name
+        for name in state.config.pending_fencing
+        if state.config.tasks(name)
+        and state.exactly_once
+        and state.type_of(name) == "source"
+        and state.leadership.fencing.get(name) != state.config.task_config_offsets.get(name)
+        and not any(id.connector == name for id in state.tasks)
+    )
