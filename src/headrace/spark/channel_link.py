@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process' end of a task channel."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any
+
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.spark import messages
+from headrace.spark.messages import Command, OffsetsRead
+from headrace.task.worker_link import TaskControl
+
+
+class ChannelLink:
+    """``headrace.task.worker_link.WorkerLink`` over a connection.
+
+    The task's thread sends and waits for answers; a listener thread takes commands. A broken channel ends the process
+    at once: what it has open is fenced and aborted by the next attempt (invariant 2).
+    """
+
+    def __init__(self, connection: Connection[Any, Any], control: TaskControl) -> None:
+        self.control = control
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._closed = False
+
+    def listen(self) -> None:
+        """Start the listener thread."""
+        threading.Thread(target=self._listen, name="task-channel", daemon=True).start()
+
+    def confirm_start(self) -> bool:
+        self.send(messages.ConfirmStart())
+        return self._answers.get() is Command.GO
+
+    def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+        self.send(messages.ReadOffsets(partitions))
+        answer: OffsetsRead = self._answers.get()
+        if answer.error is not None:
+            raise RetriableKafkaError(f"source offsets could not be read: {answer.error}")
+        return list(answer.offsets)
+
+    def running(self) -> None:
+        self.send(messages.Running())
+
+    def paused(self) -> None:
+        self.send(messages.Paused())
+
+    def offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
+        self.send(messages.OffsetsCommitted(offsets))
+
+    def topics_used(self, topics: Sequence[str]) -> None:
+        self.send(messages.TopicsUsed(topics))
+
+    def metrics(self, values: Mapping[str, float]) -> None:
+        self.send(messages.Metrics(values))
+
+    def send(self, message: object) -> None:
+        """Any thread."""
+        try:
+            with self._sending:
+                self._connection.send(message)
+        except OSError:
+            self._broken()
+
+    def close(self) -> None:
+        self._closed = True
+        self._connection.close()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                message = self._connection.recv()
+            except (EOFError, OSError, TypeError):
+                # TypeError: closed by the task's thread while it was waiting here.
+                self._broken()
+                return
+            self._take(message)
+
+    def _take(self, message: object) -> None:
+        if message is Command.STOP:
+            # The plugin's stop runs on a thread of its own: should it hang, the channel goes on.
+            threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
+        elif message in (Command.PAUSE, Command.RESUME):
+            self.control.set_paused(message is Command.PAUSE)
+        else:
+            self._answers.put(message)
+
+    def _broken(self) -> None:
+        if not self._closed:
+            os._exit(1)
+
+
+class _ChannelHandler(logging.Handler):
+    def __init__(self, link: ChannelLink) -> None:
+        super().__init__()
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        self._link.send(messages.Log(record.name, record.levelno, text))
+
+
+@contextmanager
+def log_through(link: ChannelLink) -> Iterator[None]:
+    """Send this process' log lines to the worker while the task runs."""
+    root, handler = logging.getLogger(), _ChannelHandler(link)
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)

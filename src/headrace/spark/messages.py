@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes over a task channel: commands down to the task's process, events and requests up to the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from headrace.task.task_spec import TaskSpec
+from headrace.task.worker_task import Ended
+
+
+class Command(Enum):
+    """Down, without anything to say beside."""
+
+    GO = "GO"
+    ABANDON = "ABANDON"
+    PAUSE = "PAUSE"
+    RESUME = "RESUME"
+    STOP = "STOP"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Down, once: run this. ``paused`` is the task's target state now, whatever it was at launch."""
+
+    spec: TaskSpec
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRead:
+    """Down, the answer to ReadOffsets; ``error`` instead of offsets when they could not be read."""
+
+    offsets: Sequence[Mapping[str, Any] | None]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Up, first: the process ``pid`` on ``host`` was started for the launch ``key``."""
+
+    key: str
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmStart:
+    """Up: init_transactions is done; GO or ABANDON is awaited (invariant 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOffsets:
+    """Up: OffsetsRead is awaited (invariant 3)."""
+
+    partitions: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Up: it polls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Up: it stopped polling as asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsCommitted:
+    """Up: these have become visible."""
+
+    offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsUsed:
+    """Up: topics seen for the first time by this attempt."""
+
+    topics: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Up: the attempt's figures."""
+
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Up: a log line of the process, to appear in the worker's log."""
+
+    logger: str
+    level: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Up, last: how the attempt ended."""
+
+    ended: Ended
