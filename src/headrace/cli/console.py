@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command shows on the terminal: log lines on standard error, and a user's mistake in one line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Final, NoReturn
+
+import typer
+
+from headrace.api.errors import ConfigError, ConnectError
+
+EXIT_FAILED: Final = 1
+EXIT_MISCONFIGURED: Final = 2
+_FORMAT: Final = "[%(asctime)s] %(levelname)s %(connector_context)s%(message)s"
+
+
+class LogLevel(str, Enum):
+    """How much is logged."""
+
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def configure_logging(level: LogLevel) -> None:
+    """Log to standard error: headrace from `level` on, libraries only warnings.
+
+    A record with an attribute `connector_context` ("[connector|task-0] ") shows it before its message.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_FORMAT, defaults={"connector_context": ""}))
+    root = logging.getLogger()
+    for installed in root.handlers[:]:
+        root.removeHandler(installed)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("headrace").setLevel(level.value)
+    # Whoever uses these wraps their troubles in messages of headrace's own.
+    for library in ("kafka", "py4j", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+
+
+def fail(error: BaseException) -> NoReturn:
+    """One line on standard error, and the exit code."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    typer.echo(f"Error: {text}", err=True)
+    raise typer.Exit(EXIT_MISCONFIGURED if isinstance(error, ConfigError) else EXIT_FAILED)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Around a command: what is the user's to mend ends it without a stack trace."""
+    try:
+        yield
+    except ConnectError as error:
+        fail(error)

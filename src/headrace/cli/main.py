@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `headrace`. What a command needs is imported when it runs, so that each starts fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headrace import __version__
+from headrace.cli.broker import broker
+from headrace.cli.console import LogLevel, configure_logging, one_line_errors
+
+app = typer.Typer(
+    name="headrace",
+    help="Kafka Connect for Python, with every task's data path on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def distributed(
+    worker_properties: Annotated[Path, typer.Argument(help="The worker's properties file.", show_default=False)],
+    log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
+) -> None:
+    """Run a worker of a distributed cluster until SIGTERM or Ctrl-C; a second Ctrl-C ends it at once."""
+    from headrace.cli.distributed import run
+
+    configure_logging(log_level)
+    with one_line_errors():
+        code = run(worker_properties)
+    raise typer.Exit(code)
+
+
+app.command()(broker)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    typer.echo(f"headrace {__version__}")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The REST application: every resource over one herder, every error in one shape."""
+
+from __future__ import annotations
+
+from fastapi import Depends, FastAPI, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from headrace import __version__
+from headrace.api.errors import ConnectError
+from headrace.herder.herder import Herder
+from headrace.rest import entities
+from headrace.rest.connectors_resource import connectors_router
+from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
+from headrace.rest.raw_path import RawPathMiddleware
+from headrace.rest.request_body import check_content_type
+from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS, RequestHandler
+
+
+def create_app(herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECONDS) -> FastAPI:
+    """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it."""
+    app = FastAPI(
+        title="headrace",
+        version=__version__,
+        redirect_slashes=False,
+        dependencies=[Depends(check_content_type)],
+        exception_handlers={
+            ConnectError: on_connect_error,
+            HTTPException: on_http_error,
+            RequestValidationError: _on_validation_error,
+            Exception: on_unexpected_error,
+        },
+    )
+    app.add_middleware(RawPathMiddleware)
+    app.include_router(connectors_router(herder, RequestHandler(herder, request_timeout)))
+    _add_root(app, herder)
+    return app
+
+
+def _add_root(app: FastAPI, herder: Herder) -> None:
+    @app.get("/", summary="Version of the worker and id of its Kafka cluster", tags=["worker"])
+    async def root() -> Response:
+        return JSONResponse(entities.server_info(herder.server_info()))
+
+    @app.get("/connector-plugins", summary="Connectors that can be created", tags=["worker"])
+    async def connector_plugins() -> Response:
+        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins()])
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
+    return error_response(400, found)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model's values in Kafka Connect's JSON shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import (
+    ConnectorInfo,
+    ConnectorOffset,
+    ConnectorState,
+    ConnectorStateInfo,
+    PluginInfo,
+    ServerInfo,
+    TaskInfo,
+    TaskState,
+)
+
+Json = dict[str, Any]
+
+
+def server_info(info: ServerInfo) -> Json:
+    return {"version": info.version, "commit": info.commit, "kafka_cluster_id": info.kafka_cluster_id}
+
+
+def connector_info(info: ConnectorInfo) -> Json:
+    return {
+        "name": info.name,
+        "config": dict(info.config),
+        "tasks": [_task_id(task) for task in info.tasks],
+        "type": info.type,
+    }
+
+
+def connector_status(info: ConnectorStateInfo) -> Json:
+    return {
+        "name": info.name,
+        "connector": _state(info.connector),
+        "tasks": [{"id": task.id, **_state(task)} for task in info.tasks],
+        "type": info.type,
+    }
+
+
+def task_infos(infos: Iterable[TaskInfo]) -> list[Json]:
+    return [{"id": _task_id(info.id), "config": dict(info.config)} for info in infos]
+
+
+def connector_offsets(offsets: Iterable[ConnectorOffset]) -> Json:
+    return {"offsets": [{"partition": entry.partition, "offset": entry.offset} for entry in offsets]}
+
+
+def plugin_info(info: PluginInfo) -> Json:
+    return {"class": info.class_name, "type": info.type} | ({"version": info.version} if info.version else {})
+
+
+def _task_id(task: ConnectorTaskId) -> Json:
+    return {"connector": task.connector, "task": task.task}
+
+
+def _state(state: ConnectorState | TaskState) -> Json:
+    """Trace and version are left out where there is none."""
+    shown = {"state": state.state, "worker_id": state.worker_id, "trace": state.trace, "version": state.version}
+    return {key: value for key, value in shown.items() if value is not None}

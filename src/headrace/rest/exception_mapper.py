@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place that decides HTTP statuses of errors, and how they look: ``{"error_code": 404, "message": "…"}``."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.herder.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    NotFoundError,
+    NotLeaderError,
+    RebalanceNeededError,
+    RequestTimeoutError,
+)
+
+log = logging.getLogger(__name__)
+
+_STATUSES: Final[tuple[tuple[type[ConnectError], HTTPStatus], ...]] = (
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (AlreadyExistsError, HTTPStatus.CONFLICT),
+    (RebalanceNeededError, HTTPStatus.CONFLICT),
+    (NotLeaderError, HTTPStatus.CONFLICT),
+    (BadRequestError, HTTPStatus.BAD_REQUEST),
+    (ConfigError, HTTPStatus.BAD_REQUEST),
+    (DataError, HTTPStatus.BAD_REQUEST),
+    (RequestTimeoutError, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (RetriableError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ConnectError, HTTPStatus.INTERNAL_SERVER_ERROR),
+)
+_TRY_AGAIN: Final = (RebalanceNeededError, NotLeaderError, RetriableError)
+
+
+def status_of(error: ConnectError) -> HTTPStatus:
+    """The first that fits: subclasses stand before their bases."""
+    return next(status for kind, status in _STATUSES if isinstance(error, kind))
+
+
+def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    """An error as Kafka Connect's clients know it."""
+    return JSONResponse({"error_code": status, "message": message}, status, headers)
+
+
+async def on_connect_error(request: Request, error: Exception) -> Response:
+    """A herder's or our own error: its message is for the user."""
+    assert isinstance(error, ConnectError)
+    status = status_of(error)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("%s %s failed: %s", request.method, request.url.path, error)
+    return error_response(status, str(error), {"Retry-After": "1"} if isinstance(error, _TRY_AGAIN) else None)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """No such path (404), no such method (405), and what else the framework itself refuses."""
+    assert isinstance(error, HTTPException)
+    phrase = HTTPStatus(error.status_code).phrase
+    message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
+    return error_response(error.status_code, message, dict(error.headers or {}))
+
+
+async def on_unexpected_error(request: Request, error: Exception) -> Response:
+    """A defect of ours: the trace is for the log, the answer tells what kind it was."""
+    log.error("%s %s failed unexpectedly", request.method, request.url.path, exc_info=error)
+    return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, f"Internal error: {type(error).__name__}: {error}")

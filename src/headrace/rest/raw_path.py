@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routing by the path as it was sent, so that a name may contain every character, `/` and `%` too."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headrace.herder.errors import BadRequestError
+
+
+class RawPathMiddleware:
+    """Gives the router the percent-encoded path, without a slash at its end; `decoded` undoes it for one name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (raw := scope.get("raw_path")):
+            path = raw.decode("latin-1")
+            scope = {**scope, "path": path.rstrip("/") or "/"}
+        await self._app(scope, receive, send)
+
+
+def decoded(segment: str) -> str:
+    """A name out of a path. BadRequestError if it is not percent-encoded UTF-8."""
+    try:
+        return unquote(segment, errors="strict")
+    except UnicodeDecodeError as error:
+        raise BadRequestError(f"'{segment}' in the path is not percent-encoded UTF-8") from error

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies of requests: JSON, read as leniently as Kafka Connect reads it and no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from headrace.herder.errors import BadRequestError
+from headrace.model.state import TargetState
+
+_INITIAL_STATES: Final = {
+    "RUNNING": TargetState.STARTED,
+    "PAUSED": TargetState.PAUSED,
+    "STOPPED": TargetState.STOPPED,
+}
+_CONFIG_SCHEMA: Final = {"type": "object", "additionalProperties": {"type": "string", "nullable": True}}
+CONFIG_DOC: Final[dict[str, Any]] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": _CONFIG_SCHEMA}}}
+}
+CREATE_DOC: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["name", "config"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "name": {"type": "string"},
+                        "config": _CONFIG_SCHEMA,
+                        "initial_state": {"type": "string", "enum": list(_INITIAL_STATES), "nullable": True},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CreateConnectorRequest:
+    """The body of ``POST /connectors``."""
+
+    name: str
+    config: Mapping[str, str | None]
+    initial_state: TargetState | None
+
+
+async def check_content_type(request: Request) -> None:
+    """415 for a body that says it is something else than JSON; also where no body is wanted."""
+    content_type = request.headers.get("content-type")
+    if content_type is None:
+        return
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in ("application/json", "*/*") and await request.body():
+        raise HTTPException(415)
+
+
+async def read_create_request(request: Request) -> CreateConnectorRequest:
+    """BadRequestError, saying what is wrong, for all that is not one."""
+    body = _object(await request.body(), "the body")
+    unknown = sorted(body.keys() - {"name", "config", "initial_state"})
+    if unknown:
+        raise BadRequestError(f"Unrecognized field '{unknown[0]}': known are name, config and initial_state")
+    config = connector_config(body.get("config"), "config")
+    name = body.get("name", config.get("name"))
+    if not isinstance(name, str):
+        raise BadRequestError("The field 'name' of the request must be a string")
+    return CreateConnectorRequest(name.strip(), config, _initial_state(body.get("initial_state")))
+
+
+async def read_config(request: Request) -> dict[str, str | None]:
+    """The body of ``PUT …/config``."""
+    return connector_config(_object(await request.body(), "the body"), "the body")
+
+
+def connector_config(value: Any, where: str) -> dict[str, str | None]:
+    """Properties as texts; numbers and booleans are taken as they are written. BadRequestError for anything else."""
+    if not isinstance(value, dict):
+        raise BadRequestError(f"Expected a JSON object with the connector's properties in {where}")
+    return {key: _text(key, item) for key, item in value.items()}
+
+
+def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The config with its ``name``. BadRequestError if it has another one."""
+    if not name:
+        raise BadRequestError("Invalid value '' for configuration name: a connector's name cannot be empty")
+    given = config.get("name")
+    if given is not None and given != name:
+        raise BadRequestError(
+            f"Connector name configuration ({given}) doesn't match connector name in the request ({name})"
+        )
+    return {**config, "name": name}
+
+
+def _object(body: bytes, where: str) -> dict[str, Any]:
+    try:
+        # Numbers stay as written: "tasks.max": 1 is the text 1, and 1.50 is not 1.5.
+        value = json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"Malformed JSON in {where}: {error or 'nested too deeply'}") from error
+    if not isinstance(value, dict):
+        raise BadRequestError(f"Expected a JSON object in {where}, not {'null' if value is None else 'another value'}")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not allowed")
+
+
+def _text(key: str, value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, str):
+        return value
+    raise BadRequestError(f"The value of property '{key}' must be a string, not a JSON object or array")
+
+
+def _initial_state(value: Any) -> TargetState | None:
+    if value is None:
+        return None
+    state = _INITIAL_STATES.get(value.upper()) if isinstance(value, str) else None
+    if state is None:
+        expected = ", ".join(_INITIAL_STATES)
+        raise BadRequestError(f"Invalid value '{value}' for initial_state: one of {expected} expected")
+    return state

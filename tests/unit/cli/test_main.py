@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import logging
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headrace import __version__
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.cli.console import LogLevel, configure_logging, fail
+from headrace.cli.main import app
+
+WORKER = {
+    "group.id": "g",
+    "key.converter": "StringConverter",
+    "value.converter": "StringConverter",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+}
+
+
+def invoke(*args: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(args))
+    return result.exit_code, result.stdout, result.stderr
+
+
+def worker_file(directory: Path, **changes: str) -> str:
+    properties = WORKER | {key.replace("_", "."): text for key, text in changes.items()}
+    path = directory / "worker.properties"
+    path.write_text("".join(f"{key}={text}\n" for key, text in properties.items()))
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def untouched_logging() -> object:
+    root = logging.getLogger()
+    handlers, level, ours = root.handlers[:], root.level, logging.getLogger("headrace").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("headrace").setLevel(ours)
+
+
+def test_version() -> None:
+    assert invoke("version") == (0, f"headrace {__version__}\n", "")
+
+
+def test_help_names_every_command() -> None:
+    code, out, _ = invoke("--help")
+    assert code == 0
+    assert all(command in out for command in ("distributed", "broker", "version"))
+
+
+def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:
+    code, out, err = invoke("distributed", str(tmp_path / "none"))
+    assert (code, out) == (2, "")
+    assert err == f"Error: Properties file {tmp_path / 'none'} cannot be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"group_id": ""}, "group.id"),
+        ({"heartbeat_interval_ms": "soon"}, "'soon' for configuration heartbeat.interval.ms"),
+        ({"listeners": "here"}, "'here' for configuration listeners"),
+        ({"listeners": "https://:0"}, "'https://:0' for configuration listeners: https is not supported"),
+    ],
+)
+def test_a_bad_property_is_told_in_one_line(tmp_path: Path, changes: dict[str, str], text: str) -> None:
+    code, _, err = invoke("distributed", worker_file(tmp_path, **changes))
+    assert code == 2
+    assert text in err
+    assert err.startswith("Error: ") and err.count("\n") == 1
+
+
+def test_a_busy_port_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listener = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        code, _, err = invoke("distributed", worker_file(tmp_path, listeners=listener))
+    assert code == 2
+    assert err == (
+        f"Error: Invalid value '{listener}' for configuration listeners: cannot listen there: the port is in use\n"
+    )
+
+
+def test_an_error_becomes_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    for error, code in ((ConfigError("bad\n  value"), 2), (ConnectError("failed"), 1)):
+        with pytest.raises(BaseException) as raised:
+            fail(error)
+        assert raised.value.exit_code == code  # type: ignore[attr-defined]
+    assert capsys.readouterr().err == "Error: bad value\nError: failed\n"
+
+
+def test_log_lines_show_time_level_and_context(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogLevel.INFO)
+    logging.getLogger("headrace.x").info("plain")
+    logging.getLogger("headrace.x").warning("of a task", extra={"connector_context": "[c|task-0] "})
+    logging.getLogger("headrace.x").debug("too much")
+    logging.getLogger("somebody.else").info("too much")
+    logging.getLogger("kafka.client").error("told by headrace")
+    lines = [line.partition("] ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["INFO plain", "WARNING [c|task-0] of a task"]
