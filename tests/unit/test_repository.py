@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The repository keeps its own promises: what the README shows runs, links lead somewhere, versions are locked."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from headrace.api import ExactlyOnceSupport, OffsetStorageReader, SourceConnector, SourceTask
+from headrace.config.distributed_config import DistributedConfig
+from headrace.config.properties_file import read_properties
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXAMPLE = ROOT / "examples" / "counter_source"
+
+
+def code_block(language: str) -> str:
+    matched = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    assert matched is not None
+    return matched[1]
+
+
+class CommittedOffsets(OffsetStorageReader):
+    def __init__(self, committed: dict[str, dict[str, Any]]) -> None:
+        self.committed = committed
+
+    def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self.committed.get(json.dumps(partition))
+
+    def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self.offset(partition) for partition in partitions]
+
+
+def polled(task_class: type[SourceTask], props: Mapping[str, str], committed: dict[str, dict[str, Any]]) -> list[int]:
+    """The values of five polls of a new task, whose offsets are then committed."""
+    task = task_class()
+    task.initialize(SimpleNamespace(offset_storage_reader=CommittedOffsets(committed)))  # type: ignore[arg-type]
+    task.start(props)
+    values = []
+    for _ in range(5):
+        for record in task.poll() or ():
+            committed[json.dumps(record.source_partition)] = record.source_offset
+            values.append(record.value)
+    task.stop()
+    assert task.poll() is None
+    return values
+
+
+def test_the_readmes_connector_counts_and_goes_on_where_it_was():
+    namespace: dict[str, Any] = {}
+    exec(code_block("python"), namespace)
+    connector: SourceConnector = namespace["CounterSourceConnector"]()
+    props = {**json.loads(code_block("json"))["config"], "per.second": "1000"}
+    assert all(not value.error_messages for value in connector.validate(props))
+    assert connector.exactly_once_support(props) is ExactlyOnceSupport.SUPPORTED
+    connector.start(props)
+
+    configs = connector.task_configs(2)
+    committed: dict[str, dict[str, Any]] = {}
+
+    assert len(configs) == 2
+    assert polled(connector.task_class(), configs[0], committed) == [0, 1, 2, 3, 4]
+    assert polled(connector.task_class(), configs[1], committed) == [0, 1, 2, 3, 4]
+    assert polled(connector.task_class(), configs[0], committed) == [5, 6, 7, 8, 9]
+
+
+def test_the_readme_shows_the_example_as_it_is():
+    assert code_block("python") in (EXAMPLE / "counter_source.py").read_text()
+    assert json.loads(code_block("json")) == json.loads((EXAMPLE / "counter.json").read_text())
+
+
+def test_the_readmes_connector_stays_short():
+    assert sum(1 for line in code_block("python").splitlines() if line.strip()) <= 40
+
+
+def test_the_example_worker_is_a_valid_one_with_exactly_once():
+    config = DistributedConfig(read_properties(ROOT / "examples" / "worker.properties"))
+    assert config.exactly_once_source_enabled
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path):
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text())
+    missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_make_targets_that_documents_name_exist(document: Path):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {word for line in re.findall(r"`make ([a-z ]+)", document.read_text()) for word in line.split()}
+    assert named - targets == set()
+
+
+def test_every_dependency_is_locked_within_its_range():
+    lock = (ROOT / "requirements-dev.lock").read_text()
+    pins = re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE)
+    locked = {canonicalize_name(name): version for name, version in pins}
+    wanted = [Requirement(text) for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]]
+    loose = [str(one) for one in wanted if locked.get(canonicalize_name(one.name), "none") not in one.specifier]
+    assert loose == []
+    assert "://" not in lock
+    assert "--" not in lock
+
+
+def imported_by_source() -> set[str]:
+    """The top-level names of all imports in src, the standard library's and our own left out."""
+    nodes = [node for path in (ROOT / "src").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"headrace"}
+
+
+def test_dependencies_are_what_the_source_imports():
+    distributions = packages_distributions()
+    imported = {canonicalize_name(distributions[name][0]) for name in imported_by_source()}
+    declared = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
+    # pyspark asks for pandas without declaring it.
+    assert imported | {"pandas"} == declared
+
+
+def test_every_module_names_its_license():
+    modules = [path for folder in ("src", "scripts", "examples") for path in (ROOT / folder).rglob("*.py")]
+    bare = [str(path) for path in modules if not path.read_text().startswith("# SPDX-License-Identifier: Apache-2.0\n")]
+    assert modules
+    assert bare == []
