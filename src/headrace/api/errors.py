@@ -8,6 +8,10 @@ fails the task or the connector.
 
 from __future__ import annotations
 
+from typing import Final
+
+_LINE_BREAKS: Final = str.maketrans({"\n": "\\n", "\r": "\\r"})
+
 
 class ConnectError(Exception):
     """Root of all errors of headrace and its plugins. Raised by a plugin, it fails the task or connector."""
@@ -42,5 +46,5 @@ class ConfigError(ConnectError):
     @classmethod
     def invalid(cls, name: str, value: object, reason: str | None = None) -> ConfigError:
         """The error for property `name` with the bad `value`: `Invalid value 'x' for configuration y: reason`."""
-        shown = "null" if value is None else f"'{value}'"
+        shown = "null" if value is None else f"'{str(value).translate(_LINE_BREAKS)}'"
         return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""), name, value)

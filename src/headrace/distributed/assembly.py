@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
+from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import DistributedConfig, InternalTopic
 from headrace.distributed.action_runner import Hands
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
@@ -44,8 +45,9 @@ def distributed_herder(
     """A herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
 
     ``advertised_url`` is where other workers reach this one's REST API; its host:port is the worker's id in statuses.
-    ConfigError for client properties that cannot be used.
+    ConfigError for client properties that cannot be used, or converters that are not there.
     """
+    _check_converters(config, plugins)
     inbox, stages = HerderInbox(clock), Stages(clock)
     admin = client_configs.admin(config)
     config_store = _config_store(config, inbox)
@@ -78,6 +80,13 @@ def distributed_herder(
         Surface(queries, ConnectorValidator(config, plugins)),
         clock,
     )
+
+
+def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
+    """What every connector without converters of its own would fail of is told at the start."""
+    for property in (KEY_CONVERTER, VALUE_CONVERTER):
+        plugins.converter(config.get(property), property)
+    plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
 
 
 def _config_store(config: DistributedConfig, inbox: HerderInbox) -> KafkaConfigBackingStore:

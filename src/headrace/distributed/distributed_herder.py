@@ -223,7 +223,7 @@ class DistributedHerder:
         return self._queries.connector_plugins()
 
     def _known(self) -> HerderQueries:
-        """Queries about connectors. RetriableError while the config topic was not read: none is known, many may exist."""
+        """Queries about connectors. RetriableError while the config topic was not read: there may be any."""
         if self._state.phase is Phase.STARTING:
             raise RetriableError(f"The worker is starting: {self.stage()}")
         return self._queries

@@ -33,10 +33,15 @@ from headrace.config.override_policy import client_overrides
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT, SourceConnectorConfig
 from headrace.herder.errors import BadRequestError
+from headrace.kafka import clients
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.discovery import Plugins
 
-_CLIENTS = ("producer", "consumer", "admin")
+_CLIENTS: Mapping[str, Callable[[Mapping[str, str]], object]] = {
+    "producer": clients.producer_config,
+    "consumer": clients.consumer_config,
+    "admin": clients.admin_config,
+}
 _GROUP_OVERRIDE = "consumer.override.group.id"
 
 
@@ -137,11 +142,16 @@ class ConnectorValidator:
             _check_plugin(found, prefix, stage.config, load_predicate)
 
     def _check_overrides(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
-        for client in _CLIENTS:
+        for client, translate in _CLIENTS.items():
             try:
-                client_overrides(self._worker, config.raw, client)
+                overrides = client_overrides(self._worker, config.raw, client)
             except ConfigError as error:
                 _add_error(found, error)
+                continue
+            try:
+                translate(overrides)
+            except ConfigError as error:
+                _add_error(found, _prefixed(error, f"{client}.override."))
 
     def _check_consumer_group(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
         """The two kinds of members would fight over the group."""
@@ -220,6 +230,14 @@ def _add(found: dict[str, list[str]], values: list[ConfigValue]) -> None:
 
 def _add_error(found: dict[str, list[str]], error: ConfigError) -> None:
     found.setdefault(error.name or "", []).append(str(error))
+
+
+def _prefixed(error: ConfigError, prefix: str) -> ConfigError:
+    """An error about a client's property, told under the name that the connector's configuration has for it."""
+    if error.name is None:
+        return error
+    name = prefix + error.name
+    return ConfigError(str(error).replace(error.name, name, 1), name, error.value)
 
 
 @contextmanager

@@ -125,3 +125,10 @@ LIMITS: dict[str, tuple[int, int]] = {
     "retries": (0, 2**31 - 1),
 }
 """librdkafka's ranges; Java allows more at either end (0 or -1 for "none", larger for "for ever")."""
+
+CHOICES = {
+    "acks": frozenset({"all", "-1", "0", "1"}),
+    "compression.type": frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
+    "isolation.level": frozenset({"read_committed", "read_uncommitted"}),
+}
+"""What these may be; librdkafka's own complaint names other properties than Java's."""

@@ -153,7 +153,14 @@ def _translate(
                 _warn_unknown(name, own_names | names.COMMON)
             continue
         result[target] = _within_limits(target, _integer(props, name)) if name in names.INTEGERS else value
+        _check_choice(name, value)
     return {**result, **librdkafka_security(props)}
+
+
+def _check_choice(name: str, value: str) -> None:
+    choices = names.CHOICES.get(name)
+    if choices is not None and value.strip() not in choices:
+        raise ConfigError.invalid(name, value, f"must be one of {', '.join(sorted(choices))}")
 
 
 def _integer(props: Mapping[str, str], name: str, default: int | None = None) -> int:

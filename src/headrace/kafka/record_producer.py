@@ -4,14 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka.clients import LIBRDKAFKA_LOG, producer_config
-from headrace.kafka.errors import KafkaClientError, connect_error, is_retriable
+from headrace.kafka.errors import (
+    AuthorizationError,
+    KafkaClientError,
+    ProducerFencedError,
+    UncertainCommitError,
+    connect_error,
+    fatal_error,
+    is_retriable,
+    kafka_error,
+)
 
 Delivered = Callable[[str, int, int, int | None], None]
 """Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
@@ -42,9 +52,11 @@ class RecordProducer:
         self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
         self._bytes = 0
         self._transport_error: str | None = None
-        self._fatal: KafkaError | None = None
         self._failed: list[tuple[KafkaError, str]] = []
-        self.client = Producer(config)
+        try:
+            self.client = Producer(config)
+        except KafkaException as error:
+            raise ConfigError(f"The producer's properties cannot be used: {error.args[0].str()}") from error
 
     def send(
         self,
@@ -56,7 +68,7 @@ class RecordProducer:
         headers: RawHeaders | None = None,
         on_delivered: Delivered | None = None,
     ) -> None:
-        """One record. KafkaClientError if it can never be sent (too large, unknown partition)."""
+        """One record. KafkaClientError if it can never be sent (too large)."""
         self._make_room((len(value) if value else 0) + (len(key) if key else 0))
         try:
             self.client.produce(
@@ -69,7 +81,7 @@ class RecordProducer:
                 headers=cast(Any, headers),
             )
         except (KafkaException, BufferError) as error:
-            raise connect_error(error, f"writing to topic {topic}") from error
+            raise self.failure(error, f"writing to topic {topic}") from error
 
     def send_all(
         self,
@@ -93,20 +105,38 @@ class RecordProducer:
                 messages = [{"key": key, "value": value} for key, value in zip(chunk_keys, chunk, strict=True)]
                 size = sum(map(len, filter(None, chunk))) + sum(map(len, filter(None, chunk_keys)))
             self._make_room(size)
-            queued = self.client.produce_batch(topic, messages, on_delivery=on_delivery)
+            try:
+                queued = self.client.produce_batch(topic, messages, on_delivery=on_delivery)
+            except (KafkaException, BufferError) as error:
+                raise self.failure(error, f"writing to topic {topic}") from error
             if queued != len(messages):
                 raise self._refused(topic, messages)
 
     def flush(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; whether it is."""
-        if self.client.flush(timeout) > 0:
+        if self._served(lambda: self.client.flush(timeout)) > 0:
             return False
         self._bytes = 0
         return True
 
     def serve(self, timeout: float = 0) -> None:
         """Run the callbacks that are due."""
-        self.client.poll(timeout)
+        self._served(lambda: self.client.poll(timeout))
+
+    def failure(self, error: BaseException, doing: str) -> ConnectError:
+        """The root of an ``error`` of the client's; the producer is good for nothing more.
+
+        Once a delivery has failed or the producer is fenced, every later call only says that the state is wrong. What
+        has ended the producer for good comes first, then what a delivery has failed with, then the error itself.
+        """
+        fatal = fatal_error(self.client) or _fatal(error)
+        if fatal is None:
+            return self.delivery_failure() or connect_error(error, doing)
+        cause = connect_error(fatal, doing)
+        if isinstance(cause, (ProducerFencedError, AuthorizationError)):
+            return cause
+        # The producer is lost, but neither the records nor the principal are to blame: another one may go on.
+        return UncertainCommitError(str(cause))
 
     def delivery_failure(self) -> ConnectError | None:
         """The first delivery that failed since this was asked last; a failure that stays is preferred."""
@@ -118,28 +148,34 @@ class RecordProducer:
 
     def take_transport_error(self) -> str | None:
         """The last transport error that the client met since this was asked last."""
-        self.client.poll(0)
+        self.serve()
         error, self._transport_error = self._transport_error, None
         return error
 
     def close(self) -> None:
         """Drop what is still queued; what is in flight may or may not arrive."""
-        self.client.purge(in_flight=True)
-        self.client.poll(0)
+        with suppress(KafkaException, SystemError):
+            self.client.purge(in_flight=True)
+            self.client.poll(0)
 
     def _make_room(self, size: int) -> None:
         if self._bytes + size > self._limit:
-            while self.client.flush(_FULL_WAIT) > 0:
-                if self._fatal is not None:
-                    raise connect_error(self._fatal, "writing")
-            self._bytes = 0
+            while not self.flush(_FULL_WAIT):
+                pass
         self._bytes += size
 
     def _refused(self, topic: str, messages: list[dict[str, Any]]) -> ConnectError:
         refused = next((m["_error"] for m in messages if "_error" in m), None)
         if refused is None:
             return KafkaClientError(f"writing to topic {topic} failed: the client did not take all records of a batch")
-        return connect_error(refused, f"writing to topic {topic}")
+        return self.failure(KafkaException(refused), f"writing to topic {topic}")
+
+    def _served(self, call: Callable[[], int]) -> int:
+        """Calls that run callbacks raise a fatal error out of them, as an error of Python's own at times."""
+        try:
+            return call()
+        except (KafkaException, SystemError) as error:
+            raise self.failure(error, "writing") from error
 
     def _on_delivery(self, delivered: Delivered | None, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -151,10 +187,13 @@ class RecordProducer:
             )
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
-            self._fatal = error
-        elif error.code() in _TRANSPORT_CODES:
+        if error.code() in _TRANSPORT_CODES:
             self._transport_error = error.str()
+
+
+def _fatal(error: BaseException) -> KafkaError | None:
+    cause = kafka_error(error)
+    return cause if cause is not None and cause.fatal() else None
 
 
 def _is_purge(error: KafkaError) -> bool:

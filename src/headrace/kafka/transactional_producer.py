@@ -62,6 +62,7 @@ class TransactionalProducer:
         self._state = ProducerState.NEW
         self._history = [ProducerState.NEW]
         self._spoiled = False
+        self._lost: str | None = None
 
     @property
     def in_transaction(self) -> bool:
@@ -74,16 +75,15 @@ class TransactionalProducer:
         self._move(ProducerState.READY)
 
     def begin(self) -> None:
-        """Begin a transaction. A commit that met a transport error taints here, even if it was answered at last.
+        """Begin a transaction. If the end of the last one met a transport error, that taints, though it was answered.
 
         The lost request may still be on its way and would end the transaction that begins now (KAFKA-17754).
         """
         self._require(ProducerState.READY)
-        lost = self.records.take_transport_error()
-        if lost is not None and self._history[-2] is ProducerState.IN_TRANSACTION:
+        if self._lost is not None:
             self._move(ProducerState.TAINTED)
             raise UncertainCommitError(
-                f"producer {self.transactional_id} lost its connection while it committed: {lost}"
+                f"producer {self.transactional_id} lost its connection while it ended a transaction: {self._lost}"
             )
         self._do("begin_transaction", self.records.client.begin_transaction)
         self._move(ProducerState.IN_TRANSACTION)
@@ -92,16 +92,14 @@ class TransactionalProducer:
         """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds."""
         self._require(ProducerState.IN_TRANSACTION)
         self._flush(timeout)
-        self.records.take_transport_error()
-        self._do("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
-        self._move(ProducerState.READY)
+        self._end("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
 
     def abort(self, timeout: float) -> None:
         """Nothing that was sent since ``begin`` ever becomes visible."""
         self._require(ProducerState.IN_TRANSACTION)
-        self._do("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
+        self._end("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
+        # The records that it purged were told as failed.
         self.records.delivery_failure()
-        self._move(ProducerState.READY)
 
     def close(self) -> None:
         """Abort a transaction that nobody will commit; where the brokers are at fault the next attempt's init does it.
@@ -113,14 +111,18 @@ class TransactionalProducer:
         unwanted = self._spoiled or self.in_transaction
         self._move(ProducerState.CLOSED)
         if unwanted:
-            with suppress(KafkaException):
+            with suppress(KafkaException, SystemError):
                 self.records.client.abort_transaction(_ABORT_SECONDS)
         self.records.close()
 
     def _flush(self, timeout: float) -> None:
         """All records delivered, or the reason why not: a transaction with a hole must not be committed."""
-        delivered = self.records.flush(timeout)
-        failure = self.records.delivery_failure()
+        delivered, failure = False, None
+        try:
+            delivered = self.records.flush(timeout)
+        except ConnectError as error:
+            failure = error
+        failure = failure or self.records.delivery_failure()
         if failure is None and not delivered:
             failure = UncertainCommitError(f"producer {self.transactional_id} could not deliver in {timeout:g} s")
         if failure is not None:
@@ -130,15 +132,22 @@ class TransactionalProducer:
             self._spoiled = not isinstance(final, (ProducerFencedError, UncertainCommitError))
             raise final from failure
 
+    def _end(self, what: str, call: Callable[[], object]) -> None:
+        # What the connection met before says nothing: brokers close idle ones.
+        self.records.take_transport_error()
+        self._do(what, call)
+        self._move(ProducerState.READY)
+        self._lost = self.records.take_transport_error()
+
     def _do(self, what: str, call: Callable[[], object]) -> None:
+        doing = f"{what} of producer {self.transactional_id}"
+        new = self._state is ProducerState.NEW
         try:
             call()
-        except KafkaException as error:
+        except (KafkaException, SystemError) as error:
             self._move(ProducerState.TAINTED)
-            failure = self.records.delivery_failure() or connect_error(
-                error, f"{what} of producer {self.transactional_id}"
-            )
-            raise self._final(failure) from error
+            # Nothing was sent before init: what is fatal there is the configuration's or the principal's fault.
+            raise self._final(connect_error(error, doing) if new else self.records.failure(error, doing)) from error
 
     def _final(self, failure: ConnectError) -> ConnectError:
         if isinstance(failure, (ProducerFencedError, AuthorizationError)) or type(failure) is KafkaClientError:

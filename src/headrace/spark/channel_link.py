@@ -14,14 +14,15 @@ from typing import Any
 
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.spark import messages
-from headrace.spark.messages import Command, OffsetsRead
+from headrace.spark.messages import Command, OffsetsRead, Refused
 from headrace.task.worker_link import TaskControl
+from headrace.task.worker_task import Ended
 
 
 class ChannelLink:
     """``headrace.task.worker_link.WorkerLink`` over a connection.
 
-    The task's thread sends and waits for answers; a listener thread takes commands. A broken channel ends the process
+    The task's threads send and wait for answers; a listener thread takes commands. A broken channel ends the process
     at once: what it has open is fenced and aborted by the next attempt (invariant 2).
     """
 
@@ -30,19 +31,21 @@ class ChannelLink:
         self._connection = connection
         self._sending = threading.Lock()
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._closed = False
+        self._asking = threading.Lock()
+        self._finished = False
 
     def listen(self) -> None:
         """Start the listener thread."""
         threading.Thread(target=self._listen, name="task-channel", daemon=True).start()
 
     def confirm_start(self) -> bool:
-        self.send(messages.ConfirmStart())
-        return self._answers.get() is Command.GO
+        answer = self._ask(messages.ConfirmStart())
+        if isinstance(answer, Refused):
+            raise RetriableKafkaError(f"the worker could not tell whether the task may start: {answer.reason}")
+        return answer is Command.GO
 
     def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-        self.send(messages.ReadOffsets(partitions))
-        answer: OffsetsRead = self._answers.get()
+        answer: OffsetsRead = self._ask(messages.ReadOffsets(partitions))
         if answer.error is not None:
             raise RetriableKafkaError(f"source offsets could not be read: {answer.error}")
         return list(answer.offsets)
@@ -70,16 +73,22 @@ class ChannelLink:
         except OSError:
             self._broken()
 
-    def close(self) -> None:
-        self._closed = True
-        self._connection.close()
+    def finish(self, ended: Ended) -> None:
+        """Say how the attempt ended. The channel stays open as long as the process lives: its end is the proof."""
+        self.send(messages.Done(ended))
+        self._finished = True
+
+    def _ask(self, request: object) -> Any:
+        # The task's own threads may ask for offsets too, and an answer does not say whose it is.
+        with self._asking:
+            self.send(request)
+            return self._answers.get()
 
     def _listen(self) -> None:
         while True:
             try:
                 message = self._connection.recv()
-            except (EOFError, OSError, TypeError):
-                # TypeError: closed by the task's thread while it was waiting here.
+            except (EOFError, OSError):
                 self._broken()
                 return
             self._take(message)
@@ -94,7 +103,7 @@ class ChannelLink:
             self._answers.put(message)
 
     def _broken(self) -> None:
-        if not self._closed:
+        if not self._finished:
             os._exit(1)
 
 
@@ -104,8 +113,12 @@ class _ChannelHandler(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
-        self._link.send(messages.Log(record.name, record.levelno, text))
+        try:
+            text = self.format(record)
+        except Exception:
+            self.handleError(record)
+        else:
+            self._link.send(messages.Log(record.name, record.levelno, text))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from multiprocessing.connection import Client
 from typing import TYPE_CHECKING
 
 from headrace.spark.channel_link import ChannelLink, log_through
-from headrace.spark.messages import Attach, Done, Start
+from headrace.spark.messages import Attach, Start
 from headrace.task.source.source_task_factory import source_task
 from headrace.task.task_spec import TaskKind
 from headrace.task.worker_link import TaskControl
@@ -58,5 +58,4 @@ def _run(link: ChannelLink, start: Start) -> None:
     link.listen()
     with log_through(link):
         ended: Ended = run_task(start.spec, link, link.control, FACTORIES)
-    link.send(Done(ended))
-    link.close()
+    link.finish(ended)

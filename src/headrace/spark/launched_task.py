@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import signal
 import socket
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from headrace.api.errors import ConnectError
 from headrace.model.state import TargetState
 from headrace.spark import messages
+from headrace.spark.attempt import Attempt
 from headrace.spark.messages import Attach, Command, Start
 from headrace.spark.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.task_channel import AttemptChannel
@@ -28,20 +26,13 @@ _LONGEST_BACKOFF = 30.0
 _GONE = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    number: int
-    pid: int
-    local: bool
-    channel: AttemptChannel
-
-
 class LaunchedTask:
     """``headrace.worker.task_launcher.TaskHandle``.
 
     The job's thread submits the Spark job again and again until the task has stopped or failed. Each attempt has a
-    channel thread, which alone speaks to the listener while the attempt lives; the job's thread speaks to it only when
-    no attempt is left.
+    channel thread, which alone tells the listener what happens while the attempt lives; the job's thread does so only
+    when no attempt is left and none is admitted. So nothing but ``stopped`` follows ``failed``, and nothing follows
+    ``stopped``.
     """
 
     def __init__(self, key: str, spec: TaskSpec, listener: TaskListener, engine: SparkEngine) -> None:
@@ -50,15 +41,17 @@ class LaunchedTask:
         self._listener = listener
         self._engine = engine
         self._lock = threading.Lock()
+        self._admission = threading.Lock()
         self._wake = threading.Event()
         self._gone = threading.Event()
         self._stopping = False
-        self._killed = False
         self._paused = spec.target_state is TargetState.PAUSED
         self._attempts = 0
-        self._attempt: _Attempt | None = None
+        self._attempt: Attempt | None = None
+        self._admitting = False
         self._ended: Ended | None = None
-        self._backoff = _FIRST_BACKOFF
+        self._lost = False
+        self._backoff = 0.0
 
     def start(self, on_gone: Callable[[LaunchedTask], None]) -> None:
         threading.Thread(target=self._run, args=(on_gone,), name=f"task-{self._spec.id}", daemon=True).start()
@@ -79,77 +72,101 @@ class LaunchedTask:
 
     def kill(self) -> None:
         with self._lock:
-            self._stopping = self._killed = True
+            self._stopping = True
             attempt = self._attempt
         self._wake.set()
         self._engine.cancel(self.key)
         if attempt is not None:
-            self._kill_process(attempt)
+            attempt.kill()
 
     def await_stopped(self, timeout: float) -> bool:
         return self._gone.wait(max(0.0, timeout))
 
     def attached(self, channel: AttemptChannel, attach: Attach) -> None:
         """Serve one attempt until its process lets go of the channel. On the channel's thread."""
-        attempt = self._admit(channel, attach)
+        with self._admission:
+            attempt = self._admit(channel, attach)
         if attempt is None:
             channel.send(Command.STOP)
             return
         try:
             self._serve(attempt)
         finally:
-            with self._lock:
-                if self._attempt is attempt:
-                    self._attempt = None
-                unexplained = self._ended is None and not self._stopping
-            if unexplained:
-                self._tell(lambda: self._listener.restarting(self._spec.id, f"its process {attempt.pid} was lost"))
+            self._has_gone(attempt)
 
-    def _admit(self, channel: AttemptChannel, attach: Attach) -> _Attempt | None:
-        """At most one attempt at a time; none once the task is to stop or was taken away (invariant 4)."""
-        with self._lock:
-            number, former = self._attempts, self._attempt
-            self._attempts += 1
-        if former is not None:
-            # Spark started this attempt because it gave the former up: it must not live on beside it.
-            self._kill_process(former)
-            former.channel.close()
-            former.channel.closed.wait(_GONE)
+    def _admit(self, channel: AttemptChannel, attach: Attach) -> Attempt | None:
+        """One attempt at a time, and none that the worker does not want, or whose Spark job is over (invariant 4)."""
+        if not self._former_is_gone():
+            return None
+        number, self._attempts = self._attempts, self._attempts + 1
         # A process that comes after another one must not fence a successor elsewhere.
-        if number > 0 and not self._still_mine(number):
-            with self._lock:
-                self._ended = self._ended or Ended(Outcome.ABANDONED)
+        if number > 0 and not self._may_follow(number):
             return None
         local = attach.host == socket.gethostname()
         with self._lock:
-            if self._stopping:
+            if not self._wanted():
                 return None
-            attempt = self._attempt = _Attempt(number, attach.pid, local, channel)
-            self._ended = None
+            attempt = self._attempt = Attempt(number, attach.pid, local, channel)
             channel.send(Start(self._spec, self._paused))
         self._tell(lambda: self._listener.attempt_started(self._spec.id, number, attach.pid))
         return attempt
 
-    def _serve(self, attempt: _Attempt) -> None:
+    def _wanted(self) -> bool:
+        return self._admitting and not self._stopping and self._ended is None
+
+    def _former_is_gone(self) -> bool:
+        """Spark starts an attempt because it gave the former one up: that must not live on beside it."""
+        with self._lock:
+            former = self._attempt
+        if former is None:
+            return True
+        former.kill()
+        former.channel.break_off()
+        return former.channel.closed.wait(_GONE)
+
+    def _may_follow(self, number: int) -> bool:
+        if self._lost:
+            # Spark starts a lost process anew at once, which is too often for one that always dies.
+            self._lost = False
+            self._back_off(0)
+        with self._lock:
+            if not self._wanted():
+                return False
+        refusal = self._refusal(number)
+        if refusal is not None:
+            with self._lock:
+                self._ended = self._ended or refusal
+        return refusal is None
+
+    def _has_gone(self, attempt: Attempt) -> None:
+        with self._lock:
+            lost = self._lost = self._ended is None and not self._stopping
+        if lost:
+            self._tell(lambda: self._listener.restarting(self._spec.id, f"its process {attempt.pid} was lost"))
+        # Last: the job's thread tells nothing until this attempt can tell nothing more.
+        with self._lock:
+            self._attempt = None
+
+    def _serve(self, attempt: Attempt) -> None:
         while (message := attempt.channel.receive()) is not None:
             try:
                 self._take(attempt, message)
             except Exception:
                 _log.exception("event %s of task %s could not be handled", type(message).__name__, self._spec.id)
 
-    def _take(self, attempt: _Attempt, message: object) -> None:
+    def _take(self, attempt: Attempt, message: object) -> None:
         id, listener = self._spec.id, self._listener
         match message:
             case messages.ConfirmStart():
-                attempt.channel.send(Command.GO if self._still_mine(attempt.number) else Command.ABANDON)
+                self._answer(lambda: self._confirm(attempt))
             case messages.ReadOffsets(partitions):
-                attempt.channel.send(self._offsets(partitions))
+                self._answer(lambda: self._read_offsets(attempt, partitions))
             case messages.Running():
                 listener.running(id)
             case messages.Paused():
                 listener.paused(id)
             case messages.OffsetsCommitted(offsets):
-                self._backoff = _FIRST_BACKOFF
+                self._backoff = 0.0
                 listener.offsets_committed(id, offsets)
             case messages.TopicsUsed(topics):
                 listener.topics_used(id, topics)
@@ -163,52 +180,85 @@ class LaunchedTask:
             case _:
                 raise ConnectError(f"unknown message {message!r} from the process of task {id}")
 
-    def _still_mine(self, attempt: int) -> bool:
-        try:
-            return not self._stopping and self._listener.confirm_start(self._spec.id, attempt)
-        except ConnectError as error:
-            # Not knowing is no permission; the attempt ends and another one asks again.
-            _log.warning("task %s may not start yet: %s", self._spec.id, error)
-            with self._lock:
-                self._ended = Ended(Outcome.TAINTED, str(error))
-            return False
+    def _answer(self, answer: Callable[[], None]) -> None:
+        """On a thread of its own: answers take time, and the end of the process must be noticed meanwhile."""
+        threading.Thread(target=answer, name=f"task-answer-{self._spec.id}", daemon=True).start()
 
-    def _offsets(self, partitions: object) -> messages.OffsetsRead:
+    def _confirm(self, attempt: Attempt) -> None:
+        refusal = self._refusal(attempt.number)
+        if refusal is not None and refusal.outcome is Outcome.TAINTED:
+            attempt.channel.send(messages.Refused(refusal.reason))
+        else:
+            attempt.channel.send(Command.GO if refusal is None else Command.ABANDON)
+
+    def _refusal(self, number: int) -> Ended | None:
+        """Why the task may not start here; None if it may."""
         try:
-            return messages.OffsetsRead(self._listener.read_offsets(self._spec.id, partitions))  # type: ignore[arg-type]
-        except ConnectError as error:
-            return messages.OffsetsRead((), str(error))
+            if not self._stopping and self._listener.confirm_start(self._spec.id, number):
+                return None
+            return Ended(Outcome.ABANDONED)
+        except Exception as error:
+            # Not knowing is no permission; the attempt ends and another one asks again.
+            _log.warning("task %s may not start yet: %s", self._spec.id, error, exc_info=_unexpected(error))
+            return Ended(Outcome.TAINTED, str(error))
+
+    def _read_offsets(self, attempt: Attempt, partitions: Sequence[Mapping[str, Any]]) -> None:
+        try:
+            answer = messages.OffsetsRead(self._listener.read_offsets(self._spec.id, partitions))
+        except Exception as error:
+            _log.warning("offsets of task %s could not be read: %s", self._spec.id, error, exc_info=_unexpected(error))
+            answer = messages.OffsetsRead((), str(error))
+        attempt.channel.send(answer)
 
     def _run(self, on_gone: Callable[[LaunchedTask], None]) -> None:
         try:
-            while not self._stopping and self._run_job():
-                self._wake.wait(self._backoff)
-                self._backoff = min(self._backoff * 2, _LONGEST_BACKOFF)
+            while self._run_job():
+                self._back_off(_FIRST_BACKOFF)
         finally:
-            self._await_process()
-            self._gone.set()
+            self._settled()
             on_gone(self)
             self._tell(lambda: self._listener.stopped(self._spec.id))
+            self._gone.set()
 
     def _run_job(self) -> bool:
         """Run the Spark job to its end; whether another one has to follow."""
+        with self._lock:
+            if self._stopping:
+                return False
+            self._admitting, self._ended, self._lost = True, None, False
         reason = "its Spark job ended without a word"
         try:
             self._engine.run(self.key, str(self._spec.id), lambda: self._stopping, self._hindered)
         except SparkJobError as error:
             reason = str(error)
-        self._await_process()
-        with self._lock:
-            ended = self._ended or Ended(Outcome.TAINTED, reason)
-            self._ended = None
-        if self._stopping:
-            return False
-        return self._follow(ended)
+        return self._follow(self._settled() or Ended(Outcome.TAINTED, reason))
+
+    def _settled(self) -> Ended | None:
+        """Wait until no process of the job is left, and admit no more: how the last one ended, if it could tell.
+
+        From here to the next job nobody but the job's thread speaks to the listener.
+        """
+        while True:
+            with self._lock:
+                attempt = self._attempt
+                if attempt is None:
+                    self._admitting = False
+                    return self._ended
+            if not attempt.channel.closed.wait(_GONE):
+                attempt.kill()
+
+    def _back_off(self, least: float) -> None:
+        """Wait, the longer the more attempts have failed since the last commit."""
+        self._wake.wait(max(least, self._backoff))
+        self._backoff = min(max(2 * self._backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
 
     def _follow(self, ended: Ended) -> bool:
         id = self._spec.id
         if ended.outcome is Outcome.FAILED:
             _log.error("[%s|task-%d] task failed: %s", id.connector, id.task, ended.reason.partition("\n")[0])
+        if self._stopping:
+            return False
+        if ended.outcome is Outcome.FAILED:
             self._tell(lambda: self._listener.failed(id, ended.reason))
             return False
         if ended.outcome in (Outcome.STOPPED, Outcome.ABANDONED):
@@ -219,23 +269,6 @@ class LaunchedTask:
 
     def _hindered(self, reason: str) -> None:
         self._tell(lambda: self._listener.restarting(self._spec.id, f"Spark is not running: {reason}"))
-
-    def _await_process(self) -> None:
-        """Return when no process of the task is left: its channel closed is the proof."""
-        with self._lock:
-            attempt = self._attempt
-        while attempt is not None and not attempt.channel.closed.wait(_GONE):
-            self._kill_process(attempt)
-            if not attempt.local:
-                attempt.channel.close()
-
-    def _kill_process(self, attempt: _Attempt) -> None:
-        # While the channel is open the process lives, so its pid is still its own.
-        if attempt.local and not attempt.channel.closed.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(attempt.pid, signal.SIGKILL)
-        elif not attempt.local:
-            attempt.channel.close()
 
     def _set_paused(self, paused: bool) -> None:
         with self._lock:
@@ -249,3 +282,8 @@ class LaunchedTask:
             tell()
         except Exception:
             _log.exception("the worker could not take an event of task %s", self._spec.id)
+
+
+def _unexpected(error: Exception) -> bool:
+    """Whether a trace is worth its lines."""
+    return not isinstance(error, ConnectError)

@@ -31,6 +31,13 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """Down, the answer to ConfirmStart where the worker could not find out: a later attempt asks again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetsRead:
     """Down, the answer to ReadOffsets; ``error`` instead of offsets when they could not be read."""
 

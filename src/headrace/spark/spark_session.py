@@ -59,8 +59,14 @@ class SparkJvm:
             _log.debug("cancelling %s: %s", group, error)
 
     def alive(self) -> bool:
+        """Whether jobs can still be run; a cluster that gives the application up ends the context, not the JVM."""
         process: subprocess.Popen[bytes] = self._gateway.proc
-        return process.poll() is None
+        if process.poll() is not None:
+            return False
+        try:
+            return not self._context._jsc.sc().isStopped()
+        except Exception:
+            return False
 
     def stop(self) -> None:
         """Stop the JVM in order, then by force; its Python daemon ends with it."""

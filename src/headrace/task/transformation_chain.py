@@ -40,7 +40,8 @@ class TransformationChain:
                 if stage.predicate is not None and stage.predicate.test(current) == stage.negate:
                     continue
                 current = stage.transformation.apply(current)
-            except ConnectError:
+            except ConnectError as error:
+                error.add_note(f"in transformation {stage.alias}")
                 raise
             except Exception as error:
                 raise ConnectError(
@@ -60,22 +61,21 @@ class TransformationChain:
 
 def transformation_chain(config: Mapping[str, str], plugins: Plugins) -> TransformationChain:
     """The chain that a connector's ``transforms`` and ``predicates`` describe."""
-    predicates = {alias: _predicate(alias, config, plugins) for alias in _names(config.get("predicates"))}
-    return TransformationChain(
-        [_stage(alias, config, plugins, predicates) for alias in _names(config.get("transforms"))]
-    )
+    return TransformationChain([_stage(alias, config, plugins) for alias in _names(config.get("transforms"))])
 
 
-def _stage(alias: str, config: Mapping[str, str], plugins: Plugins, predicates: Mapping[str, Predicate[Any]]) -> Stage:
+def _stage(alias: str, config: Mapping[str, str], plugins: Plugins) -> Stage:
     properties = _with_prefix(config, f"transforms.{alias}.")
     kind = _required(properties.pop("type", None), f"transforms.{alias}.type")
     negate = properties.pop("negate", "false").strip().lower() == "true"
     predicate_name = properties.pop("predicate", None)
-    if predicate_name is not None and predicate_name not in predicates:
+    if predicate_name is not None and predicate_name not in _names(config.get("predicates")):
         raise ConfigError.invalid(f"transforms.{alias}.predicate", predicate_name, "`predicates` does not list it")
     transformation = plugins.transformation(kind, f"transforms.{alias}.type")()
     transformation.configure(properties)
-    return Stage(alias, transformation, predicates[predicate_name] if predicate_name else None, negate)
+    # Its own instance for each stage, as each is closed with its stage.
+    predicate = _predicate(predicate_name, config, plugins) if predicate_name else None
+    return Stage(alias, transformation, predicate, negate)
 
 
 def _predicate(alias: str, config: Mapping[str, str], plugins: Plugins) -> Predicate[Any]:

@@ -62,13 +62,12 @@ class TaskControl:
             self._paused = paused
             self._changed.notify_all()
 
-    def on_stop(self, hook: Callable[[], None]) -> None:
-        """``hook`` is run once when a stop is asked for, at once if it already was."""
+    def on_stop(self, hook: Callable[[], None]) -> bool:
+        """``hook`` is run once when a stop is asked for; False, and it never is, if that was before."""
         with self._changed:
-            self._on_stop = hook
-            stopping = self._stopping
-        if stopping:
-            hook()
+            if not self._stopping:
+                self._on_stop = hook
+            return not self._stopping
 
     def wait_while_paused(self) -> None:
         """Block until the task may poll again or is to stop."""

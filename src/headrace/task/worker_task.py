@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from headrace.api.errors import ConfigError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_link import TaskControl, WorkerLink
@@ -48,7 +48,7 @@ class RunnableTask(Protocol):
         """Fence older attempts; before the worker's GO."""
 
     def start(self) -> None:
-        """Start the plugin's task."""
+        """Start the plugin's task, unless a stop was asked for just now."""
 
     def run(self) -> None:
         """Until the task is asked to stop."""
@@ -70,7 +70,7 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
     except ConfigError as error:
         return Ended(Outcome.FAILED, str(error))
     except BaseException as error:
-        return Ended(Outcome.FAILED, f"{error}\n{''.join(traceback.format_exception(error))}")
+        return Ended(Outcome.FAILED, f"{_headline(error)}\n{''.join(traceback.format_exception(error))}")
 
 
 def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
@@ -82,6 +82,8 @@ def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: Task
         # Between init and here the task may have been taken away; only the worker knows (invariant 4).
         if not link.confirm_start():
             return Ended(Outcome.ABANDONED)
+        if control.stopping:
+            return Ended(Outcome.STOPPED)
         task.start()
         if not control.stopping:
             link.running()
@@ -104,6 +106,10 @@ def _made(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: Tas
     if factory is None:
         raise ConfigError(f"task {spec.id} is a {spec.kind.value} task; this version runs source tasks only")
     return factory(spec, link, control)
+
+
+def _headline(error: BaseException) -> str:
+    return str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
 
 
 def _close(task: RunnableTask, spec: TaskSpec) -> None:

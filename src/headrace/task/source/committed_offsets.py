@@ -29,15 +29,15 @@ class CommittedOffsets:
                 self._topics.add(batch.topic)
                 self._new_topics.append(batch.topic)
 
-    def tell(
-        self,
-        offsets: Sequence[SourceOffset],
-        delivered: Sequence[tuple[SourceRecord, RecordMetadata | None]],
-        dropped: Sequence[SourceRecord] = (),
+    def records(
+        self, delivered: Sequence[tuple[SourceRecord, RecordMetadata | None]], dropped: Sequence[SourceRecord]
     ) -> None:
-        """After a commit: ``commit_record`` for what was written and what was dropped, ``commit``, then the worker."""
+        """``commit_record`` for what was written and what was dropped."""
         self._callbacks.records(delivered)
         self._callbacks.records((record, None) for record in dropped)
+
+    def offsets(self, offsets: Sequence[SourceOffset]) -> None:
+        """After a commit: ``commit`` of the task, then the worker."""
         self._callbacks.offsets()
         if self._new_topics:
             self._link.topics_used(self._new_topics)

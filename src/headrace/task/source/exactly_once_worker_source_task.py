@@ -7,24 +7,46 @@ Java: ``ExactlyOnceWorkerSourceTask``. The whole loop runs on the task's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from headrace.api.record import SourceRecord
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.task.record_converter import TopicBatch
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.poller import Polled, Poller, size_of
 from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
 from headrace.task.source.transaction_boundary import Boundary, End
-from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.source.transactional_writer import Committed
 from headrace.task.task_metrics import TaskMetrics
 
 
+class Transactions(Protocol):
+    """What the loop needs of ``TransactionalWriter``, which tells what each call means."""
+
+    @property
+    def pending(self) -> bool: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def write(self, topics: Sequence[TopicBatch]) -> None: ...
+
+    def add_offsets(self, offsets: OffsetsByKey) -> None: ...
+
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[Committed]]: ...
+
+    def abort(self) -> None: ...
+
+
 class ExactlyOnceWorkerSourceTask:
-    """One attempt's loop; ``run`` returns when the task is asked to stop, with nothing left open."""
+    """One attempt's loop; ``run`` returns when the task is asked to stop, and no transaction will be ended any more."""
 
     def __init__(
         self,
         poller: Poller,
         batches: SourceBatches,
-        writer: TransactionalWriter,
+        writer: Transactions,
         boundary: Boundary,
         committed: CommittedOffsets,
         metrics: TaskMetrics,
@@ -40,7 +62,7 @@ class ExactlyOnceWorkerSourceTask:
         self._dropped: list[SourceRecord] = []
 
     def run(self) -> None:
-        while self._poller.may_poll(before_pause=self._end_last):
+        while self._poller.may_poll(before_pause=self._before_pause):
             polled = self._poller.poll()
             records = polled if isinstance(polled, Sequence) else None
             start = 0
@@ -62,6 +84,15 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.add("source-record-poll-total", size_of(polled))
         self._metrics.add("source-record-write-total", batch.size)
 
+    def _before_pause(self) -> None:
+        """A transaction of the task's own that it has not ended cannot stay open: the broker would abort it in time.
+
+        The task has its records behind it, so only a new attempt, which starts paused, can read them again.
+        """
+        self._end_last()
+        if self._writer.pending:
+            raise RetriableKafkaError("paused within a transaction that the task has not ended: it is read again")
+
     def _end_last(self) -> None:
         self._end(self._boundary.final())
 
@@ -80,4 +111,5 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.add("transactions-committed-total", 1)
         self._metrics.maximum("transaction-size-max", size)
         self._metrics.maximum("offset-commit-max-time-ms", (self._clock() - began) * 1000)
-        self._committed.tell(offsets, delivered, dropped)
+        self._committed.records(delivered, dropped)
+        self._committed.offsets(offsets)

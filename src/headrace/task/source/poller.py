@@ -53,9 +53,9 @@ class Poller:
         self._backoff = _FIRST_BACKOFF
         if polled is None:
             return ()
-        if not isinstance(polled, Sequence):
-            return _checked_table(polled)
-        return polled
+        if isinstance(polled, (list, tuple)):
+            return polled
+        return _checked_table(polled)
 
 
 def is_table(polled: Polled) -> bool:

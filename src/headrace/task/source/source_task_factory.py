@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable
 
@@ -19,13 +21,23 @@ from headrace.task.source.poller import Poller
 from headrace.task.source.source_batch import SourceBatches
 from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
 from headrace.task.source.task_callbacks import TaskCallbacks
-from headrace.task.source.transaction_boundary import ConnectorBoundary, WorkerTransactionContext, boundary_of
+from headrace.task.source.transaction_boundary import (
+    Boundary,
+    ConnectorBoundary,
+    IntervalBoundary,
+    WorkerTransactionContext,
+    boundary_of,
+)
 from headrace.task.source.transactional_writer import TransactionalWriter
 from headrace.task.source.worker_source_task import WorkerSourceTask
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_spec import TaskSpec
 from headrace.task.transformation_chain import transformation_chain
 from headrace.task.worker_link import TaskControl, WorkerLink
+
+_log = logging.getLogger(__name__)
+_STOP_TIME = 2.0
+TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 
 
 class RunnableSourceTask:
@@ -51,12 +63,22 @@ class RunnableSourceTask:
 
     def start(self) -> None:
         self._task.initialize(self._context)
-        self._control.on_stop(self._task.stop)
-        self._task.start(self._spec.task_config)
+        if self._control.on_stop(self._stop_task):
+            self._task.start(self._spec.task_config)
 
     def close(self) -> None:
+        # A task that has ended by itself is told to stop too, from another thread as ever, should that hang.
+        stopping = threading.Thread(target=self._control.stop, name="task-stop", daemon=True)
+        stopping.start()
+        stopping.join(_STOP_TIME)
         for close in self._closing:
             close()
+
+    def _stop_task(self) -> None:
+        try:
+            self._task.stop()
+        except Exception:
+            _log.exception("stop of task %s failed", self._spec.id)
 
 
 def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSourceTask:
@@ -85,8 +107,9 @@ def _exactly_once(
 ) -> RunnableSourceTask:
     transactions = WorkerTransactionContext()
     boundary = boundary_of(spec.connector_config, _flush_interval(spec), time.monotonic, transactions)
-    producer = TransactionalProducer(spec.producer, every_delivery=callbacks.wants_records)
-    timeout = int(spec.producer.get("transaction.timeout.ms", 60_000)) / 1000
+    timeout = _transaction_timeout(spec, boundary)
+    properties = {**spec.producer, TRANSACTION_TIMEOUT: str(round(timeout * 1000))}
+    producer = TransactionalProducer(properties, every_delivery=callbacks.wants_records)
     writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=callbacks.wants_records)
     metrics = TaskMetrics(link.metrics, time.monotonic)
     loop = ExactlyOnceWorkerSourceTask(
@@ -118,6 +141,19 @@ def _at_least_once(
     loop = WorkerSourceTask(poller, batches, committer, CommittedOffsets(callbacks, link), metrics, time.monotonic)
     context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), None)
     return RunnableSourceTask(spec, task, context, control, _nothing, loop.run, (committer.close, batches.close))
+
+
+def _transaction_timeout(spec: TaskSpec, boundary: Boundary) -> float:
+    """Seconds; the broker aborts older transactions and fences their producer, so an interval has to fit in."""
+    interval = boundary.interval if isinstance(boundary, IntervalBoundary) else 0.0
+    given = spec.producer.get(TRANSACTION_TIMEOUT)
+    if given is None:
+        return interval + 60.0
+    timeout = int(given) / 1000
+    if timeout <= interval:
+        reason = f"transactions last transaction.boundary.interval.ms = {interval * 1000:g}, so it has to be larger"
+        raise ConfigError.invalid(f"producer.override.{TRANSACTION_TIMEOUT}", given, reason)
+    return timeout
 
 
 def _flush_interval(spec: TaskSpec) -> float:

@@ -52,11 +52,11 @@ class IntervalBoundary:
     """A transaction ends with the first poll that returns ``interval`` seconds after the last one ended."""
 
     def __init__(self, interval: float, now: float) -> None:
-        self._interval = interval
+        self.interval = interval
         self._last = now
 
     def plan(self, size: int, records: Sequence[SourceRecord] | None, now: float) -> tuple[Step, ...]:
-        if now - self._last >= self._interval:
+        if now - self._last >= self.interval:
             self._last = now
             return (Step(size, End.COMMIT),)
         return (Step(size, End.NOTHING),) if size else ()
@@ -82,12 +82,14 @@ class ConnectorBoundary:
                 for index, record in enumerate(records)
                 if id(record) in at_records
             ]
+            if size and not at_records.keys() <= {id(record) for record in records}:
+                raise ConnectError("a transaction is to end at a record that is not in the batch that poll returned")
         if at_batch is not End.NOTHING or not steps or steps[-1].end < size:
             steps.append(Step(size, at_batch))
         return tuple(steps) if size or at_batch is not End.NOTHING else ()
 
     def final(self) -> End:
-        """Java does the same: what the task did not end is left to be aborted, and is read again."""
+        """What the task did not end is aborted, and is read again by the next attempt."""
         return self._context.take()[1]
 
 

@@ -25,8 +25,7 @@ class TransactionalWriter:
         self._remember = remember
         self._offsets: OffsetsByKey = {}
         self._delivered: list[Committed] = []
-        self.size = 0
-        """Records in the open transaction."""
+        self._size = 0
 
     def init(self) -> None:
         """Fence every older attempt (invariant 2); once per attempt (invariant 4)."""
@@ -37,12 +36,17 @@ class TransactionalWriter:
         """Whether there is anything that a commit would make visible."""
         return self._producer.in_transaction or bool(self._offsets)
 
+    @property
+    def size(self) -> int:
+        """Records in the open transaction."""
+        return self._size
+
     def write(self, topics: Sequence[TopicBatch]) -> None:
         """Records join the open transaction; it begins with the first of them."""
         self._begin_if_needed()
         for batch in topics:
             send(self._producer.records, batch, None, self._note if self._remember else None)
-            self.size += len(batch.values)
+            self._size += len(batch.values)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
         """Offsets that the next commit has to write; a partition's later offset replaces its earlier one."""
@@ -61,14 +65,14 @@ class TransactionalWriter:
         # 3. One commit for both. From here on only its success says that they are visible (invariant 5).
         self._producer.commit(self._timeout)
         delivered = self._delivered
-        self._offsets, self._delivered, self.size = {}, [], 0
+        self._offsets, self._delivered, self._size = {}, [], 0
         return offsets, delivered
 
     def abort(self) -> None:
         """Drop the open transaction's records. Their offsets stay and go with the next commit (KIP-618)."""
         if self._producer.in_transaction:
             self._producer.abort(self._timeout)
-        self._delivered, self.size = [], 0
+        self._delivered, self._size = [], 0
 
     def close(self) -> None:
         self._producer.close()

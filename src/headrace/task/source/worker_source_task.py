@@ -41,7 +41,8 @@ class WorkerSourceTask:
                 self._send(polled)
             self._committer.serve()
             if self._committer.due(self._clock()):
-                self._tell(self._committer.commit())
+                self._commit()
+            self._committed.records(*self._committer.take_delivered())
             self._metrics.report_if_due()
         self._commit_rest()
 
@@ -54,9 +55,10 @@ class WorkerSourceTask:
 
     def _commit_rest(self) -> None:
         self._committer.flush()
-        self._tell(self._committer.commit())
+        self._commit()
 
-    def _tell(self, done: bool) -> None:
-        delivered, dropped = self._committer.take_delivered()
-        if done or delivered or dropped:
-            self._committed.tell(self._committer.take_committed(), delivered, dropped)
+    def _commit(self) -> None:
+        done = self._committer.commit()
+        self._committed.records(*self._committer.take_delivered())
+        if done:
+            self._committed.offsets(self._committer.take_committed())

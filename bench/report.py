@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of both engines beside each other, with the targets."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+Figures = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What headrace must reach: `text` for people, `met(java, headrace)` for the verdict."""
+
+    text: str
+    met: Callable[[float | None, float], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure. `better` is `higher` or `lower`; `digits` after the point."""
+
+    key: str
+    label: str
+    unit: str
+    better: str = "lower"
+    target: Target | None = None
+    digits: int = 1
+
+
+def at_most(limit: float, unit: str) -> Target:
+    return Target(f"≤ {limit:g} {unit}", lambda java, ours: ours <= limit)
+
+
+def times_faster(factor: float) -> Target:
+    return Target(f"≥ {factor:g}× Java", lambda java, ours: None if java is None else ours >= factor * java)
+
+
+def fraction_of_java(divisor: float) -> Target:
+    return Target(f"≤ Java / {divisor:g}", lambda java, ours: None if java is None else ours <= java / divisor)
+
+
+IDLE_CONNECTORS = 10
+ROWS = (
+    Row("start_s", "worker ready after start", "s", digits=2),
+    Row("poll_rate", "FileStreamSource, boundary poll", "records/s", "higher", times_faster(1.5), 0),
+    Row("poll_total_s", "  create to last record", "s", digits=2),
+    Row("poll_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("poll_rss_mb", "  highest RSS", "MB", digits=0),
+    Row("interval_rate", "FileStreamSource, interval 1000 ms", "records/s", "higher", times_faster(2), 0),
+    Row("interval_total_s", "  create to last record", "s", digits=2),
+    Row("interval_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("interval_rss_mb", "  highest RSS", "MB", digits=0),
+    Row("first_record_s", "create to first record", "s", target=at_most(0.5, "s"), digits=3),
+    Row("line_p50_ms", "single line, p50", "ms", target=fraction_of_java(10)),
+    Row("line_p95_ms", "single line, p95", "ms"),
+    Row("line_p99_ms", "single line, p99", "ms", target=fraction_of_java(10)),
+    Row("verifiable_p50_ms", "VerifiableSource, p50", "ms", target=at_most(10, "ms")),
+    Row("verifiable_p95_ms", "VerifiableSource, p95", "ms"),
+    Row("verifiable_p99_ms", "VerifiableSource, p99", "ms", target=at_most(40, "ms")),
+    Row(
+        "idle_cpu_s_per_min",
+        f"{IDLE_CONNECTORS} idle connectors",
+        "CPU s/min",
+        target=at_most(2.5, "CPU s/min"),
+        digits=2,
+    ),
+    Row("idle_rss_mb", "  RSS", "MB", digits=0),
+    Row("idle_pss_mb", "  PSS", "MB", target=at_most(700 + 70 * IDLE_CONNECTORS, "MB"), digits=0),
+)
+
+
+def print_table(console: Console, java: Figures, headrace: Figures) -> bool:
+    """Print the medians side by side; whether no target was missed."""
+    table = Table(title="headrace beside Java Kafka Connect (medians)")
+    for column in ("", "Java", "headrace", "unit", "ratio", "target", ""):
+        table.add_column(column, justify="left" if column in ("", "unit", "target") else "right")
+    verdicts = []
+    for row in ROWS:
+        theirs, ours = _median(java, row.key), _median(headrace, row.key)
+        if theirs is None and ours is None:
+            continue
+        verdict = row.target.met(theirs, ours) if row.target and ours is not None else None
+        verdicts.append(verdict)
+        table.add_row(
+            row.label,
+            _shown(theirs, row.digits),
+            _shown(ours, row.digits),
+            row.unit,
+            _ratio(row, theirs, ours),
+            row.target.text if row.target else "",
+            {None: "", True: "[green]met[/]", False: "[red]missed[/]"}[verdict],
+        )
+    console.print(table)
+    return False not in verdicts
+
+
+def _median(figures: Figures, key: str) -> float | None:
+    values = figures.get(key)
+    return statistics.median(values) if values else None
+
+
+def _shown(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def _ratio(row: Row, java: float | None, headrace: float | None) -> str:
+    """How many times better (over 1) or worse headrace is."""
+    if not java or not headrace:
+        return ""
+    return f"{headrace / java if row.better == 'higher' else java / headrace:.2f}×"

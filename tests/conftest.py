@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: one broker and one worker, with its one Spark session, for the whole run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.worker_process import WorkerProcess
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[EmbeddedBroker]:
+    """The one broker of the run; a test that stops it starts it again, or uses one of its own."""
+    with EmbeddedBroker(port=0) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """An exactly-once worker that lives as long as the run."""
+    with WorkerProcess(tmp_path_factory.mktemp("worker"), broker.bootstrap_servers) as running:
+        yield running
+
+
+@pytest.fixture
+def unique() -> str:
+    """A name for topics and connectors that no other test has."""
+    return f"t{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture
+def own_worker(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[WorkerProcess]:
+    """A worker of the test's own to kill, in a group of its own; the test starts it."""
+    process = WorkerProcess(tmp_path, broker.bootstrap_servers, **{"group.id": f"group-{unique}"})
+    try:
+        yield process
+    finally:
+        process.close()

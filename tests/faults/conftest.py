@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every test below kills, stops or fences something real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.slow)

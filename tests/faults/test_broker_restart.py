@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker that goes away and comes back in the middle of the flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.exactly_once import assert_exactly_once
+from tests.support.topics import wait_for_values
+from tests.support.worker_process import WorkerProcess
+
+COUNT = 6000
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("end", [EmbeddedBroker.stop, EmbeddedBroker.kill], ids=["stopped", "killed"])
+def test_broker_comes_back(end: Callable[[EmbeddedBroker], None], tmp_path: Path, unique: str) -> None:
+    with (
+        EmbeddedBroker(tmp_path / "broker", port=0) as broker,
+        WorkerProcess(tmp_path, broker.bootstrap_servers) as worker,
+    ):
+        worker.create(
+            unique,
+            **{
+                "connector.class": "numbered_source.NumberedSourceConnector",
+                "tasks.max": "1",
+                "topic": unique,
+                "count": f"{COUNT}",
+                "pause.ms": "50",
+            },
+        )
+        wait_for_values(broker.bootstrap_servers, unique, 200, 90)
+        end(broker)
+        broker.start()
+        assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
+        worker.wait_for_tasks(unique)

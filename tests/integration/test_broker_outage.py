@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The logs and stores while their broker is away, and after it has come back. The broker is these tests' own."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from headrace.api.errors import RetriableError
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from headrace.kafka.topic_admin import TopicSpec
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def own_broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(port=0) as running:
+        yield running
+
+
+@pytest.fixture
+def props(own_broker: EmbeddedBroker) -> dict[str, str]:
+    return {"bootstrap.servers": own_broker.bootstrap_servers}
+
+
+def test_a_log_outlives_the_brokers_death(own_broker: EmbeddedBroker, props: dict[str, str]) -> None:
+    topic, records = f"log-{uuid.uuid4().hex[:8]}", list[LogRecord]()
+
+    def take(batch: Sequence[LogRecord]) -> None:
+        records.extend(batch)
+
+    log = KafkaBasedLog(topic, props, props, take, props, TopicSpec(topic, 1, 1, {"cleanup.policy": "compact"}))
+    log.start()
+    try:
+        log.send(b"k", b"before").result(20)
+        own_broker.kill()
+        reading = log.read_to_end()
+        sending = log.send(b"k", b"during")
+        with pytest.raises(TimeoutError):
+            reading.result(1.0)
+        assert topic in (log.waiting_for() or "")
+        own_broker.start()
+        sending.result(30)
+        reading.result(30)
+        log.read_to_end().result(30)
+        assert [record.value for record in records] == [b"before", b"during"]
+        assert log.failure() is None
+    finally:
+        log.stop()
+
+
+def test_a_leader_loses_its_privileges_and_can_claim_them_anew(
+    own_broker: EmbeddedBroker, props: dict[str, str]
+) -> None:
+    """Invariant 5: what a transaction came to that the broker's death cut short, nobody knows; it is written again."""
+    group = uuid.uuid4().hex[:8]
+    store = KafkaConfigBackingStore(
+        compacted_topic(f"config-{group}", "config.storage", 1, 1),
+        LogClients(props, None, props),
+        {**props, "transactional.id": f"connect-cluster-{group}", "transaction.timeout.ms": "3000"},
+        lambda _: None,
+    )
+    store.start()
+    try:
+        store.claim_write_privileges()
+        store.put_connector("c", {"v": "1"})
+        own_broker.kill()
+        with pytest.raises(RetriableError):
+            store.put_connector("c", {"v": "2"})
+        own_broker.start()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                store.claim_write_privileges()
+                store.put_connector("c", {"v": "3"})
+                break
+            except RetriableError:
+                assert time.monotonic() < deadline
+        assert store.snapshot().connector_config("c") == {"v": "3"}
+    finally:
+        store.stop()

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The config topic's store: what it writes, in which transactions, and who may."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConfigError, RetriableError
+from headrace.kafka import clients
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.model.cluster_config_state import SessionKey
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+from headrace.storage import config_log
+from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
+from headrace.storage.config_log import ConfigUpdate
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+
+pytestmark = pytest.mark.integration
+
+
+class Member:
+    """One worker's store, and the updates that it was told."""
+
+    def __init__(self, bootstrap: str, topic: str, group: str) -> None:
+        props = {"bootstrap.servers": bootstrap}
+        self.updates: list[ConfigUpdate] = []
+        self.store = KafkaConfigBackingStore(
+            compacted_topic(topic, "config.storage", 1, 1),
+            LogClients({**props, "group.id": group}, None, props),
+            {**props, "transactional.id": f"connect-cluster-{group}"},
+            self.updates.extend,
+        )
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"config-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def member(broker: Any, topic: str) -> Iterator[Callable[[], Member]]:
+    members: list[Member] = []
+
+    def make() -> Member:
+        made = Member(broker.bootstrap_servers, topic, topic)
+        members.append(made)
+        made.store.start()
+        return made
+
+    yield make
+    for made in members:
+        made.store.stop()
+
+
+@pytest.fixture
+def leader(member: Callable[[], Member]) -> Member:
+    made = member()
+    made.store.claim_write_privileges()
+    return made
+
+
+def _raw_records(broker: Any, topic: str) -> list[tuple[int, str, bytes | None]]:
+    consumer = clients.consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "auto.offset.reset": "earliest", "enable.partition.eof": "true"}
+    )
+    from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    found = []
+    while True:
+        message = consumer.poll(10)
+        assert message is not None
+        if message.error():
+            consumer.close()
+            return found
+        found.append((message.offset(), message.key().decode(), message.value()))
+
+
+def test_it_is_a_config_backing_store(leader: Member) -> None:
+    store: ConfigBackingStore = leader.store
+    assert store.snapshot().offset == -1
+
+
+def test_a_connectors_life(leader: Member, member: Callable[[], Member]) -> None:
+    store, follower = leader.store, member()
+    config = {"name": "c", "connector.class": "X"}
+    store.put_connector("c", config, TargetState.PAUSED)
+    state = store.snapshot()
+    assert state.connector_config("c") == config
+    assert state.target_state("c") is TargetState.PAUSED
+    store.put_target_state("c", TargetState.STARTED)
+    store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
+    state = store.snapshot()
+    assert state.all_task_configs("c") == ({"i": "0"}, {"i": "1"})
+    assert state.pending_fencing == {"c"}
+    store.put_task_count_record("c", 2)
+    state = store.snapshot()
+    assert (state.pending_fencing, state.task_count_records["c"]) == (frozenset(), 2)
+    assert follower.store.refresh(10) == state
+    assert follower.updates == [
+        config_log.ConnectorUpdated("c"),
+        config_log.TargetStateChanged("c"),
+        config_log.TasksUpdated("c"),
+    ]
+
+
+def test_requests_and_keys(leader: Member) -> None:
+    key = SessionKey("c2VjcmV0", "HmacSHA256", 5)
+    leader.store.put_session_key(key)
+    leader.store.put_restart_request("c", only_failed=True, include_tasks=False)
+    leader.store.put_logger_level("root", "DEBUG")
+    assert leader.store.snapshot().session_key == key
+    assert leader.updates == [
+        config_log.SessionKeyUpdated(key),
+        config_log.RestartRequested("c", True, False),
+        config_log.LoggerLevelChanged("root", "DEBUG"),
+    ]
+
+
+def test_each_write_is_one_transaction(leader: Member, broker: Any, topic: str) -> None:
+    """Offsets tell: a transaction's records follow one another, and its marker takes the offset behind them."""
+    leader.store.put_connector("c", {"a": "b"}, TargetState.STOPPED)
+    leader.store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
+    leader.store.put_task_count_record("c", 2)
+    assert [(offset, key) for offset, key, _ in _raw_records(broker, topic)] == [
+        (0, "target-state-c"),
+        (1, "connector-c"),
+        (3, "task-c-0"),
+        (4, "task-c-1"),
+        (5, "commit-c"),
+        (7, "tasks-count-c"),
+        (8, "tasks-fencing-c"),
+    ]
+
+
+def test_removal_leaves_no_live_key(leader: Member, broker: Any, topic: str, member: Callable[[], Member]) -> None:
+    """KAFKA-16838: a connector of the same name must not find the old one's tasks."""
+    store = leader.store
+    store.put_connector("c", {"a": "b"})
+    store.put_connector("c-0", {"a": "other"})
+    store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
+    store.put_task_configs("c", [{"i": "0"}])
+    store.put_task_count_record("c", 1)
+    store.put_target_state("c", TargetState.PAUSED)
+    store.put_restart_request("c", only_failed=False, include_tasks=True)
+    store.put_connector("d", {"a": "stays"})
+    store.remove_connector("c")
+    live: dict[str, bytes | None] = {}
+    for _, key, value in _raw_records(broker, topic):
+        live[key] = value
+    assert [key for key, value in live.items() if value is not None] == ["connector-c-0", "connector-d"]
+    state = member().store.snapshot()
+    assert state.connectors() == ("c-0", "d")
+    assert not state.task_configs
+    assert not state.task_count_records
+    assert leader.updates[-1] == config_log.ConnectorRemoved("c")
+
+
+def test_a_new_leader_fences_the_old_one(leader: Member, member: Callable[[], Member]) -> None:
+    leader.store.put_connector("c", {"v": "1"})
+    successor = member()
+    successor.store.claim_write_privileges()
+    with pytest.raises(FencedLeaderError, match="Another worker has become the leader") as caught:
+        leader.store.put_connector("c", {"v": "2"})
+    assert isinstance(caught.value, RetriableError)
+    with pytest.raises(FencedLeaderError, match="may not write"):
+        leader.store.put_connector("c", {"v": "3"})
+    successor.store.put_connector("c", {"v": "4"})
+    assert leader.store.refresh(10).connector_config("c") == {"v": "4"}
+    leader.store.claim_write_privileges()
+    leader.store.put_connector("c", {"v": "5"})
+    assert successor.store.refresh(10).connector_config("c") == {"v": "5"}
+
+
+def test_privileges_are_needed_and_can_be_given_up(leader: Member, member: Callable[[], Member]) -> None:
+    with pytest.raises(FencedLeaderError):
+        member().store.put_connector("c", {})
+    leader.store.claim_write_privileges()
+    leader.store.release_write_privileges()
+    leader.store.release_write_privileges()
+    with pytest.raises(FencedLeaderError):
+        leader.store.put_session_key(SessionKey("k", "a", 1))
+    assert leader.store.refresh(10).session_key is None
+
+
+def test_a_write_that_cannot_be_made_costs_the_privileges(leader: Member) -> None:
+    """Invariant 5: whatever goes wrong within a transaction, its producer is not used again."""
+    with pytest.raises(Exception, match=r"(?i)large|size"):
+        leader.store.put_connector("c", {"x": "y" * 3_000_000})
+    with pytest.raises(FencedLeaderError):
+        leader.store.put_connector("c", {"x": "small"})
+    leader.store.claim_write_privileges()
+    leader.store.put_connector("c", {"x": "small"})
+    assert leader.store.snapshot().connectors() == ("c",)
+
+
+def test_records_of_strangers_do_not_end_the_worker(leader: Member, broker: Any, topic: str) -> None:
+    producer = clients.producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "0"})
+    for key, value in ((b"commit-c", b'{"tasks":"many"}'), (None, b"{}"), (b"connector-c", b"{"), (b"odd", b"1")):
+        producer.produce(topic, value, key)
+    producer.flush(10)
+    leader.store.put_connector("c", {"a": "b"})
+    assert leader.store.snapshot().connectors() == ("c",)
+    assert leader.store.failure() is None
+
+
+def test_what_was_there_at_the_start_is_no_update(leader: Member, member: Callable[[], Member]) -> None:
+    leader.store.put_connector("c", {"a": "b"})
+    leader.store.put_restart_request("c", only_failed=False, include_tasks=True)
+    late = member()
+    assert late.store.snapshot() == leader.store.snapshot()
+    assert late.updates == []
+
+
+def test_writers_on_many_threads_do_not_mix(leader: Member, broker: Any, topic: str) -> None:
+    def write(n: int) -> None:
+        leader.store.put_task_configs(f"c{n}", [{"i": "0"}, {"i": "1"}])
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    names = [key.removeprefix("task-").removeprefix("commit-")[:2] for _, key, _ in _raw_records(broker, topic)]
+    assert all(len(set(names[n : n + 3])) == 1 for n in range(0, 15, 3))
+    state = leader.store.snapshot()
+    assert all(state.task_config(ConnectorTaskId(f"c{n}", 1)) == {"i": "1"} for n in range(5))
+
+
+def test_more_than_one_partition_is_refused(broker: Any, topic: str) -> None:
+    admin = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([TopicSpec(topic, 2, 1, {"cleanup.policy": "compact"})])
+    with pytest.raises(ConfigError, match=rf"'{topic}' for configuration config\.storage\.topic: it has 2 partitions"):
+        Member(broker.bootstrap_servers, topic, topic).store.start()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+
+from headrace.kafka import clients
+from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
+from headrace.kafka.fencing import fence_producers
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def props(broker: Any) -> dict[str, str]:
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+@pytest.fixture
+def topic(props: dict[str, str]) -> str:
+    name = f"fencing-{uuid.uuid4().hex[:8]}"
+    TopicAdmin(props).create_topics([TopicSpec(name, 1, 1)])
+    return name
+
+
+def _zombie(props: dict[str, str], topic: str, id: str) -> Any:
+    producer = clients.producer({**props, "transactional.id": id, "linger.ms": "0"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"zombie", b"k")
+    producer.flush(10)
+    return producer
+
+
+def test_who_is_fenced_can_commit_no_more(props: dict[str, str], topic: str) -> None:
+    zombies = {f"{topic}-{n}": _zombie(props, topic, f"{topic}-{n}") for n in range(3)}
+    fenced = fence_producers(props, zombies, 20)
+    fenced.all()
+    for id, zombie in zombies.items():
+        assert fenced.producer_id(id) >= 0
+        assert fenced.epoch_id(id) >= 1
+        with pytest.raises(KafkaException) as caught:
+            zombie.commit_transaction(10)
+        assert isinstance(connect_error(caught.value, "committing"), ProducerFencedError)
+    # Three records and three abort markers: their transactions are over.
+    deadline = time.monotonic() + 10
+    admin = TopicAdmin(props)
+    while admin.list_offsets(topic, [0], committed=True)[0].result(5).offset != 6:
+        assert time.monotonic() < deadline
+    assert admin.end_offsets(topic) == {0: 6}
+
+
+def test_unknown_ids_are_fenced_too_and_quickly(props: dict[str, str]) -> None:
+    ids = [f"new-{uuid.uuid4().hex}" for _ in range(8)]
+    fence_producers(props, ids[:1], 20).all()
+    started = time.monotonic()
+    fence_producers(props, ids, 20).all()
+    assert time.monotonic() - started < 1.0
+    assert fence_producers(props, ids, 20).epoch_id(ids[0]) == 2
+
+
+def test_nothing_to_fence_needs_no_broker() -> None:
+    fence_producers({"bootstrap.servers": "127.0.0.1:1"}, [], 1).all()
+
+
+def test_time_is_kept_when_the_brokers_are_away() -> None:
+    started = time.monotonic()
+    fenced = fence_producers({"bootstrap.servers": "127.0.0.1:1"}, ["t"], 1.0)
+    assert time.monotonic() - started < 4
+    with pytest.raises(RetriableKafkaError, match=r"'t' was not done in 1 s"):
+        fenced.all()
+    with pytest.raises(RetriableKafkaError):
+        fenced.producer_id("t")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import State
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.status_backing_store import KafkaStatusBackingStore
+
+pytestmark = pytest.mark.integration
+
+TASK = ConnectorTaskId("c", 0)
+
+
+@pytest.fixture
+def store(broker: Any) -> Iterator[Callable[[], KafkaStatusBackingStore]]:
+    topic, stores = f"status-{uuid.uuid4().hex[:8]}", []
+
+    def make() -> KafkaStatusBackingStore:
+        props = {"bootstrap.servers": broker.bootstrap_servers}
+        made = KafkaStatusBackingStore(compacted_topic(topic, "status.storage", 5, 1), LogClients(props, props, props))
+        stores.append(made)
+        made.start()
+        return made
+
+    yield make
+    for made in stores:
+        made.stop()
+
+
+def _seen(*stores: KafkaStatusBackingStore) -> None:
+    """All that was put is written, and read by everybody."""
+    for store in stores:
+        store.flush(10)
+    for store in stores:
+        store.refresh(10)
+
+
+def test_everybody_reads_what_anybody_puts(store: Callable[[], KafkaStatusBackingStore]) -> None:
+    one, two = store(), store()
+    running = ConnectorStatus("c", State.RUNNING, "w1:8083", 3, None, "1.0")
+    failed = TaskStatus(TASK, State.FAILED, "w2:8083", 4, "boom\n\tat x", None)
+    one.put(running)
+    two.put(failed)
+    two.put(TaskStatus(ConnectorTaskId("c", 11), State.RUNNING, "w2:8083", 4))
+    one.put_topic(TopicStatus("t", "c", 0, 1700000000000))
+    _seen(one, two)
+    for each in (one, two, store()):
+        assert each.connector("c") == running
+        assert each.task(TASK) == failed
+        assert [status.id.task for status in each.tasks("c")] == [0, 11]
+        assert each.connectors() == ("c",)
+        assert each.topics("c") == (TopicStatus("t", "c", 0, 1700000000000),)
+        assert (each.connector("x"), each.task(ConnectorTaskId("x", 0)), each.tasks("x")) == (None, None, ())
+
+
+def test_a_safe_put_gives_way_to_newer_generations(store: Callable[[], KafkaStatusBackingStore]) -> None:
+    one, two = store(), store()
+    one.put(TaskStatus(TASK, State.RUNNING, "w1", 5))
+    _seen(one, two)
+    two.put_safe(TaskStatus(TASK, State.FAILED, "w2", 4))
+    _seen(one, two)
+    assert one.task(TASK).state is State.RUNNING  # type: ignore[union-attr]
+    one.put_safe(TaskStatus(TASK, State.FAILED, "w1", 4))
+    two.put_safe(ConnectorStatus("c", State.RUNNING, "w2", 4))
+    _seen(one, two)
+    assert one.task(TASK).state is State.FAILED  # type: ignore[union-attr]
+    assert one.connector("c") is not None
+
+
+def test_stale_unassigned_does_not_hide_a_running_task(store: Callable[[], KafkaStatusBackingStore]) -> None:
+    """KAFKA-12525: the worker that lost the task speaks last."""
+    one, two = store(), store()
+    one.put(TaskStatus(TASK, State.RUNNING, "w1", 5))
+    _seen(one, two)
+    two.put(TaskStatus(TASK, State.UNASSIGNED, "w2", 4))
+    _seen(one, two)
+    for each in (one, two, store()):
+        status = each.task(TASK)
+        assert status is not None
+        assert status.state is State.RUNNING
+
+
+def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingStore]) -> None:
+    one = store()
+    for name in ("c", "d"):
+        one.put(ConnectorStatus(name, State.RUNNING, "w", 1))
+        one.put(TaskStatus(ConnectorTaskId(name, 0), State.RUNNING, "w", 1))
+        one.put_topic(TopicStatus("t", name, 0, 1))
+        one.put_topic(TopicStatus("u", name, 0, 1))
+    _seen(one)
+    one.delete("c")
+    one.put(ConnectorStatus("d", State.DESTROYED, "w", 2))
+    one.delete_topic("d", "u")
+    _seen(one)
+    for each in (one, store()):
+        assert each.connectors() == ()
+        assert (each.tasks("c"), each.topics("c")) == ((), ())
+        assert len(each.tasks("d")) == 1
+        assert [status.topic for status in each.topics("d")] == ["t"]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConfigError, RetriableError
+from headrace.kafka import clients
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def admin(broker: Any) -> TopicAdmin:
+    return TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"admin-{uuid.uuid4().hex[:8]}"
+
+
+def test_topics_are_made_once(admin: TopicAdmin, topic: str) -> None:
+    spec = TopicSpec(topic, 2, 1, {"cleanup.policy": "compact"})
+    other = TopicSpec(f"{topic}-b")
+    assert admin.describe(topic) is None
+    assert admin.partitions(topic) == ()
+    assert admin.create_topics([spec, other]) == {topic, f"{topic}-b"}
+    assert admin.create_topics([spec, other]) == set()
+    found = admin.describe(topic)
+    assert found is not None
+    assert (found.partitions, found.replication_factor) == ((0, 1), 1)
+    assert admin.config(topic)["cleanup.policy"] == "compact"
+    admin.verify_compacted(topic, "config.storage.topic")
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_any_other_cleanup_policy_is_refused(admin: TopicAdmin, topic: str, policy: str) -> None:
+    admin.create_topics([TopicSpec(topic, 1, 1, {"cleanup.policy": policy})])
+    with pytest.raises(ConfigError) as caught:
+        admin.verify_compacted(topic, "status.storage.topic")
+    assert (caught.value.name, caught.value.value) == ("status.storage.topic", topic)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"replication_factor": 3}, r"'3' for configuration offset\.storage\.replication\.factor: .*number of brokers"),
+        ({"partitions": 0}, r"'0' for configuration offset\.storage\.partitions"),
+        ({"config": {"cleanup.policy": "sometimes"}}, r"offset\.storage\.\*: .*sometimes"),
+        ({"name": "not/a/topic"}, r"'not/a/topic' for configuration offset\.storage\.topic"),
+    ],
+)
+def test_what_the_cluster_cannot_do_names_the_property(
+    admin: TopicAdmin, topic: str, spec: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        admin.create_topics([TopicSpec(**{"name": topic, "prefix": "offset.storage", **spec})])
+
+
+def test_end_offsets_are_high_watermarks(admin: TopicAdmin, topic: str, broker: Any) -> None:
+    admin.create_topics([TopicSpec(topic, 2, 1)])
+    props = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic, "linger.ms": "0"}
+    producer = clients.producer(props)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.produce(topic, b"v", b"k", 1)
+    producer.flush(10)
+    assert admin.end_offsets(topic) == {0: 0, 1: 3}
+    assert admin.list_offsets(topic, [1], committed=True)[1].result(10).offset == 0
+    producer.abort_transaction(10)
+    # The coordinator answers before the partition has its abort marker.
+    deadline = time.monotonic() + 10
+    while admin.end_offsets(topic) != {0: 0, 1: 4}:
+        assert time.monotonic() < deadline
+
+
+def test_cluster_id(admin: TopicAdmin) -> None:
+    assert len(admin.cluster_id()) > 10
+
+
+def test_brokers_that_are_away_are_retriable() -> None:
+    admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1", "request.timeout.ms": "400"})
+    with pytest.raises(RetriableError, match=r"127\.0\.0\.1:1"):
+        admin.cluster_id()
+    with pytest.raises(RetriableError, match=r"127\.0\.0\.1:1"):
+        admin.partitions("t")

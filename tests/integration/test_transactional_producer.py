@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data path's producers against a real broker: what is visible, fenced, tainted (invariants 1 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from kafka.partitioner.default import murmur2
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.errors import KafkaClientError, ProducerFencedError, UncertainCommitError
+from headrace.kafka.record_producer import RecordProducer
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.transactional_producer import IllegalProducerStateError, TransactionalProducer
+from tests.support.polling import wait_for
+from tests.support.topics import read_committed, values
+
+MakeProducer = Callable[..., TransactionalProducer]
+
+
+@pytest.fixture
+def make(broker: EmbeddedBroker, unique: str) -> Iterator[MakeProducer]:
+    """Producers with the test's own transactional id, closed at its end."""
+    made: list[TransactionalProducer] = []
+
+    def new(*, every_delivery: bool = False, **props: str) -> TransactionalProducer:
+        all_props = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": unique, **props}
+        made.append(TransactionalProducer(all_props, every_delivery=every_delivery))
+        return made[-1]
+
+    yield new
+    for producer in made:
+        producer.close()
+
+
+@pytest.fixture
+def topic(broker: EmbeddedBroker, unique: str) -> str:
+    """One partition."""
+    create_topic(broker, unique, partitions=1)
+    return unique
+
+
+def create_topic(broker: EmbeddedBroker, name: str, partitions: int, **config: str) -> None:
+    admin = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+    try:
+        admin.create_topics([TopicSpec(name, partitions, 1, config)])
+    finally:
+        admin.close()
+
+
+def test_the_table_of_moves(make: MakeProducer) -> None:
+    producer = make()
+    for too_early in (producer.begin, lambda: producer.commit(5), lambda: producer.abort(5)):
+        with pytest.raises(IllegalProducerStateError, match=r"history: NEW\)"):
+            too_early()
+    producer.init_transactions(30)
+    with pytest.raises(IllegalProducerStateError, match="cannot go from READY to NEW"):
+        producer.init_transactions(30)
+    with pytest.raises(IllegalProducerStateError):
+        producer.commit(5)
+    producer.begin()
+    assert producer.in_transaction
+    with pytest.raises(IllegalProducerStateError):
+        producer.begin()
+    producer.commit(30)
+    assert not producer.in_transaction
+    producer.begin()
+    producer.abort(30)
+    producer.close()
+    producer.close()
+    with pytest.raises(IllegalProducerStateError, match="from CLOSED"):
+        producer.begin()
+
+
+def test_committed_is_visible_and_aborted_is_not(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    producer = make()
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(topic, None, b"1")
+    producer.commit(30)
+    producer.begin()
+    producer.records.send_all(topic, None, [b"aborted"] * 3)
+    producer.abort(30)
+    # What the abort purged must not taint the next transaction.
+    producer.begin()
+    producer.records.send(topic, None, b"2")
+    assert values(broker.bootstrap_servers, topic) == [b"1"]
+    producer.commit(30)
+    assert values(broker.bootstrap_servers, topic) == [b"1", b"2"]
+
+
+def test_closing_ends_an_open_transaction(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    """Left open it would hide what others commit until it times out."""
+    producer, other = make(), make(**{"transactional.id": f"{topic}-other"})
+    for each in (producer, other):
+        each.init_transactions(30)
+        each.begin()
+    producer.records.send(topic, None, b"never visible")
+    producer.records.flush(30)
+    other.records.send(topic, None, b"visible")
+    producer.close()
+    other.commit(30)
+    assert values(broker.bootstrap_servers, topic) == [b"visible"]
+
+
+def test_a_second_init_fences_the_first_before_its_commit(
+    make: MakeProducer, broker: EmbeddedBroker, topic: str
+) -> None:
+    first = make()
+    first.init_transactions(30)
+    first.begin()
+    first.records.send(topic, None, b"first")
+    first.records.flush(30)
+    second = make()
+    second.init_transactions(30)
+    with pytest.raises(ProducerFencedError):
+        first.commit(30)
+    with pytest.raises(IllegalProducerStateError, match="from TAINTED"):
+        first.commit(30)
+    second.begin()
+    second.records.send(topic, None, b"second")
+    second.commit(30)
+    assert values(broker.bootstrap_servers, topic) == [b"second"]
+
+
+def test_a_fenced_producer_hears_of_it_also_when_it_sends(make: MakeProducer, topic: str) -> None:
+    """Records on their way fail with the new epoch, long before the commit: the reason is still the fencing."""
+    first, second = make(), make()
+    first.init_transactions(30)
+    first.begin()
+    second.init_transactions(30)
+    with pytest.raises(ProducerFencedError):
+        for _ in range(200):
+            first.records.send(topic, None, b"late")
+            first.records.serve(0.05)
+        first.commit(30)
+
+
+def test_a_record_that_the_client_refuses_names_its_topic(make: MakeProducer, topic: str) -> None:
+    producer = make()
+    producer.init_transactions(30)
+    producer.begin()
+    with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*size"):
+        producer.records.send(topic, None, b"x" * 2_000_000)
+    with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*size"):
+        producer.records.send_all(topic, None, [b"small", b"x" * 2_000_000])
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_record_that_the_broker_refuses_is_the_records_fault(
+    make: MakeProducer, broker: EmbeddedBroker, unique: str, later: bool
+) -> None:
+    """Not an uncertain commit, after which it would be tried for ever; also if more is sent before the commit."""
+    topic = unique
+    create_topic(broker, topic, partitions=1, **{"max.message.bytes": "20000"})
+    producer = make()
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(topic, None, b"x" * 100_000)
+    with pytest.raises(KafkaClientError, match=f"writing to topic {topic} failed.*(?i:too large)") as raised:
+        if later:
+            producer.records.flush(30)
+            producer.records.send(topic, None, b"more")
+        producer.commit(30)
+    assert type(raised.value) is KafkaClientError
+    producer.close()
+    assert values(broker.bootstrap_servers, topic) == []
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_records_that_do_not_arrive_in_time_taint(make: MakeProducer, topic: str, later: bool) -> None:
+    """Partition 7 does not exist: the record waits for it in vain, as records wait for a broker that is away."""
+    producer = make(**{"delivery.timeout.ms": "1500", "linger.ms": "0"})
+    producer.init_transactions(30)
+    producer.begin()
+    with pytest.raises(UncertainCommitError, match=f"writing to topic {topic} failed"):
+        producer.records.send(f"{topic}", None, b"x", partition=7)
+        if later:
+            producer.records.flush(30)
+            producer.records.send(topic, None, b"more")
+        producer.commit(30)
+
+
+def test_a_transaction_timeout_that_the_broker_refuses_is_the_configurations_fault(make: MakeProducer) -> None:
+    with pytest.raises(KafkaClientError, match=r"transaction.timeout") as raised:
+        make(**{"transaction.timeout.ms": "999999999"}).init_transactions(30)
+    assert type(raised.value) is KafkaClientError
+
+
+@pytest.mark.slow
+def test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault(
+    make: MakeProducer, broker: EmbeddedBroker, topic: str
+) -> None:
+    """Too old for ``transaction.timeout.ms``: the broker aborts it and moves the epoch on."""
+    producer = make(**{"transaction.timeout.ms": "1000"})
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(topic, None, b"never visible")
+    producer.records.flush(30)
+    witness = make(**{"transactional.id": f"{topic}-witness"})
+    witness.init_transactions(30)
+    witness.begin()
+    witness.records.send(topic, None, b"after the abort")
+    witness.commit(30)
+    wait_for(lambda: values(broker.bootstrap_servers, topic), 40, "the broker's abort")
+    with pytest.raises((ProducerFencedError, UncertainCommitError)):
+        producer.commit(30)
+    assert values(broker.bootstrap_servers, topic) == [b"after the abort"]
+
+
+def test_everything_arrives_once_and_in_order(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    """Several chunks through a buffer that holds a fraction of one."""
+    producer = make(every_delivery=True, **{"buffer.memory": "20000"})
+    told: list[int] = []
+    producer.init_transactions(30)
+    producer.begin()
+    sent = [b"%d" % n for n in range(25_000)]
+    producer.records.send_all(topic, None, sent, lambda topic, partition, offset, timestamp: told.append(offset))
+    producer.commit(60)
+    assert values(broker.bootstrap_servers, topic) == sent
+    assert told == list(range(25_000))
+
+
+def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
+    create_topic(broker, unique, partitions=3)
+    producer = make()
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(unique, b"k", None, 2, 1234, [("h", b"v"), ("h", None)])
+    producer.commit(30)
+    [read] = read_committed(broker.bootstrap_servers, unique)
+    assert (read.partition, read.timestamp, read.key, read.value) == (2, 1234, b"k", None)
+    assert read.headers == [("h", b"v"), ("h", None)]
+
+
+def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> None:
+    create_topic(broker, unique, partitions=7)
+    producer = RecordProducer({"bootstrap.servers": broker.bootstrap_servers})
+    keys = [b"%d" % n for n in range(40)] + [b"foobar", "grüße".encode()]
+    producer.send_all(unique, keys, keys)
+    assert producer.flush(30)
+    placed = {read.key: read.partition for read in read_committed(broker.bootstrap_servers, unique)}
+    assert placed == {key: (murmur2(key) & 0x7FFFFFFF) % 7 for key in keys}
+    # Java: Utils.toPositive(Utils.murmur2("foobar".getBytes())) is 1357151166.
+    assert placed[b"foobar"] == 1357151166 % 7
+    producer.close()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the worker does with offsets and producers, against a real broker."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from headrace.config import client_configs
+from headrace.config.distributed_config import DistributedConfig
+from headrace.kafka import clients
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin
+from headrace.model.ids import ConnectorTaskId
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
+from headrace.storage.offset_codec import encode_key, encode_offset
+from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
+from headrace.worker.producer_fencing import fence_zombies
+
+pytestmark = pytest.mark.integration
+
+A, B, C = ({"filename": name} for name in "abc")
+WAIT = 30
+
+
+@pytest.fixture
+def config(broker: EmbeddedBroker) -> DistributedConfig:
+    suffix = uuid.uuid4().hex[:8]
+    return DistributedConfig(
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "group.id": f"g-{suffix}",
+            "key.converter": "StringConverter",
+            "value.converter": "StringConverter",
+            "config.storage.topic": f"configs-{suffix}",
+            "offset.storage.topic": f"offsets-{suffix}",
+            "offset.storage.replication.factor": "1",
+            "offset.storage.partitions": "3",
+            "status.storage.topic": f"statuses-{suffix}",
+            "exactly.once.source.enabled": "true",
+        }
+    )
+
+
+@pytest.fixture
+def store(config: DistributedConfig) -> Iterator[KafkaOffsetBackingStore]:
+    """The worker's own store; connector x has offset 1 for A and B in it."""
+    topic = config.offset_topic
+    spec = compacted_topic(topic.name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
+    consumer, producer = client_configs.offsets_log_consumer(config), client_configs.offsets_log_producer(config)
+    store = KafkaOffsetBackingStore(spec, LogClients(consumer, producer, client_configs.admin(config)))
+    store.start()
+    store.set({encode_key("x", each): encode_offset({"position": 1}) for each in (A, B)}).result(WAIT)
+    yield store
+    store.stop()
+
+
+@pytest.fixture
+def connector(config: DistributedConfig) -> dict[str, str]:
+    return {"name": "x", "connector.class": "FileStreamSource", "offsets.storage.topic": f"own-{config.group_id}"}
+
+
+@pytest.fixture
+def stores(config: DistributedConfig, store: KafkaOffsetBackingStore) -> Iterator[OffsetStores]:
+    stores = OffsetStores(config, store)
+    yield stores
+    stores.stop()
+
+
+@pytest.fixture
+def producer(config: DistributedConfig, connector: Mapping[str, str]) -> Iterator[Callable[[int], Producer]]:
+    """Makes a task's transactional producers, with a transaction begun."""
+    made = []
+
+    def make(task: int) -> Producer:
+        props = clients.producer_config(client_configs.source_task_producer(config, connector, task))
+        made.append(Producer(props))
+        made[-1].init_transactions(WAIT)
+        made[-1].begin_transaction()
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.purge()
+
+
+def test_an_own_topic_is_made_read_first_and_copied(
+    config: DistributedConfig,
+    stores: OffsetStores,
+    connector: dict[str, str],
+    producer: Callable[[int], Producer],
+) -> None:
+    offsets = SourceTaskOffsets(stores, ConnectorTaskId("x", 0), connector)
+    offsets.prepare()
+    admin = TopicAdmin(client_configs.admin(config))
+    made = admin.describe(connector["offsets.storage.topic"])
+    admin.close()
+    assert made is not None and len(made.partitions) == 3
+    assert offsets.read([A, C]) == [{"position": 1}, None]
+    task = producer(0)
+    task.produce(connector["offsets.storage.topic"], key=encode_key("x", A), value=encode_offset({"position": 7}))
+    task.commit_transaction(WAIT)
+    assert offsets.read([A, B, C]) == [{"position": 7}, {"position": 1}, None]
+
+    offsets.committed([(A, {"position": 7})])
+    worker_view = {key: text for key, text in connector.items() if key != "offsets.storage.topic"}
+    deadline = time.monotonic() + WAIT
+    found: dict[str, Any] = {}
+    while found.get("a") != {"position": 7} and time.monotonic() < deadline:
+        found = {each.partition["filename"]: each.offset for each in stores.offsets(worker_view)}
+    assert found == {"a": {"position": 7}, "b": {"position": 1}}
+
+
+def test_fencing_leaves_no_former_task_able_to_commit(
+    config: DistributedConfig,
+    connector: dict[str, str],
+    producer: Callable[[int], Producer],
+) -> None:
+    topic = f"data-{config.group_id}"
+    former = [producer(task) for task in range(3)]
+    for each in former:
+        each.produce(topic, b"zombie")
+        each.flush(WAIT)
+    fence_zombies(config, connector, 2)
+    for each in former[:2]:
+        with pytest.raises(KafkaException) as error:
+            each.commit_transaction(WAIT)
+        assert error.value.args[0].code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+    former[2].commit_transaction(WAIT)

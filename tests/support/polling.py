@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting for a condition: poll it, with a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], seconds: float = 60.0, what: str | Callable[[], str] = "condition") -> T:
+    """The first truthy value of ``condition``; AssertionError that says ``what`` was waited for."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds:g} s: {what if isinstance(what, str) else what()}")
+        time.sleep(0.02)
+    return value

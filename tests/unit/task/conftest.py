@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from headrace.api.record import SourceRecord
+from headrace.api.schema import Schema
+from headrace.plugins.discovery import Plugins
+from headrace.task.worker_link import TaskControl
+
+MakeRecord = Callable[..., SourceRecord]
+
+
+class HeardLink:
+    """A WorkerLink whose worker is here, says GO, and remembers; ``offsets`` are what it has committed."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.go = True
+        self.offsets: dict[str, Mapping[str, Any]] = {}
+
+    def confirm_start(self) -> bool:
+        self.heard.append("confirm")
+        return self.go
+
+    def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+        return [self.offsets.get(str(partition)) for partition in partitions]
+
+    def running(self) -> None:
+        self.heard.append("running")
+
+    def paused(self) -> None:
+        self.heard.append("paused")
+
+    def offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
+        self.heard.append(("offsets", list(offsets)))
+
+    def topics_used(self, topics: Sequence[str]) -> None:
+        self.heard.append(("topics", list(topics)))
+
+    def metrics(self, values: Mapping[str, float]) -> None:
+        self.heard.append(("metrics", dict(values)))
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def link() -> HeardLink:
+    return HeardLink()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def control() -> TaskControl:
+    return TaskControl()
+
+
+@pytest.fixture
+def plugins() -> Plugins:
+    return Plugins()
+
+
+@pytest.fixture
+def record() -> MakeRecord:
+    """Makes a record of topic ``t`` from its value and, unless given, its place in partition ``p``."""
+
+    def make(value: object, position: int | None = 0, *, partition: Any = "p", **more: Any) -> SourceRecord:
+        source = {"p": partition} if isinstance(partition, str) else partition
+        offset = None if position is None else {"n": position}
+        fields = {"topic": "t", "value_schema": Schema.STRING, "value": value, **more}
+        return SourceRecord(source, offset, **fields)
+
+    return make
