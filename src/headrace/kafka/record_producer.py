@@ -28,6 +28,7 @@ Delivered = Callable[[str, int, int, int | None], None]
 RawHeaders = Sequence[tuple[str, bytes | None]]
 
 _CHUNK = 10_000
+_NO_TOPIC = "?"
 _FULL_WAIT = 0.05
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 
@@ -111,6 +112,13 @@ class RecordProducer:
                 raise self.failure(error, f"writing to topic {topic}") from error
             if queued != len(messages):
                 raise self._refused(topic, messages)
+
+    def connect(self, timeout: float) -> None:
+        """Wait for a broker. Without one, librdkafka asks for a transaction coordinator only every half second.
+
+        The topic's name is no topic's: metadata of all topics would be much, and a real one could be made by asking.
+        """
+        self.client.list_topics(_NO_TOPIC, timeout)
 
     def flush(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; whether it is."""

@@ -71,6 +71,7 @@ class TransactionalProducer:
     def init_transactions(self, timeout: float) -> None:
         """Fence whoever used the transactional id before, and end what it left open."""
         self._require(ProducerState.NEW)
+        self._do("connecting", lambda: self.records.connect(timeout))
         self._do("init_transactions", lambda: self.records.client.init_transactions(timeout))
         self._move(ProducerState.READY)
 

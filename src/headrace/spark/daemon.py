@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 
+import pandas  # noqa: F401 - pyarrow imports it when it first meets a NumPy array
 import pyarrow
-import pyarrow.compute
+import pyarrow.compute  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
@@ -18,9 +19,11 @@ import headrace.connectors.verifiable_source
 import headrace.converters.json_converter
 import headrace.converters.string_converter
 import headrace.spark.executor_entry  # noqa: F401
+from headrace.plugins.discovery import known_plugins
 
 if __name__ == "__main__":
     pyarrow.set_cpu_count(1)
+    known_plugins()
     # What is here before the fork stays shared: no collection may touch its pages.
     gc.collect()
     gc.freeze()
