@@ -164,12 +164,14 @@ def connector_type(cls: type) -> str | None:
     return "sink" if issubclass(cls, SinkConnector) else None
 
 
-@functools.cache
 def known_plugins() -> tuple[KnownPlugin, ...]:
-    """The built-ins, which need no installation to be found, and the entry points of all that is installed.
+    """The built-ins, which need no installation to be found, and the entry points of all that is installed."""
+    return _known_on(tuple(sys.path))
 
-    Looked up once per process: reading what is installed takes a tenth of a second.
-    """
+
+@functools.cache
+def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
+    """Looked up once per process and ``sys.path``: reading what is installed takes a tenth of a second."""
     found = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}
     installed = entry_points()
     for kind in PluginKind:

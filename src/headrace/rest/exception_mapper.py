@@ -52,7 +52,8 @@ async def on_connect_error(request: Request, error: Exception) -> Response:
     """A herder's or our own error: its message is for the user."""
     assert isinstance(error, ConnectError)
     status = status_of(error)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    # What will do later needs no line for each request; what it waits for is told where it waits.
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, RetriableError):
         log.error("%s %s failed: %s", request.method, request.url.path, error)
     return error_response(status, str(error), {"Retry-After": "1"} if isinstance(error, _TRY_AGAIN) else None)
 

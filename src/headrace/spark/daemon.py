@@ -10,7 +10,7 @@ import gc
 
 import pandas  # noqa: F401 - pyarrow imports it when it first meets a NumPy array
 import pyarrow
-import pyarrow.compute  # noqa: F401
+import pyarrow.compute
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 

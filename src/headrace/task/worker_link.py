@@ -65,8 +65,7 @@ class TaskControl:
     def on_stop(self, hook: Callable[[], None]) -> bool:
         """``hook`` is run once when a stop is asked for; False, and it never is, if that was before."""
         with self._changed:
-            if not self._stopping:
-                self._on_stop = hook
+            self._on_stop = hook
             return not self._stopping
 
     def wait_while_paused(self) -> None:

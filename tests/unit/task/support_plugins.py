@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from headrace.api.converter import Converter
 from headrace.api.errors import DataError
 from headrace.api.record import SourceRecord
+from headrace.api.source import SourceTask
 from headrace.api.transform import Predicate, Transformation
 
 closed: list[str] = []
@@ -61,3 +62,20 @@ class Plain(Converter):
 
     def to_connect_data(self, topic: str, value: bytes | None) -> Any:
         raise NotImplementedError
+
+
+class ScriptedTask(SourceTask):
+    """Polls give, or raise, what they are told to in turn."""
+
+    def __init__(self, *polls: Any) -> None:
+        self.polls = list(polls)
+
+    def start(self, props: Any) -> None: ...
+
+    def poll(self) -> Any:
+        polled = self.polls.pop(0)
+        if isinstance(polled, BaseException):
+            raise polled
+        return polled
+
+    def stop(self) -> None: ...

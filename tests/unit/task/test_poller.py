@@ -8,27 +8,10 @@ import pyarrow as pa
 import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.api.source import SourceTask
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.source.poller import Poller, is_table, size_of
 from headrace.task.worker_link import TaskControl
-
-
-class ScriptedTask(SourceTask):
-    """Polls give, or raise, what they are told to in turn."""
-
-    def __init__(self, *polls: Any) -> None:
-        self.polls = list(polls)
-
-    def start(self, props: Any) -> None: ...
-
-    def poll(self) -> Any:
-        polled = self.polls.pop(0)
-        if isinstance(polled, BaseException):
-            raise polled
-        return polled
-
-    def stop(self) -> None: ...
+from tests.unit.task.support_plugins import ScriptedTask
 
 
 class ImpatientControl(TaskControl):

@@ -23,6 +23,8 @@ def test_the_last_offset_of_each_partition_in_the_order_seen_last(record: Any) -
 def test_partitions_are_compared_by_value(record: Any) -> None:
     records = [record("v", n, partition={"p": "a"}) for n in (3, 1, 2)]
     assert shown(offsets_of_records("c", records)) == [(b'["c",{"p":"a"}]', b'{"n":2}')]
+    records = [record("v", n, partition={"p": p}) for n, p in enumerate("aba")]
+    assert [key for key, _ in shown(offsets_of_records("c", records))] == [b'["c",{"p":"b"}]', b'["c",{"p":"a"}]']
 
 
 def test_no_partition_stores_nothing_and_no_offset_forgets(record: Any) -> None:

@@ -6,13 +6,34 @@ Java: ``WorkerSourceTask``. The whole loop, delivery callbacks included, runs on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from headrace.api.record import SourceRecord
 from headrace.task.source.committed_offsets import CommittedOffsets
-from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.offset_committer import Delivered
 from headrace.task.source.poller import Polled, Poller, size_of
-from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_batch import SourceBatch, SourceBatches
+from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
+
+
+class Commits(Protocol):
+    """What the loop needs of ``OffsetCommitter``, which tells what each call means."""
+
+    def send(self, batch: SourceBatch) -> None: ...
+
+    def serve(self) -> None: ...
+
+    def due(self, now: float) -> bool: ...
+
+    def commit(self) -> bool: ...
+
+    def flush(self) -> None: ...
+
+    def take_committed(self) -> Sequence[SourceOffset]: ...
+
+    def take_delivered(self) -> tuple[Delivered, list[SourceRecord]]: ...
 
 
 class WorkerSourceTask:
@@ -22,7 +43,7 @@ class WorkerSourceTask:
         self,
         poller: Poller,
         batches: SourceBatches,
-        committer: OffsetCommitter,
+        committer: Commits,
         committed: CommittedOffsets,
         metrics: TaskMetrics,
         clock: Callable[[], float],

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Client
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.model.ids import ConnectorTaskId
+from headrace.spark.launched_task import LaunchedTask
+from headrace.spark.messages import Attach, Done
+from headrace.spark.spark_engine import SparkJobError
+from headrace.spark.task_channel import AttemptChannel, TaskChannels
+from headrace.task.task_spec import TaskKind, TaskSpec
+from headrace.task.worker_task import Ended
+from tests.support.polling import wait_for
+
+SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
+CLOSED = "closed"
+
+
+class Engine:
+    """A SparkEngine whose jobs run until the test ends them, or somebody cancels them."""
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.cancelled = 0
+        self._changed = threading.Condition()
+        self._running = False
+        self._error: SparkJobError | None = None
+
+    def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
+        with self._changed:
+            self.jobs += 1
+            self._running, self._error = True, None
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: not self._running, 20)
+            if self._error is not None:
+                raise self._error
+
+    def await_job(self, number: int = 1) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.jobs >= number and self._running, 10), f"job {number}"
+
+    def end_job(self, error: str | None = None) -> None:
+        with self._changed:
+            self._running, self._error = False, SparkJobError(error) if error else None
+            self._changed.notify_all()
+
+    def cancel(self, group: str) -> None:
+        self.cancelled += 1
+        self.end_job("cancelled")
+
+
+class HeardTask:
+    """A TaskListener that remembers; ``may_start`` is what it answers, or raises."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+        self.asked: list[int] = []
+        self.may_start: Callable[[int], bool] = lambda attempt: True
+        self.offsets: Callable[[Any], Any] = lambda partitions: [{"n": 1} for _ in partitions]
+
+    def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
+        self.events.append(("attempt", attempt))
+
+    def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
+        self.asked.append(attempt)
+        return self.may_start(attempt)
+
+    def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]) -> Any:
+        return self.offsets(partitions)
+
+    def running(self, task: ConnectorTaskId) -> None:
+        self.events.append("running")
+
+    def paused(self, task: ConnectorTaskId) -> None:
+        self.events.append("paused")
+
+    def offsets_committed(self, task: ConnectorTaskId, offsets: Any) -> None:
+        self.events.append(("offsets", list(offsets)))
+
+    def topics_used(self, task: ConnectorTaskId, topics: Any) -> None:
+        self.events.append(("topics", list(topics)))
+
+    def metrics(self, task: ConnectorTaskId, values: Any) -> None:
+        self.events.append(("metrics", dict(values)))
+
+    def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
+        self.events.append("reconfigure")
+
+    def failed(self, task: ConnectorTaskId, trace: str) -> None:
+        self.events.append(("failed", trace))
+
+    def restarting(self, task: ConnectorTaskId, reason: str) -> None:
+        self.events.append(("restarting", reason))
+
+    def stopped(self, task: ConnectorTaskId) -> None:
+        self.events.append("stopped")
+
+
+class TaskProcess:
+    """A task's process as the worker sees it: the other end of a real channel."""
+
+    def __init__(self, channels: TaskChannels, pid: int, host: str) -> None:
+        self._connection = Client(channels.address, authkey=channels.authkey)
+        self._connection.send(Attach("key", pid, host))
+
+    def take(self, seconds: float = 10) -> Any:
+        """The next message; CLOSED if the channel is broken, None if nothing comes in time."""
+        try:
+            return self._connection.recv() if self._connection.poll(seconds) else None
+        except (EOFError, OSError):
+            return CLOSED
+
+    def say(self, *messages: object) -> None:
+        """Nothing is heard of it once the channel is broken: a real process would have ended."""
+        with contextlib.suppress(OSError):
+            for message in messages:
+                self._connection.send(message)
+
+    def end(self, ended: Ended | None = None) -> None:
+        """The process ends: by itself with ``ended``, or killed."""
+        if ended is not None:
+            self.say(Done(ended))
+        self._connection.close()
+
+
+class Launch:
+    """One LaunchedTask with its surroundings."""
+
+    def __init__(self, directory: Path) -> None:
+        self.channels = TaskChannels(directory, self._attached)
+        self.channels.start()
+        self.engine = Engine()
+        self.listener = HeardTask()
+        self.gone = 0
+        self.task: LaunchedTask = self._made(SPEC)
+
+    def start(self, spec: TaskSpec = SPEC) -> LaunchedTask:
+        self.task = self._made(spec)
+        self.task.start(self._gone)
+        self.engine.await_job()
+        return self.task
+
+    def process(self, pid: int = 0, host: str = "elsewhere") -> TaskProcess:
+        return TaskProcess(self.channels, pid, host)
+
+    def wait_for(self, *events: Any) -> None:
+        """Until these are all events there were."""
+        wait_for(lambda: self.listener.events == list(events), 10, lambda: f"{events}: {self.listener.events}")
+
+    def close(self) -> None:
+        self.task.kill()
+        self.channels.stop()
+
+    def _made(self, spec: TaskSpec) -> LaunchedTask:
+        return LaunchedTask("key", spec, self.listener, self.engine)  # type: ignore[arg-type]
+
+    def _gone(self, task: LaunchedTask) -> None:
+        self.gone += 1
+
+    def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
+        self.task.attached(channel, attach)
+
+
+@pytest.fixture
+def socket_directory() -> Iterator[Path]:
+    """Short enough for a socket's address."""
+    with tempfile.TemporaryDirectory(prefix="headrace-test-") as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def launch(socket_directory: Path) -> Iterator[Launch]:
+    made = Launch(socket_directory)
+    yield made
+    made.close()

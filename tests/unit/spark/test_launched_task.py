@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions of a launched task, over real channels, with Spark's place taken by memory."""
+
+from __future__ import annotations
+
+import logging
+import random
+import signal
+import socket
+import subprocess
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import RetriableError
+from headrace.model.state import TargetState
+from headrace.spark import launched_task
+from headrace.spark.messages import (
+    Command,
+    ConfirmStart,
+    Log,
+    Metrics,
+    OffsetsCommitted,
+    OffsetsRead,
+    Paused,
+    ReadOffsets,
+    Refused,
+    Running,
+    Start,
+    TopicsUsed,
+)
+from headrace.task.worker_task import Ended, Outcome
+from tests.support.polling import wait_for
+
+CLOSED = "closed"
+STOPPED, ABANDONED = Ended(Outcome.STOPPED), Ended(Outcome.ABANDONED)
+FAILED, TAINTED = Ended(Outcome.FAILED, "the trace"), Ended(Outcome.TAINTED, "who knows")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is waited for for long."""
+    monkeypatch.setattr(launched_task, "_GONE", 0.05)
+    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 0.01)
+
+
+def test_a_whole_life(launch: Any, caplog: pytest.LogCaptureFixture) -> None:
+    task = launch.start()
+    process = launch.process()
+    start = process.take()
+    assert isinstance(start, Start)
+    assert (start.spec.id, start.paused) == (task._spec.id, False)
+    process.say(ConfirmStart())
+    assert process.take() is Command.GO
+    process.say(ReadOffsets([{"p": 1}]))
+    assert process.take() == OffsetsRead([{"n": 1}])
+    with caplog.at_level(logging.WARNING):
+        process.say(Running(), OffsetsCommitted([({"p": 1}, {"n": 2})]), TopicsUsed(["t"]), Metrics({"m": 1.0}))
+        process.say(Log("some.logger", logging.WARNING, "look"), Paused())
+        events = ["running", ("offsets", [({"p": 1}, {"n": 2})]), ("topics", ["t"]), ("metrics", {"m": 1.0}), "paused"]
+        launch.wait_for(("attempt", 0), *events)
+    assert ("some.logger", logging.WARNING, "[c|task-0] look") in caplog.record_tuples
+    task.stop()
+    assert process.take() is Command.STOP
+    assert not task.await_stopped(0.02)
+    process.end(STOPPED)
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    launch.wait_for(("attempt", 0), *events, "stopped")
+    assert launch.gone == 1
+    assert launch.listener.asked == [0]
+
+
+def test_pausing_at_any_moment(launch: Any) -> None:
+    task = launch.start(replace(launch.task._spec, target_state=TargetState.PAUSED))
+    first = launch.process()
+    assert first.take().paused
+    task.resume()
+    assert first.take() is Command.RESUME
+    task.pause()
+    assert first.take() is Command.PAUSE
+    first.end()
+    second = launch.process()
+    assert second.take().paused
+    second.end()
+    task.resume()
+    third = launch.process()
+    assert not third.take().paused
+
+
+def test_stopped_before_a_process_attaches(launch: Any) -> None:
+    task = launch.start()
+    task.stop()
+    process = launch.process()
+    assert process.take() is Command.STOP
+    assert process.take() == CLOSED
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    launch.wait_for("stopped")
+    assert launch.engine.jobs == 1
+
+
+def test_stopped_before_its_job_starts(launch: Any) -> None:
+    launch.task.stop()
+    launch.task.start(launch._gone)
+    assert launch.task.await_stopped(10)
+    launch.wait_for("stopped")
+    assert launch.engine.jobs == 0
+
+
+def test_stopped_while_it_waits_for_its_go(launch: Any) -> None:
+    task = launch.start()
+    asked = threading.Event()
+    launch.listener.may_start = lambda attempt: asked.wait(10)
+    process = launch.process()
+    process.take()
+    process.say(ConfirmStart())
+    wait_for(lambda: launch.listener.asked == [0], 10)
+    task.stop()
+    assert process.take() is Command.STOP
+    asked.set()
+    assert process.take() is Command.GO
+    process.end(STOPPED)
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+
+
+def test_killed_before_a_process_attaches(launch: Any) -> None:
+    task = launch.start()
+    task.kill()
+    assert task.await_stopped(10)
+    assert launch.engine.cancelled == 1
+    launch.wait_for("stopped")
+    assert launch.process().take() is Command.STOP
+
+
+def test_killed_with_the_worker_busy_answering(launch: Any) -> None:
+    """The end of the process is noticed whatever the listener is doing."""
+    task = launch.start()
+    never = threading.Event()
+    launch.listener.may_start = lambda attempt: never.wait(20)
+    process = launch.process()
+    process.take()
+    process.say(ConfirmStart())
+    wait_for(lambda: launch.listener.asked == [0], 10)
+    task.kill()
+    assert process.take() == CLOSED
+    assert task.await_stopped(5)
+    launch.wait_for(("attempt", 0), "stopped")
+    never.set()
+
+
+def test_killing_kills_the_process_and_waits_for_its_end(launch: Any) -> None:
+    task = launch.start()
+    with subprocess.Popen(["sleep", "60"]) as sleeping:
+        process = launch.process(sleeping.pid, socket.gethostname())
+        assert isinstance(process.take(), Start)
+        task.kill()
+        assert sleeping.wait(10) == -signal.SIGKILL
+        assert not task.await_stopped(0.05), "its channel is still open"
+        process.end()
+        assert task.await_stopped(10)
+
+
+def test_a_process_whose_child_holds_its_channel(launch: Any, impatient: None) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    task = launch.start()
+    process = launch.process(ended.pid, socket.gethostname())
+    process.take()
+    launch.engine.end_job("executor lost")
+    launch.wait_for(
+        ("attempt", 0), ("restarting", f"its process {ended.pid} was lost"), ("restarting", "executor lost")
+    )
+    assert process.take() == CLOSED
+    assert not task.await_stopped(0)
+
+
+def test_a_second_attempt_while_the_first_lives(launch: Any) -> None:
+    launch.start()
+    first = launch.process(1)
+    first.take()
+    first.say(Running())
+    launch.wait_for(("attempt", 0), "running")
+    second = launch.process(2)
+    assert isinstance(second.take(), Start)
+    assert first.take() == CLOSED
+    launch.wait_for(("attempt", 0), "running", ("restarting", "its process 1 was lost"), ("attempt", 1))
+    assert launch.listener.asked == [1]
+    second.say(Running())
+    wait_for(lambda: launch.listener.events[-1] == "running", 10)
+
+
+def test_attempts_that_attach_together_follow_each_other(launch: Any) -> None:
+    launch.start()
+    processes = [launch.process(n) for n in range(4)]
+    wait_for(lambda: [e for e in launch.listener.events if e[0] == "attempt"] == [("attempt", n) for n in range(4)], 10)
+    ends = []
+    for process in processes:
+        assert isinstance(process.take(), Start)
+        ends.append(process.take(0.1))
+    assert ends.count(CLOSED) == 3 and ends.count(None) == 1
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_task_that_was_taken_away(launch: Any, refused: int) -> None:
+    """An attempt that follows another one is not even told its task."""
+    launch.listener.may_start = lambda attempt: attempt < refused
+    task = launch.start()
+    process = launch.process()
+    process.take()
+    process.say(ConfirmStart())
+    assert process.take() is (Command.ABANDON if refused == 0 else Command.GO)
+    if refused == 0:
+        process.end(ABANDONED)
+    else:
+        process.end()
+        again = launch.process()
+        assert again.take() is Command.STOP
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    assert launch.listener.events[-1] == "stopped"
+    assert not [e for e in launch.listener.events if e[0] == "failed"]
+    assert launch.engine.jobs == 1
+
+
+@pytest.mark.parametrize("error", [RetriableError("config topic is away"), KeyError("a defect")])
+def test_not_knowing_is_no_permission(launch: Any, impatient: None, error: Exception) -> None:
+    def unknown(attempt: int) -> bool:
+        raise error
+
+    launch.listener.may_start = unknown
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.say(ConfirmStart())
+    assert process.take() == Refused(str(error))
+    process.end(Ended(Outcome.TAINTED, "the worker could not tell"))
+    launch.engine.end_job()
+    launch.engine.await_job(2)
+    follower = launch.process()
+    assert follower.take() is Command.STOP
+    launch.engine.end_job()
+    launch.wait_for(("attempt", 0), ("restarting", "the worker could not tell"), ("restarting", str(error)))
+    launch.listener.may_start = lambda attempt: True
+    launch.engine.await_job(3)
+    assert isinstance(launch.process().take(), Start)
+
+
+@pytest.mark.parametrize("error", [RetriableError("away"), KeyError("a defect")])
+def test_offsets_that_cannot_be_read(launch: Any, error: Exception) -> None:
+    def unreadable(partitions: Any) -> Any:
+        raise error
+
+    launch.listener.offsets = unreadable
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.say(ReadOffsets([{}]))
+    assert process.take() == OffsetsRead((), str(error))
+
+
+def test_a_failure_is_final(launch: Any) -> None:
+    task = launch.start()
+    process = launch.process()
+    process.take()
+    process.say(Running())
+    process.end(FAILED)
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    expected = [("attempt", 0), "running", ("failed", "the trace"), "stopped"]
+    launch.wait_for(*expected)
+    # A process that Spark had started for a lost executor, say.
+    assert launch.process().take() is Command.STOP
+    task.pause()
+    task.stop()
+    task.kill()
+    assert launch.listener.events == expected
+
+
+def test_a_failure_is_not_forgotten_when_spark_tries_again(launch: Any) -> None:
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.end(FAILED)
+    wait_for(lambda: launch.task._attempt is None, 10)
+    assert launch.process().take() is Command.STOP
+    launch.engine.end_job()
+    launch.wait_for(("attempt", 0), ("failed", "the trace"), "stopped")
+
+
+def test_a_failure_while_stopping_is_no_failure(launch: Any) -> None:
+    task = launch.start()
+    process = launch.process()
+    process.take()
+    task.stop()
+    process.end(FAILED)
+    launch.engine.end_job()
+    launch.wait_for(("attempt", 0), "stopped")
+
+
+@pytest.mark.parametrize("ended", [TAINTED, Ended(Outcome.FENCED, "fenced"), None])
+def test_a_new_job_follows_what_is_uncertain(launch: Any, impatient: None, ended: Ended | None) -> None:
+    launch.start()
+    process = launch.process(7)
+    process.take()
+    process.end(ended)
+    launch.engine.end_job("maxFailures")
+    launch.engine.await_job(2)
+    expected = (
+        [("attempt", 0), ("restarting", ended.reason)]
+        if ended
+        else [
+            ("attempt", 0),
+            ("restarting", "its process 7 was lost"),
+            ("restarting", "maxFailures"),
+        ]
+    )
+    launch.wait_for(*expected)
+    assert isinstance(launch.process().take(), Start)
+
+
+def test_a_job_that_ends_before_its_process(launch: Any, impatient: None) -> None:
+    """An executor is given up, a JVM dies: the process is ended first, then another job follows."""
+    launch.start()
+    process = launch.process()
+    process.take()
+    launch.engine.end_job("executor lost")
+    assert process.take() == CLOSED
+    launch.engine.await_job(2)
+    assert launch.listener.events[-1] == ("restarting", "executor lost")
+
+
+def test_a_process_that_attaches_between_two_jobs_is_sent_away(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    launch.start()
+    launch.engine.end_job("executor lost")
+    launch.wait_for(("restarting", "executor lost"))
+    assert launch.process().take() is Command.STOP
+
+
+def test_a_process_that_always_dies_is_started_ever_more_seldom(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    task = launch.start()
+    for _ in range(2):  # The first loss costs no time.
+        process = launch.process()
+        assert isinstance(process.take(), Start)
+        process.end()
+        wait_for(lambda: launch.task._attempt is None, 10)
+    waiting = launch.process()
+    assert waiting.take(0.1) is None
+    task.stop()
+    assert waiting.take() is Command.STOP
+
+
+def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    launch.start()
+    for _ in range(3):
+        process = launch.process()
+        assert isinstance(process.take(), Start)
+        process.say(OffsetsCommitted([({}, {})]))
+        process.end()
+        wait_for(lambda: launch.task._attempt is None, 10)
+
+
+def test_a_listener_that_fails_does_not_end_the_channel(launch: Any) -> None:
+    def broken(task: Any) -> None:
+        raise ValueError("a defect")
+
+    launch.listener.running = broken
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.say(Running(), "what is this?", Paused())
+    launch.wait_for(("attempt", 0), "paused")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_order_of_what_is_told(launch: Any, impatient: None, seed: int) -> None:
+    """Whatever happens when: nothing but ``stopped`` after ``failed``, nothing after ``stopped``, which comes once."""
+    chance = random.Random(seed)
+    task = launch.start()
+
+    def attempts() -> None:
+        for pid in range(6):
+            process = launch.process(pid)
+            if isinstance(process.take(chance.random() / 20), Start):
+                process.say(Running(), Paused(), Running())
+            process.end(chance.choice([None, None, TAINTED, FAILED]))
+
+    def control() -> None:
+        for _ in range(6):
+            chance.choice([task.pause, task.resume, launch.engine.end_job, lambda: launch.engine.end_job("lost")])()
+            threading.Event().wait(chance.random() / 50)
+        chance.choice([task.stop, task.kill])()
+
+    threads = [threading.Thread(target=f) for f in (attempts, attempts, control)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    events = launch.listener.events
+    assert events.count("stopped") == 1
+    assert events[-1] == "stopped"
+    failed = [place for place, event in enumerate(events) if event[0] == "failed"]
+    assert failed in ([], [len(events) - 2])
+    assert [e[1] for e in events if e[0] == "attempt"] == sorted({e[1] for e in events if e[0] == "attempt"})

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both loops, with the writer's place taken by memory: what becomes visible, with which offsets, and who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.api.errors import DataError
+from headrace.api.source import RecordMetadata
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.plugins.discovery import Plugins
+from headrace.task.record_converter import TopicBatch, record_converter
+from headrace.task.source.committed_offsets import CommittedOffsets
+from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
+from headrace.task.source.poller import Poller
+from headrace.task.source.source_batch import SourceBatch, SourceBatches
+from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
+from headrace.task.source.task_callbacks import TaskCallbacks
+from headrace.task.source.transaction_boundary import (
+    Boundary,
+    ConnectorBoundary,
+    IntervalBoundary,
+    PollBoundary,
+    WorkerTransactionContext,
+)
+from headrace.task.source.worker_source_task import WorkerSourceTask
+from headrace.task.task_metrics import TaskMetrics
+from headrace.task.transformation_chain import transformation_chain
+from headrace.task.worker_link import TaskControl
+from tests.unit.task import support_plugins
+from tests.unit.task.support_plugins import ScriptedTask
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+
+
+class Told(ScriptedTask):
+    """Runs its script, the functions in it too, then asks to be stopped; notes what it is told of commits."""
+
+    def __init__(self, control: TaskControl, heard: list[Any], script: Sequence[Any]) -> None:
+        super().__init__(*script)
+        self._control = control
+        self._heard = heard
+
+    def poll(self) -> Any:
+        if not self.polls:
+            self._control.stop()
+            return None
+        polled = super().poll()
+        return polled() if callable(polled) else polled
+
+    def commit(self) -> None:
+        self._heard.append("commit")
+
+
+class WantsRecords(Told):
+    def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
+        self._heard.append(("record", record.value, metadata and metadata.offset))
+
+
+class Memory:
+    """Transactions in memory: ``visible`` are values and the offsets committed with them, one entry per commit."""
+
+    def __init__(self) -> None:
+        self.visible: list[tuple[list[bytes | None], list[Any]]] = []
+        self.aborts = 0
+        self._open: list[tuple[bytes | None, Any]] = []
+        self._in_transaction = False
+        self._offsets: OffsetsByKey = {}
+
+    @property
+    def pending(self) -> bool:
+        return self._in_transaction or bool(self._offsets)
+
+    @property
+    def size(self) -> int:
+        return len(self._open)
+
+    def write(self, topics: Sequence[TopicBatch]) -> None:
+        self._in_transaction = True
+        for batch in topics:
+            self._open += zip(batch.values, batch.sources or [None] * len(batch.values), strict=True)
+
+    def add_offsets(self, offsets: OffsetsByKey) -> None:
+        self._offsets.update(offsets)
+
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[Any]]:
+        offsets = tuple(self._offsets.values())
+        self.visible.append(([value for value, _ in self._open], [o.offset and o.offset["n"] for o in offsets]))
+        sources = [source for _, source in self._open if source is not None]
+        delivered = [(source, RecordMetadata("t", 0, place)) for place, source in enumerate(sources)]
+        self._open, self._offsets, self._in_transaction = [], {}, False
+        return offsets, delivered
+
+    def abort(self) -> None:
+        self._open, self._in_transaction = [], False
+        self.aborts += 1
+
+
+@pytest.fixture
+def stage(link: Any, clock: Any, control: TaskControl, plugins: Plugins) -> Stage:
+    return Stage(link, clock, control, plugins)
+
+
+class Stage:
+    """Puts a loop together around a script."""
+
+    def __init__(self, link: Any, clock: Any, control: TaskControl, plugins: Plugins) -> None:
+        self.link, self.clock, self.control, self._plugins = link, clock, control, plugins
+        self.memory = Memory()
+
+    def parts(
+        self, script: Sequence[Any], kind: type[Told], transforms: dict[str, str]
+    ) -> tuple[Poller, SourceBatches, CommittedOffsets, TaskMetrics]:
+        task = kind(self.control, self.link.heard, script)
+        callbacks = TaskCallbacks(task)
+        converter = record_converter({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins)
+        chain = transformation_chain(transforms, self._plugins)
+        batches = SourceBatches("c", chain, converter, remember=callbacks.wants_records)
+        committed = CommittedOffsets(callbacks, self.link)
+        return Poller(task, self.control, self.link), batches, committed, TaskMetrics(self.link.metrics, self.clock)
+
+    def run(
+        self, boundary: Boundary, *script: Any, kind: type[Told] = Told, transforms: dict[str, str] | None = None
+    ) -> list[tuple[list[bytes | None], list[Any]]]:
+        poller, batches, committed, metrics = self.parts(script, kind, transforms or {})
+        ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, committed, metrics, self.clock).run()
+        return self.memory.visible
+
+    def after(self, seconds: float, polled: Any) -> Callable[[], Any]:
+        def poll() -> Any:
+            self.clock.now += seconds
+            return polled
+
+        return poll
+
+
+SUFFIX = {"transforms": "s", "transforms.s.type": f"{support_plugins.__name__}.Suffix"}
+
+
+def test_a_poll_is_a_transaction(stage: Stage, record: Any) -> None:
+    visible = stage.run(PollBoundary(), [record("a", 1), record("b", 2)], None, [], [record("c", 3)])
+    assert visible == [([b"a", b"b"], [2]), ([b"c"], [3])]
+    assert stage.link.heard == [
+        "commit",
+        ("topics", ["t"]),
+        ("offsets", [({"p": "p"}, {"n": 2})]),
+        "commit",
+        ("offsets", [({"p": "p"}, {"n": 3})]),
+    ]
+
+
+def test_an_interval_gathers_polls_and_the_end_commits_the_rest(stage: Stage, record: Any) -> None:
+    after, clock = stage.after, stage.clock
+    boundary = IntervalBoundary(1.0, clock.now)
+    script = [after(0.4, [record("a", 1)]), after(0.7, [record("b", 2)]), after(0.1, [record("c", 3)])]
+    assert stage.run(boundary, *script) == [([b"a", b"b"], [2]), ([b"c"], [3])]
+
+
+def test_a_quiet_source_does_not_hold_a_transaction_open(stage: Stage, record: Any) -> None:
+    boundary = IntervalBoundary(1.0, stage.clock.now)
+    seen_before_the_end: list[int] = []
+    stage.run(
+        boundary,
+        [record("a", 1)],
+        stage.after(1.0, None),
+        lambda: seen_before_the_end.append(len(stage.memory.visible)),
+    )
+    assert seen_before_the_end == [1]
+
+
+def test_the_connectors_boundaries(stage: Stage, record: Any) -> None:
+    context = WorkerTransactionContext()
+
+    def poll() -> Any:
+        records = [record(v, n) for n, v in enumerate("abcde")]
+        context.commit_transaction(records[1])
+        context.abort_transaction(records[3])
+        return records
+
+    # What is aborted is not read again: its offset is committed alone. What is left open is neither.
+    assert stage.run(ConnectorBoundary(context), poll) == [([b"a", b"b"], [1]), ([], [3])]
+    assert stage.memory.pending
+    assert stage.memory.aborts == 1
+
+
+def test_a_transaction_that_a_pause_would_leave_open_ends_the_attempt(stage: Stage, record: Any) -> None:
+    context = WorkerTransactionContext()
+
+    def poll() -> Any:
+        stage.control.set_paused(True)
+        return [record("a", 1)]
+
+    with pytest.raises(RetriableKafkaError, match="paused within a transaction"):
+        stage.run(ConnectorBoundary(context), poll)
+    assert stage.memory.visible == []
+    assert "paused" not in stage.link.heard
+
+
+def test_a_pause_commits_what_the_boundary_lets_it(stage: Stage, record: Any) -> None:
+    class Control(TaskControl):
+        def wait_while_paused(self) -> None:
+            stage.link.heard.append(len(stage.memory.visible))
+            self.set_paused(False)
+
+    stage.control = Control()
+
+    def poll() -> Any:
+        stage.control.set_paused(True)
+        return [record("a", 1)]
+
+    stage.run(IntervalBoundary(10.0, stage.clock.now), poll, [record("b", 2)])
+    assert stage.memory.visible == [([b"a"], [1]), ([b"b"], [2])]
+    assert stage.link.heard[3:6] == ["paused", 1, "running"]
+
+
+def test_dropped_records_offsets_count(stage: Stage, record: Any) -> None:
+    visible = stage.run(PollBoundary(), [record("drop", 1)], [record("a", 2), record("drop", 3)], transforms=SUFFIX)
+    assert visible == [([], [1]), ([b"a!"], [3])]
+
+
+def test_commit_record_comes_before_commit_with_the_polled_record(stage: Stage, record: Any) -> None:
+    script = [[record("a", 1), record("drop", 2), record("b", 3)]]
+    stage.run(PollBoundary(), *script, kind=WantsRecords, transforms=SUFFIX)
+    assert stage.link.heard[:4] == [("record", "a", 0), ("record", "b", 1), ("record", "drop", None), "commit"]
+
+
+@pytest.mark.parametrize("transforms", [{}, SUFFIX])
+def test_a_table_beside_commit_record(stage: Stage, transforms: dict[str, str]) -> None:
+    table = pa.table(
+        {
+            "topic": ["t", "t"],
+            "value": ["a", "b"],
+            "source_partition": [{"p": "p"}] * 2,
+            "source_offset": [{"n": 1}, {"n": 2}],
+        }
+    )
+    expected: list[bytes | None] = [b"a!", b"b!"] if transforms else [b"a", b"b"]
+    assert stage.run(PollBoundary(), table, kind=WantsRecords, transforms=transforms) == [(expected, [2])]
+    assert stage.link.heard[0] == "commit"
+
+
+def test_a_record_that_cannot_be_written_leaves_nothing_of_its_poll(stage: Stage, record: Any) -> None:
+    with pytest.raises(DataError):
+        stage.run(PollBoundary(), [record("a", 1)], [record("b", 2), record("refused", 3)], transforms=SUFFIX)
+    assert stage.memory.visible == [([b"a!"], [1])]
+
+
+def test_figures(stage: Stage, record: Any) -> None:
+    stage.run(PollBoundary(), [record("a", 1), record("drop", 2)], stage.after(2, None), transforms=SUFFIX)
+    [(_, values)] = [heard for heard in stage.link.heard if heard[0] == "metrics"]
+    assert values["source-record-poll-total"] == 2
+    assert values["source-record-write-total"] == 1
+    assert values["transactions-committed-total"] == 1
+    assert values["transaction-size-max"] == 1
+
+
+class MemoryCommits:
+    """At-least-once in memory: records are delivered when served; commits succeed as ``answers`` say."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.log: list[Any] = []
+        self._answers = list(answers)
+        self._sent: list[SourceBatch] = []
+        self._delivered: list[Any] = []
+        self._offsets: list[SourceOffset] = []
+        self._committed: list[SourceOffset] = []
+        self._last = 0.0  # Far from the clock: the first poll is due.
+
+    def send(self, batch: SourceBatch) -> None:
+        self._sent.append(batch)
+
+    def serve(self) -> None:
+        for batch in self._sent:
+            for topic in batch.topics:
+                self._delivered += [(source, RecordMetadata("t", 0, 0)) for source in topic.sources or ()]
+            self._offsets += batch.offsets.values()
+        self._sent = []
+
+    def due(self, now: float) -> bool:
+        due, self._last = now - self._last >= 10, now
+        return due
+
+    def commit(self) -> bool:
+        self.log.append("commit")
+        if not (self._answers.pop(0) if self._answers else True):
+            return False
+        self._committed, self._offsets = self._offsets, []
+        return bool(self._committed)
+
+    def flush(self) -> None:
+        self.log.append("flush")
+        self.serve()
+
+    def take_committed(self) -> Sequence[SourceOffset]:
+        taken, self._committed = self._committed, []
+        return taken
+
+    def take_delivered(self) -> tuple[Any, list[Any]]:
+        taken, self._delivered = self._delivered, []
+        return taken, []
+
+
+def run_at_least_once(stage: Stage, commits: MemoryCommits, *script: Any) -> list[Any]:
+    poller, batches, committed, metrics = stage.parts(script, WantsRecords, {})
+    WorkerSourceTask(poller, batches, commits, committed, metrics, stage.clock).run()
+    return [heard for heard in stage.link.heard if heard[0] != "metrics"]
+
+
+def test_at_least_once_tells_of_records_at_once_and_of_offsets_when_due(stage: Stage, record: Any) -> None:
+    commits = MemoryCommits(True, True)
+    after = stage.after
+    heard = run_at_least_once(stage, commits, [record("a", 1)], after(1, [record("b", 2)]), after(10, [record("c", 3)]))
+    assert heard == [
+        ("record", "a", 0),
+        "commit",
+        ("topics", ["t"]),
+        ("offsets", [({"p": "p"}, {"n": 1})]),
+        ("record", "b", 0),
+        ("record", "c", 0),
+        "commit",
+        ("offsets", [({"p": "p"}, {"n": 2}), ({"p": "p"}, {"n": 3})]),
+    ]
+    assert commits.log == ["commit", "commit", "flush", "commit"]
+
+
+def test_records_are_not_kept_until_the_next_commit(stage: Stage, record: Any) -> None:
+    told: list[Any] = []
+    look = lambda: told.append(stage.link.heard[-1])  # noqa: E731
+    run_at_least_once(stage, MemoryCommits(), [record("a", 1)], [record("b", 2)], look)
+    assert told == [("record", "b", 0)]
+
+
+def test_a_commit_that_did_not_succeed_is_not_told(stage: Stage, record: Any) -> None:
+    commits = MemoryCommits(False, True)
+    heard = run_at_least_once(stage, commits, [record("a", 1)])
+    assert heard == [("record", "a", 0), "commit", ("topics", ["t"]), ("offsets", [({"p": "p"}, {"n": 1})])]
+    assert commits.log == ["commit", "flush", "commit"]
