@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -35,7 +35,8 @@ def test_a_zombie_that_only_fencing_can_stop(
             zombie.send_signal(signal.SIGCONT)
             _assert_outcome("no_fencing" not in mutations, worker, broker, unique)
         finally:
-            zombie.kill()
+            with suppress(psutil.NoSuchProcess):
+                zombie.kill()
 
 
 @pytest.mark.parametrize(

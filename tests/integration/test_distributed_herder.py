@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.assembly import distributed_herder
 from headrace.distributed.distributed_herder import DistributedHerder
@@ -133,7 +134,7 @@ def states(herder: DistributedHerder, name: str) -> tuple[str, ...]:
     """The connector's state, then its tasks'."""
     try:
         status = herder.connector_status(name)
-    except NotFoundError:
+    except (NotFoundError, RetriableError):
         return ()
     return (status.connector.state, *(task.state for task in status.tasks))
 
@@ -239,7 +240,8 @@ def test_brokers_that_are_down_are_waited_for() -> None:
         try:
             asked = herder.put_connector_config("c", verifiable(), target_state=None, allow_replace=False)
             until("a stage", lambda: "since" in herder.stage() or "Kafka" in herder.stage())
-            assert herder.connectors() == ()
+            with pytest.raises(RetriableError, match="The worker is starting"):
+                herder.connectors()
             own.start()
             assert asked.result(60).created
         finally:

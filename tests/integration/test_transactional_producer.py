@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator
 import pytest
 from kafka.partitioner.default import murmur2
 
+from headrace.api.record import SourceRecord
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import KafkaClientError, ProducerFencedError, UncertainCommitError
 from headrace.kafka.record_producer import RecordProducer
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import IllegalProducerStateError, TransactionalProducer
+from headrace.task.record_converter import TopicBatch
+from headrace.task.source.source_offsets import SourceOffset
+from headrace.task.source.transactional_writer import TransactionalWriter
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed, values
 
@@ -232,6 +236,51 @@ def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: Embedd
     [read] = read_committed(broker.bootstrap_servers, unique)
     assert (read.partition, read.timestamp, read.key, read.value) == (2, 1234, b"k", None)
     assert read.headers == [("h", b"v"), ("h", None)]
+
+
+def test_offsets_go_last_and_survive_an_abort(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    """Both to one topic here, so that their order is seen (invariant 1)."""
+    producer = make()
+    writer = TransactionalWriter(producer, topic, 30, remember=False)
+    writer.init()
+    assert not writer.pending
+    writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 1")})
+    writer.write([TopicBatch(topic, [b"1", b"2"])])
+    writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 2")})
+    assert (writer.size, writer.pending) == (2, True)
+    offsets, _ = writer.commit()
+    assert [o.value for o in offsets] == [b"offset 2"]
+    assert (writer.size, writer.pending) == (0, False)
+    writer.write([TopicBatch(topic, [b"aborted"])])
+    writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 3")})
+    writer.abort()
+    assert writer.pending
+    writer.commit()
+    assert values(broker.bootstrap_servers, topic) == [b"1", b"2", b"offset 2", b"offset 3"]
+
+
+def test_each_record_is_told_of_with_its_own_place(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    polled = [SourceRecord({}, {}, topic, value=f"{n}") for n in range(3)]
+    writer = TransactionalWriter(make(every_delivery=True), topic, 30, remember=True)
+    writer.init()
+    writer.write([TopicBatch(topic, [b"0", b"1", b"2"], sources=polled)])
+    _, delivered = writer.commit()
+    assert [(record.value, metadata and metadata.offset) for record, metadata in delivered] == [
+        ("0", 0),
+        ("1", 1),
+        ("2", 2),
+    ]
+
+
+def test_a_topic_that_does_not_exist_is_said(make: MakeProducer, unique: str) -> None:
+    """And tried again by another attempt: somebody may create it."""
+    with EmbeddedBroker(port=0, properties={"auto.create.topics.enable": "false"}) as broker:
+        producer = make(**{"bootstrap.servers": broker.bootstrap_servers, "delivery.timeout.ms": "3000"})
+        producer.init_transactions(30)
+        producer.begin()
+        producer.records.send(unique, None, b"x")
+        with pytest.raises(UncertainCommitError, match=f"writing to topic {unique} failed"):
+            producer.commit(60)
 
 
 def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> None:
