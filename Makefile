@@ -51,7 +51,7 @@ bench: setup ## Side by side with Java Kafka Connect on the same broker (about t
 .PHONY: test
 test: lint types layers setup ## All gates and all tests
 	@echo "==> Tests"
-	@$(PY) -m pytest -q $(PYTEST_ARGS)
+	@$(PY) -m pytest -q --durations=15 $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(READY) ## Only the fast tests, without broker or Spark

@@ -41,7 +41,7 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         records, ended = [], set()
         while len(ended) < len(partitions):
-            for message in consumer.consume(10_000, timeout=1):
+            for message in consumer.consume(2_000, timeout=0.1):
                 error = message.error()
                 if error is None:
                     records.append(
