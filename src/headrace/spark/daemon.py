@@ -7,19 +7,27 @@ Spark runs it as ``spark.python.daemon.module``. Nothing here may start a thread
 from __future__ import annotations
 
 import gc
+import sys
 
-import pandas  # noqa: F401 - pyarrow imports it when it first meets a NumPy array
-import pyarrow
-import pyarrow.compute
-import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
+from headrace.spark.python_path import without_spark_archives
 
-import headrace.connectors.file_stream_source
-import headrace.connectors.verifiable_source
-import headrace.converters.json_converter
-import headrace.converters.string_converter
-import headrace.spark.executor_entry  # noqa: F401
-from headrace.plugins.discovery import known_plugins
+# Before anything of Spark is imported.
+sys.path[:] = without_spark_archives(sys.path)
+for archive in set(sys.path_importer_cache).difference(sys.path):
+    del sys.path_importer_cache[archive]
+
+import pandas  # noqa: E402, F401 - pyarrow imports it when it first meets a NumPy array
+import pyarrow  # noqa: E402
+import pyarrow.compute  # noqa: E402
+import pyspark.worker  # noqa: E402, F401
+from pyspark.daemon import manager  # noqa: E402
+
+import headrace.connectors.file_stream_source  # noqa: E402
+import headrace.connectors.verifiable_source  # noqa: E402
+import headrace.converters.json_converter  # noqa: E402
+import headrace.converters.string_converter  # noqa: E402
+import headrace.spark.executor_entry  # noqa: E402, F401
+from headrace.plugins.discovery import known_plugins  # noqa: E402
 
 if __name__ == "__main__":
     pyarrow.set_cpu_count(1)

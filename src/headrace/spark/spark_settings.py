@@ -14,7 +14,9 @@ REQUIRED = {
     "spark.python.daemon.module": "headrace.spark.daemon",
 }
 PREFERRED = {
-    "spark.master": "local[256,1000000]",
+    # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
+    # can start no Python process at all says so instead of trying in silence for ever.
+    "spark.master": "local[256,4]",
     "spark.app.name": "headrace",
     "spark.scheduler.mode": "FAIR",
     # TCP to Python workers costs 40 ms a batch by delayed acknowledgements.

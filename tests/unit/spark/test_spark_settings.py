@@ -30,7 +30,7 @@ def test_two_copies_of_a_task_are_never_wanted(tmp_path: Path) -> None:
 def test_a_cluster_gets_no_local_settings(tmp_path: Path, master: str | None, local: bool) -> None:
     made = settings({"spark.master": master} if master else {}, tmp_path)
     assert (made.get("spark.driver.host") == "127.0.0.1") is local
-    assert made["spark.master"] == (master or "local[256,1000000]")
+    assert made["spark.master"] == (master or "local[256,4]")
 
 
 def test_sparks_log_goes_to_a_file(tmp_path: Path) -> None:

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module search path of Spark's Python processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def without_spark_archives(path: Sequence[str]) -> list[str]:
+    """``path`` without zip and jar files, where PySpark is installed beside them.
+
+    Spark puts its ``pyspark.zip`` and a jar of its own first, and has each new process forget what it knows of the
+    path: reading their directories again takes a quarter of a second, which is most of a task's start.
+    """
+    plain = [entry for entry in path if not entry.endswith((".zip", ".jar"))]
+    installed = any((Path(entry) / "pyspark" / "__init__.py").exists() for entry in plain)
+    return plain if installed else list(path)
