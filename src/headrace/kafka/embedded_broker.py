@@ -225,9 +225,9 @@ def _probe_config(bootstrap_servers: str) -> dict[str, str | int | float | bool]
 
 
 def _answers(admin: AdminClient) -> bool:
-    """Whether the broker is registered and leads all of its partitions; waits 0.1 s at most."""
+    """Whether the broker is registered and leads all of its partitions; waits a second at most."""
     try:
-        cluster = admin.list_topics(timeout=0.1)
+        cluster = admin.list_topics(timeout=1.0)
     except KafkaException:
         return False
     partitions = (partition for topic in cluster.topics.values() for partition in topic.partitions.values())
