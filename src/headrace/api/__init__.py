@@ -34,7 +34,7 @@ from headrace.api.source import (
     TransactionBoundary,
     TransactionContext,
 )
-from headrace.api.transform import Predicate, Transformation
+from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
 from headrace.api.validators import (
     CaseInsensitiveValidString,
     CompositeValidator,
@@ -78,11 +78,13 @@ __all__ = [
     "NonNull",
     "OffsetAndMetadata",
     "OffsetStorageReader",
+    "PartTransformation",
     "Password",
     "Predicate",
     "Range",
     "Recommender",
     "RecordMetadata",
+    "RecordPart",
     "RetriableError",
     "Schema",
     "SchemaAndValue",

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar
 
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import UNDEFINED_VERSION
 from headrace.api.record import ConnectRecord
+from headrace.api.schema import Schema
 
 R = TypeVar("R", bound=ConnectRecord)
 
@@ -37,6 +39,35 @@ class Transformation(ABC, Generic[R]):
 
     def close(self) -> None:
         """Release everything. Called once, last."""
+
+
+class RecordPart(Enum):
+    """The half of a record that a transformation works on; the value is the suffix of Java's class names."""
+
+    KEY = "Key"
+    VALUE = "Value"
+
+
+class PartTransformation(Transformation[R]):
+    """Changes a record's key or its value, and nothing else of it.
+
+    Write `apply_to` once and name two classes that differ in their `part`, as Java has `Cast$Key` and `Cast$Value`.
+    Neighbours in a chain that are of this kind make one record together, not one each.
+    """
+
+    part: ClassVar[RecordPart]
+
+    @abstractmethod
+    def apply_to(self, record: R, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+        """What becomes of the part that has this schema and value; as contract, threads and errors see `apply`.
+
+        Use `record` for the rest (topic, timestamp, headers, and the other part): its own `part` may be an older one.
+        """
+
+    def apply(self, record: R) -> R | None:
+        if self.part is RecordPart.VALUE:
+            return record.with_value(*self.apply_to(record, record.value_schema, record.value))
+        return record.with_key(*self.apply_to(record, record.key_schema, record.key))
 
 
 class Predicate(ABC, Generic[R]):

@@ -54,3 +54,12 @@ def test_a_sink_record_remembers_where_it_was() -> None:
     assert (moved.original_topic, moved.original_kafka_partition, moved.original_kafka_offset) == ("a", 1, 7)
     assert (moved.topic, moved.kafka_partition, moved.kafka_offset) == ("b", 2, 7)
     assert moved.timestamp_type is TimestampType.CREATE_TIME and moved != record
+
+
+def test_with_key_and_with_value_change_that_and_nothing_else() -> None:
+    for record in (source_record(), SinkRecord("a", 1, None, None, None, "v", 7, 5, TimestampType.CREATE_TIME)):
+        record.headers.add("h", 1, None)
+        assert record.with_value(Schema.INT32, 5) == record.replace(value_schema=Schema.INT32, value=5)
+        assert record.with_key(Schema.INT32, 5) == record.replace(key_schema=Schema.INT32, key=5)
+        record.with_value(None, None).headers.add("another", 2, None)
+        assert len(record.headers) == 1
