@@ -10,6 +10,7 @@ import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.numbered import create_numbered
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -23,16 +24,7 @@ def test_broker_comes_back(end: Callable[[EmbeddedBroker], None], tmp_path: Path
         EmbeddedBroker(tmp_path / "broker", port=0) as broker,
         WorkerProcess(tmp_path, broker.bootstrap_servers) as worker,
     ):
-        worker.create(
-            unique,
-            **{
-                "connector.class": "numbered_source.NumberedSourceConnector",
-                "tasks.max": "1",
-                "topic": unique,
-                "count": f"{COUNT}",
-                "pause.ms": "50",
-            },
-        )
+        create_numbered(worker, unique, COUNT, **{"pause.ms": "50"})
         wait_for_values(broker.bootstrap_servers, unique, 200, 90)
         end(broker)
         broker.start()

@@ -11,15 +11,17 @@ import psutil
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.transactional_producer import TransactionalProducer
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.numbered import create_numbered, make_zombie
 from tests.support.polling import wait_for
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 COUNT = 6000
+SLOWLY = {"pause.ms": "40"}
 
 
 def test_a_foreign_producer_fences_the_task(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
-    _create(worker, unique)
+    create_numbered(worker, unique, COUNT, **SLOWLY)
     wait_for_values(broker.bootstrap_servers, unique, 200, 90)
     foreign = TransactionalProducer(
         {
@@ -41,39 +43,12 @@ def test_a_zombie_wakes_after_its_successor_has_started(
     own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     """The task's process stops itself just before a commit; its worker dies; the zombie wakes and commits too late."""
-    zombie = _make_zombie(own_worker, broker, unique, tmp_path)
+    zombie = make_zombie(own_worker, unique, tmp_path, COUNT, "before_commit", **SLOWLY)
     own_worker.start()
     wait_for_values(broker.bootstrap_servers, unique, 1500, 90)
     zombie.send_signal(signal.SIGCONT)
     wait_for(lambda: not _alive(zombie), 30, "the zombie's end")
     assert_exactly_once(broker.bootstrap_servers, unique, COUNT, own_worker.properties["offset.storage.topic"], unique)
-
-
-def _make_zombie(worker: WorkerProcess, broker: EmbeddedBroker, name: str, directory: Path) -> psutil.Process:
-    once = directory / "once"
-    once.touch()
-    worker.start()
-    _create(worker, name, **{"die.at": "before_commit", "die.how": "stop", "die.once": str(once)})
-    wait_for(lambda: not once.exists(), 90, "the zombie's stop")
-    zombie = worker.task_process()
-    wait_for(lambda: zombie.status() == psutil.STATUS_STOPPED, 10, "the zombie's stop")
-    worker.kill()
-    assert zombie.is_running()
-    return zombie
-
-
-def _create(worker: WorkerProcess, name: str, **more: str) -> None:
-    worker.create(
-        name,
-        **{
-            "connector.class": "numbered_source.NumberedSourceConnector",
-            "tasks.max": "1",
-            "topic": name,
-            "count": f"{COUNT}",
-            "pause.ms": "40",
-            **more,
-        },
-    )
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -13,11 +13,14 @@ import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.numbered import create_numbered, make_zombie
 from tests.support.polling import wait_for
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 COUNT = 2500
+# With a transaction for each poll, none is open while it polls.
+SLOWLY = {"pause.ms": "100", "transaction.boundary": "poll"}
 MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"
 
 
@@ -27,7 +30,7 @@ def test_a_zombie_that_only_fencing_can_stop(
 ) -> None:
     """It is stopped between two transactions, its worker dies, a successor goes on, and it wakes (invariant 2)."""
     with mutated_worker(mutations, broker, tmp_path, unique, monkeypatch) as worker:
-        zombie = _make_zombie(worker, unique, tmp_path)
+        zombie = make_zombie(worker, unique, tmp_path, COUNT, "mid_produce", **SLOWLY)
         try:
             before = len(values(broker.bootstrap_servers, unique))
             worker.start()
@@ -52,7 +55,7 @@ def test_offsets_that_the_worker_hears_of_late(
     with mutated_worker(mutations, broker, tmp_path, unique, monkeypatch) as worker:
         try:
             worker.start()
-            _create(worker, unique, **{"die.at": "after_commit", "die.once": str(once)})
+            create_numbered(worker, unique, COUNT, **{"die.at": "after_commit", "die.once": str(once), **SLOWLY})
             wait_for(lambda: not once.exists(), 60, "the death of the process")
             wait_for(lambda: len(reads.read_text().splitlines()) == 2, 30, "the successor's question")
             if "no_read_to_end" not in mutations:
@@ -76,35 +79,6 @@ def mutated_worker(
         assert all((directory / mutation).exists() for mutation in mutations), "a mutation was not made"
     finally:
         worker.close()
-
-
-def _make_zombie(worker: WorkerProcess, name: str, directory: Path) -> psutil.Process:
-    once = directory / "once"
-    once.touch()
-    worker.start()
-    # With a transaction for each poll, none is open while it polls.
-    _create(worker, name, **{"die.at": "mid_produce", "die.how": "stop", "die.once": str(once)})
-    wait_for(lambda: not once.exists(), 60, "the zombie's stop")
-    zombie = worker.task_process()
-    wait_for(lambda: zombie.status() == psutil.STATUS_STOPPED, 10, "the zombie's stop")
-    worker.kill()
-    assert zombie.is_running()
-    return zombie
-
-
-def _create(worker: WorkerProcess, name: str, **more: str) -> None:
-    worker.create(
-        name,
-        **{
-            "connector.class": "numbered_source.NumberedSourceConnector",
-            "tasks.max": "1",
-            "topic": name,
-            "count": f"{COUNT}",
-            "pause.ms": "100",
-            "transaction.boundary": "poll",
-            **more,
-        },
-    )
 
 
 def _assert_outcome(protected: bool, worker: WorkerProcess, broker: EmbeddedBroker, name: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_exactly_once
+from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -30,13 +31,11 @@ def test_killed_at(
 ) -> None:
     once = tmp_path / "once"
     once.touch()
-    worker.create(
+    create_numbered(
+        worker,
         unique,
+        COUNT,
         **{
-            "connector.class": "numbered_source.NumberedSourceConnector",
-            "tasks.max": "1",
-            "topic": unique,
-            "count": f"{COUNT}",
             "transaction.boundary": boundary,
             "transaction.boundary.interval.ms": "2000" if point == "mid_produce" else "40",
             "die.at": point,
@@ -51,15 +50,7 @@ def test_killed_at(
 
 def test_killed_before_init(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
     worker.die_once.touch()
-    worker.create(
-        unique,
-        **{
-            "connector.class": "numbered_source.DyingBeforeInitConnector",
-            "tasks.max": "1",
-            "topic": unique,
-            "count": f"{COUNT}",
-        },
-    )
+    create_numbered(worker, unique, COUNT, **{"connector.class": "numbered_source.DyingBeforeInitConnector"})
     assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
     assert not worker.die_once.exists(), "the process never died"
     worker.delete(unique)
@@ -67,16 +58,7 @@ def test_killed_before_init(worker: WorkerProcess, broker: EmbeddedBroker, uniqu
 
 def test_killed_from_outside_again_and_again(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
     count = 6000
-    worker.create(
-        unique,
-        **{
-            "connector.class": "numbered_source.NumberedSourceConnector",
-            "tasks.max": "1",
-            "topic": unique,
-            "count": f"{count}",
-            "pause.ms": "50",
-        },
-    )
+    create_numbered(worker, unique, count, **{"pause.ms": "50"})
     for _ in range(3):
         worker.wait_for_tasks(unique)
         process = worker.task_process()

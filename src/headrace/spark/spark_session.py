@@ -8,8 +8,10 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +109,22 @@ def _launch_gateway(conf: Mapping[str, str], directory: Path) -> Any:
     for name, value in conf.items():
         submit.set(name, value)
     path = directory / "spark-console.log"
-    with path.open("wb") as console:
+    with path.open("wb") as console, _temporary_files_in(directory):
         try:
             return launch_gateway(submit, {"stdout": console, "stderr": console})  # type: ignore[no-untyped-call]
         except Exception as error:
             # PySpark only knows that the JVM has ended; why is what the JVM said last.
             raise ConnectError(_reason(path) or str(error)) from error
+
+
+@contextmanager
+def _temporary_files_in(directory: Path) -> Iterator[None]:
+    """PySpark makes a temporary directory while it starts the JVM: ours is removed even if that is cut short."""
+    former, tempfile.tempdir = tempfile.tempdir, str(directory)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = former
 
 
 def _reason(console: Path) -> str | None:
