@@ -82,12 +82,18 @@ def recovery_properties(controller_port: int, data_dir: Path) -> dict[str, str]:
         "log.dirs": str(storage_directory(data_dir)),
         "broker.heartbeat.interval.ms": "50",
         "broker.session.timeout.ms": "100",
+        "metadata.max.idle.interval.ms": "50",
     }
 
 
 def storage_directory(data_dir: Path) -> Path:
     """Where the topics' data lies."""
     return data_dir / "topics"
+
+
+def metadata_directory(data_dir: Path) -> Path:
+    """Where the controller's log lies."""
+    return storage_directory(data_dir) / "__cluster_metadata-0"
 
 
 def write_configuration(data_dir: Path, properties: Mapping[str, str], name: str = "server.properties") -> Path:
@@ -103,7 +109,7 @@ def write_configuration(data_dir: Path, properties: Mapping[str, str], name: str
 def has_crashed(data_dir: Path) -> bool:
     """Whether a broker ran on `data_dir` and did not end in order."""
     storage = storage_directory(data_dir)
-    return (storage / "__cluster_metadata-0").exists() and not (storage / ".kafka_cleanshutdown").exists()
+    return metadata_directory(data_dir).exists() and not (storage / ".kafka_cleanshutdown").exists()
 
 
 def write_storage(data_dir: Path, checkpoint: bytes) -> None:

@@ -14,7 +14,13 @@ import time
 from pathlib import Path
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.broker_files import LOG_FILE, broker_command, recovery_properties, write_configuration
+from headrace.kafka.broker_files import (
+    LOG_FILE,
+    broker_command,
+    metadata_directory,
+    recovery_properties,
+    write_configuration,
+)
 from headrace.kafka.broker_template import BrokerTemplate
 from headrace.kafka.child_process import start_child
 from headrace.kafka.free_port import free_port
@@ -22,6 +28,7 @@ from headrace.kafka.free_port import free_port
 _ACTIVE = b"Performing controller activation"
 _FENCED = b"Fencing broker 1 at epoch"
 _GRACE_S = 1.0
+_PAUSE_S = 0.02
 
 
 def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: float) -> None:
@@ -43,7 +50,8 @@ def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: flo
                 active_since = time.monotonic()
             if controller.poll() is not None or time.monotonic() > deadline:
                 raise ConnectError(f"The embedded broker could not recover from its crash. Its log: {log}")
-            time.sleep(0.02)
+            time.sleep(_PAUSE_S)
+        _await_appends(data_dir, deadline)
         controller.terminate()
         controller.wait(max(0.1, deadline - time.monotonic()))
     finally:
@@ -54,6 +62,22 @@ def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: flo
 def _is_over(active_since: float | None) -> bool:
     """A broker that crashed before it was registered, or while fenced, is not fenced again: do not wait for it."""
     return active_since is not None and time.monotonic() - active_since > _GRACE_S
+
+
+def _await_appends(data_dir: Path, deadline: float) -> None:
+    """Wait until what the controller has decided so far is in its log: it forgets that if it is stopped before.
+
+    Records are appended in order, and an idle controller appends one that means nothing every now and then
+    (`recovery_properties`). The first append from here on may be of one that was decided earlier; the second is not.
+    """
+    for _ in range(2):
+        size = _metadata_size(data_dir)
+        while _metadata_size(data_dir) == size and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+
+
+def _metadata_size(data_dir: Path) -> int:
+    return sum(log.stat().st_size for log in metadata_directory(data_dir).glob("*.log"))
 
 
 def _read_from(path: Path, start: int) -> bytes:
