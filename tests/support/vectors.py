@@ -87,7 +87,8 @@ def _tagged(schema: Schema | None, tag: str, value: dict[str, Any]) -> Any:
         case "$bytes":
             return base64.b64decode(payload)
         case "$decimal":
-            scaled = decimal.Decimal(payload).quantize(decimal.Decimal((0, (1,), -value["scale"])))
+            exact = decimal.Context(prec=10_000)
+            scaled = decimal.Decimal(payload).quantize(decimal.Decimal((0, (1,), -value["scale"])), context=exact)
             assert scale_of(scaled) == value["scale"]
             return scaled
         case "$millis":

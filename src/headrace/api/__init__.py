@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Password, Recommender, Width
 from headrace.api.config_def import Type as ConfigType
+from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
@@ -39,6 +40,7 @@ from headrace.api.validators import (
     CaseInsensitiveValidString,
     CompositeValidator,
     LambdaValidator,
+    ListSize,
     NonEmptyString,
     NonEmptyStringWithoutControlChars,
     NonNull,
@@ -52,8 +54,10 @@ __all__ = [
     "CaseInsensitiveValidString",
     "ClientType",
     "CompositeValidator",
+    "ConfigData",
     "ConfigDef",
     "ConfigError",
+    "ConfigProvider",
     "ConfigType",
     "ConfigValue",
     "ConnectError",
@@ -73,6 +77,7 @@ __all__ = [
     "Headers",
     "Importance",
     "LambdaValidator",
+    "ListSize",
     "NonEmptyString",
     "NonEmptyStringWithoutControlChars",
     "NonNull",

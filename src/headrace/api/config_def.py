@@ -3,35 +3,32 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from headrace.api.config_types import HIDDEN, ClassLoader, Password, Type, load_class, parse_type, value_to_string
 from headrace.api.errors import ConfigError
-from headrace.api.java_text import double_text
 from headrace.api.validators import Validator
 
-_LIST_SEPARATOR: Final = re.compile(r"\s*,\s*")
-_DECIMAL_DOUBLE: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|NaN|Infinity)[fFdD]?")
-_HEX_DOUBLE: Final = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?")
-
-
-class Type(Enum):
-    """Types of properties. The values are what the REST API shows."""
-
-    BOOLEAN = "BOOLEAN"
-    STRING = "STRING"
-    INT = "INT"
-    SHORT = "SHORT"
-    LONG = "LONG"
-    DOUBLE = "DOUBLE"
-    LIST = "LIST"
-    CLASS = "CLASS"
-    PASSWORD = "PASSWORD"
+__all__ = [
+    "HIDDEN",
+    "NO_DEFAULT",
+    "ClassLoader",
+    "ConfigDef",
+    "ConfigKey",
+    "ConfigValue",
+    "Importance",
+    "Password",
+    "Recommender",
+    "Type",
+    "Width",
+    "load_class",
+    "parse_type",
+    "value_to_string",
+]
 
 
 class Importance(Enum):
@@ -42,6 +39,9 @@ class Importance(Enum):
     LOW = "LOW"
 
 
+_IMPORTANCES: Final = tuple(Importance)
+
+
 class Width(Enum):
     """How much room a form should give a property."""
 
@@ -49,22 +49,6 @@ class Width(Enum):
     SHORT = "SHORT"
     MEDIUM = "MEDIUM"
     LONG = "LONG"
-
-
-_INTEGER_BITS: Final[Mapping[Type, int]] = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
-HIDDEN: Final = "[hidden]"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Password:
-    """A value that shows itself only when asked: `value`."""
-
-    value: str
-
-    def __str__(self) -> str:
-        return HIDDEN
-
-    __repr__ = __str__
 
 
 class _NoDefault(Enum):
@@ -126,19 +110,22 @@ class ConfigValue:
         self.error_messages.append(message)
 
 
-def load_class(name: str) -> type:
-    """The class with a dotted name (`module.Class`, also `module:Class`). LookupError if there is none."""
-    module_name, _, class_name = name.replace(":", ".").rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise LookupError(name) from error
-    if not isinstance(found, type):
-        raise LookupError(name)
-    return found
+class _EmbeddedRecommender(Recommender):
+    """A recommender that knows its properties by their names without the prefix."""
 
+    def __init__(self, prefix: str, base: Recommender) -> None:
+        self._prefix = prefix
+        self._base = base
 
-ClassLoader = Callable[[str], type]
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+        return self._base.valid_values(name.removeprefix(self._prefix), self._own(parsed))
+
+    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
+        return self._base.visible(name.removeprefix(self._prefix), self._own(parsed))
+
+    def _own(self, parsed: Mapping[str, Any]) -> dict[str, Any]:
+        prefix = self._prefix
+        return {name.removeprefix(prefix): value for name, value in parsed.items() if name.startswith(prefix)}
 
 
 class ConfigDef:
@@ -196,6 +183,40 @@ class ConfigDef:
         self._keys[key.name] = key
         return self
 
+    def prefixed(self, prefix: str) -> ConfigDef:
+        """The same properties with `prefix` before their names.
+
+        Dependents and recommenders still work; validators are given the whole names, so that what they say tells
+        whose property it is.
+        """
+        result = ConfigDef()
+        for key in self._keys.values():
+            dependents = tuple(prefix + name for name in key.dependents)
+            recommender = None if key.recommender is None else _EmbeddedRecommender(prefix, key.recommender)
+            result.define_key(replace(key, name=prefix + key.name, dependents=dependents, recommender=recommender))
+        return result
+
+    def embed(self, prefix: str, group: str, first_order: int, child: ConfigDef) -> ConfigDef:
+        """Add all properties of `child`, `prefixed`, and return this definition.
+
+        Those in a group come into `group: theirs`, the others into `group`, numbered from `first_order` on in the
+        order of `sorted_keys`.
+        """
+        for order, key in enumerate(child.prefixed(prefix).sorted_keys(), first_order):
+            whole = group if key.group is None else f"{group}: {key.group}"
+            self.define_key(replace(key, group=whole, order_in_group=order))
+        return self
+
+    def sorted_keys(self) -> list[ConfigKey]:
+        """The definitions as documentation lists them: by group and order in it, the required and important first."""
+        groups = {group: number for number, group in enumerate(self.groups)}
+
+        def place(key: ConfigKey) -> tuple[int, int, bool, int, str]:
+            group = -1 if key.group is None else groups[key.group]
+            return group, key.order_in_group, key.has_default, _IMPORTANCES.index(key.importance), key.name
+
+        return sorted(self._keys.values(), key=place)
+
     @property
     def config_keys(self) -> Mapping[str, ConfigKey]:
         """The definitions by name, in the order of their addition. Not to be changed."""
@@ -222,11 +243,15 @@ class ConfigDef:
         """
         undefined = self._undefined_dependents()
         if undefined:
-            raise ConfigError(f"Some configurations are referred in the dependents, but not defined: {undefined}")
+            names = ",".join(undefined)
+            raise ConfigError(f"Some configurations are referred in the dependents, but not defined: {names}")
         return {key.name: _parse_value(key, props, load_class) for key in self._keys.values()}
 
     def validate(self, props: Mapping[str, Any], load_class: ClassLoader = load_class) -> list[ConfigValue]:
-        """Every defined property with its value, recommended values and all that is wrong with it."""
+        """Every defined property with its value, recommended values and all that is wrong with it.
+
+        Unlike `parse` this shows lists as they are given: a duplicate that `parse` would drop is an error here.
+        """
         values = {name: ConfigValue(name) for name in self._keys}
         for name in self._undefined_dependents():
             message = f"{name} is referred in the dependents, but not defined."
@@ -254,18 +279,34 @@ def _raw_value(key: ConfigKey, props: Mapping[str, Any], load_class: ClassLoader
 
 def _parse_value(key: ConfigKey, props: Mapping[str, Any], load_class: ClassLoader) -> Any:
     value = _raw_value(key, props, load_class)
-    if key.validator is None:
-        return value
-    key.validator.ensure_valid(key.name, value)
-    return key.validator.normalize(value)
+    if key.validator is not None:
+        value = key.validator.normalize(value)
+        _ensure_valid(key, value)
+    return value
 
 
 def _validate_value(key: ConfigKey, props: Mapping[str, Any], value: ConfigValue, load_class: ClassLoader) -> None:
+    """A value that cannot be read, or that is missing, goes on as None: its validator has a say on that too."""
     try:
         value.value = _raw_value(key, props, load_class)
-        value.value = _parse_value(key, props, load_class)
     except ConfigError as error:
         value.add_error_message(str(error))
+    try:
+        _ensure_valid(key, value.value)
+    except ConfigError as error:
+        value.add_error_message(str(error))
+
+
+def _ensure_valid(key: ConfigKey, value: Any) -> None:
+    if key.validator is None:
+        return
+    try:
+        key.validator.ensure_valid(key.name, value)
+    except (AttributeError, TypeError) as error:
+        # Validators may be written without a thought of None, which an explicit null gives them all the same.
+        if value is not None:
+            raise
+        raise ConfigError.invalid(key.name, value, "Value must be non-null") from error
 
 
 def _recommend(recommender: Recommender, parsed: Mapping[str, Any], value: ConfigValue) -> None:
@@ -274,110 +315,3 @@ def _recommend(recommender: Recommender, parsed: Mapping[str, Any], value: Confi
         value.visible = recommender.visible(value.name, parsed)
     except ConfigError as error:
         value.add_error_message(str(error))
-
-
-def parse_type(name: str, value: Any, type: Type, load_class: ClassLoader = load_class) -> Any:
-    """The value of a property of that type from its text, or from a value that already is one. None stays None.
-
-    Text is trimmed, also of strings and passwords. ConfigError names the property.
-    """
-    if value is None:
-        return None
-    trimmed = value.strip() if isinstance(value, str) else value
-    if type in _INTEGER_BITS:
-        return _parse_integer(name, trimmed, type)
-    if type is Type.CLASS:
-        return _parse_class(name, trimmed, load_class)
-    return _PARSERS[type](name, trimmed)
-
-
-def _parse_integer(name: str, value: Any, type: Type) -> int:
-    limit = 1 << (_INTEGER_BITS[type] - 1)
-    number: int | None = None
-    if isinstance(value, str) and "_" not in value:
-        try:
-            number = int(value)
-        except ValueError:
-            number = None
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    if number is None or not -limit <= number < limit:
-        raise ConfigError.invalid(name, value, f"Not a number of type {type.value}")
-    return number
-
-
-def _parse_double(name: str, value: Any) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, str):
-        if _DECIMAL_DOUBLE.fullmatch(value):
-            return float(value.rstrip("fFdD"))
-        hexadecimal = _HEX_DOUBLE.fullmatch(value)
-        if hexadecimal:
-            return float.fromhex(hexadecimal[1])
-    raise ConfigError.invalid(name, value, "Not a number of type DOUBLE")
-
-
-def _parse_boolean(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    raise ConfigError.invalid(name, value, "Expected value to be either true or false")
-
-
-def _parse_string(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise ConfigError.invalid(name, value, f"Expected value to be a string, but it was a {type(value).__name__}")
-
-
-def _parse_list(name: str, value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    if isinstance(value, str):
-        return _LIST_SEPARATOR.split(value) if value else []
-    raise ConfigError.invalid(name, value, "Expected a comma separated list.")
-
-
-def _parse_password(name: str, value: Any) -> Password:
-    if isinstance(value, Password):
-        return value
-    if isinstance(value, str):
-        return Password(value)
-    raise ConfigError.invalid(name, HIDDEN, f"Expected value to be a string, but it was a {type(value).__name__}")
-
-
-def _parse_class(name: str, value: Any, load_class: ClassLoader) -> type:
-    if isinstance(value, type):
-        return value
-    if not isinstance(value, str):
-        raise ConfigError.invalid(name, value, "Expected a class or the name of one.")
-    try:
-        return load_class(value)
-    except LookupError as error:
-        raise ConfigError.invalid(name, value, f"Class {value} could not be found.") from error
-
-
-_PARSERS: Final[Mapping[Type, Callable[[str, Any], Any]]] = {
-    Type.BOOLEAN: _parse_boolean,
-    Type.STRING: _parse_string,
-    Type.DOUBLE: _parse_double,
-    Type.LIST: _parse_list,
-    Type.PASSWORD: _parse_password,
-}
-
-
-def value_to_string(value: Any, type: Type) -> str | None:
-    """The text from which `parse_type` makes `value` again; a password stays hidden."""
-    if value is None:
-        return None
-    if type is Type.BOOLEAN:
-        return "true" if value else "false"
-    if type is Type.DOUBLE:
-        return double_text(float(value))
-    if type is Type.LIST:
-        return ",".join(str(entry) for entry in value)
-    if type is Type.CLASS:
-        return f"{value.__module__}.{value.__qualname__}"
-    return str(value)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.api.java_text import double_text
+
 _LINE_BREAKS: Final = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 
@@ -46,5 +48,19 @@ class ConfigError(ConnectError):
     @classmethod
     def invalid(cls, name: str, value: object, reason: str | None = None) -> ConfigError:
         """The error for property `name` with the bad `value`: `Invalid value 'x' for configuration y: reason`."""
-        shown = "null" if value is None else f"'{str(value).translate(_LINE_BREAKS)}'"
+        shown = "null" if value is None else f"'{_shown(value)}'"
         return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""), name, value)
+
+
+def _shown(value: object) -> str:
+    """A value as it is written in a configuration."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return double_text(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_shown, value))}]"
+        case type():
+            return f"{value.__module__}.{value.__qualname__}"
+    return str(value).translate(_LINE_BREAKS)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.api.errors import DataError, SchemaBuilderError
-from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Type
+from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Struct, Type
 
 SCALE_PARAMETER: Final = "scale"
 
@@ -156,8 +156,16 @@ class SchemaBuilder:
 
 
 def _check_default(schema: Schema) -> None:
-    # A struct schema can have no default: its value would have to hold the schema that holds it.
+    default = schema.default
     try:
-        schema.validate_value(schema.default)
+        if schema.type is Type.STRUCT and isinstance(default, Struct):
+            # The struct cannot have been made with the schema that holds it.
+            schema.replace(default=None).validate_value(Struct.of_valid(_bare(default.schema), [*default.field_values]))
+        else:
+            schema.validate_value(default)
     except DataError as error:
         raise SchemaBuilderError(f"Invalid default value: {error}") from error
+
+
+def _bare(schema: Schema) -> Schema:
+    return schema if schema.default is None else schema.replace(default=None)

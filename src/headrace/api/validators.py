@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.api.errors import ConfigError
+from headrace.api.java_text import double_text
 
 
 class Validator(ABC):
@@ -18,7 +19,7 @@ class Validator(ABC):
         """ConfigError if `value`, which may be None, is not valid for property `name`."""
 
     def normalize(self, value: Any) -> Any:
-        """The form in which a valid value is handed on; by default as it is."""
+        """The form in which `ConfigDef.parse` checks a value and hands it on; by default as it is."""
         return value
 
 
@@ -41,13 +42,18 @@ class Range(Validator):
         if value is None:
             raise ConfigError.invalid(name, value, "Value must be non-null")
         if self._minimum is not None and value < self._minimum:
-            raise ConfigError.invalid(name, value, f"Value must be at least {self._minimum}")
+            raise ConfigError.invalid(name, value, f"Value must be at least {_number(self._minimum)}")
         if self._maximum is not None and value > self._maximum:
-            raise ConfigError.invalid(name, value, f"Value must be no more than {self._maximum}")
+            raise ConfigError.invalid(name, value, f"Value must be no more than {_number(self._maximum)}")
 
     def __str__(self) -> str:
-        low = "..." if self._minimum is None else self._minimum
-        return f"[{low},...,{self._maximum}]" if self._maximum is not None else f"[{low},...]"
+        low = "" if self._minimum is None else f"{_number(self._minimum)},"
+        high = "" if self._maximum is None else f",{_number(self._maximum)}"
+        return f"[{low}...{high}]"
+
+
+def _number(value: float) -> str:
+    return double_text(value) if isinstance(value, float) else str(value)
 
 
 class ValidString(Validator):
@@ -105,12 +111,12 @@ class NonEmptyString(Validator):
 
 
 class NonEmptyStringWithoutControlChars(Validator):
-    """A text that is not blank and has no control characters, or None."""
+    """A text that is not empty and has no control characters, or None."""
 
     def ensure_valid(self, name: str, value: Any) -> None:
         if value is None:
             return
-        if not value.strip():
+        if not value:
             raise ConfigError.invalid(name, value, "String may not be empty")
         found = [str(ord(char)) for char in value if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0]
         if found:
@@ -124,7 +130,10 @@ class NonEmptyStringWithoutControlChars(Validator):
 
 
 class ValidList(Validator):
-    """Lists without blank entries, of the given texts (of any, when none are given). Duplicates are dropped."""
+    """Lists without empty entries, of the given texts (of any, when none are given), each once.
+
+    `ConfigDef.parse` drops duplicates; `ConfigDef.validate` tells of them.
+    """
 
     def __init__(self, *values: str, allow_empty: bool = True, allow_null: bool = False) -> None:
         self._values = values
@@ -137,9 +146,11 @@ class ValidList(Validator):
                 raise ConfigError(f"Configuration '{name}' values must not be null.", name, value)
             return
         if not value and not self._allow_empty:
-            valid = f" Valid values include: {', '.join(self._values)}." if self._values else ""
-            raise ConfigError(f"Configuration '{name}' must not be empty.{valid}", name, value)
-        if any(not str(entry).strip() for entry in value):
+            valid = f"[{', '.join(self._values)}]" if self._values else "any non-empty value"
+            raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: {valid}", name, value)
+        if len(set(value)) < len(value):
+            raise ConfigError(f"Configuration '{name}' values must not be duplicated.", name, value)
+        if any(not str(entry) for entry in value):
             raise ConfigError(f"Configuration '{name}' values must not be empty.", name, value)
         if self._values:
             for entry in value:
@@ -153,6 +164,26 @@ class ValidList(Validator):
             " (null allowed)" if self._allow_null else ""
         )
         return f"[{', '.join(self._values)}]{limits}"
+
+
+class ListSize(Validator):
+    """Lists of at most so many entries. None is not valid."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+
+    @classmethod
+    def at_most(cls, maximum: int) -> ListSize:
+        return cls(maximum)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ConfigError.invalid(name, value, "Value must be non-null")
+        if len(value) > self._maximum:
+            raise ConfigError.invalid(name, value, f"exceeds maximum list size of [{self._maximum}].")
+
+    def __str__(self) -> str:
+        return f"List containing maximum of {self._maximum} elements"
 
 
 class LambdaValidator(Validator):
@@ -170,7 +201,7 @@ class LambdaValidator(Validator):
 
 
 class CompositeValidator(Validator):
-    """Valid is what is valid for all of these."""
+    """Valid is what is valid for all of these, as it is: a list among them drops no duplicates."""
 
     def __init__(self, *validators: Validator) -> None:
         self._validators = validators
@@ -179,10 +210,5 @@ class CompositeValidator(Validator):
         for validator in self._validators:
             validator.ensure_valid(name, value)
 
-    def normalize(self, value: Any) -> Any:
-        for validator in self._validators:
-            value = validator.normalize(value)
-        return value
-
     def __str__(self) -> str:
-        return ",".join(str(validator) for validator in self._validators)
+        return ", ".join(str(validator) for validator in self._validators)

@@ -13,7 +13,7 @@ from headrace.api.converter import NULL, Converter, HeaderConverter, SchemaAndVa
 from headrace.api.errors import DataError
 from headrace.api.schema import DECIMAL, Schema
 from headrace.api.validators import CaseInsensitiveValidString
-from headrace.converters import json_reader, json_writer
+from headrace.converters import json_parser, json_reader, json_writer
 from headrace.converters.common import column_bytes, converter_config_def, is_text
 from headrace.converters.json_schema import schema_from_json, schema_to_json
 
@@ -29,7 +29,10 @@ SCHEMA_CONTENT_CONFIG: Final = "schema.content"
 DECIMAL_FORMAT_CONFIG: Final = "decimal.format"
 REPLACE_NULL_CONFIG: Final = "replace.null.with.default"
 _BEFORE_SCHEMA: Final = b'{"schema":'
-_BEFORE_PAYLOAD: Final = b',"payload":'
+_ESCAPE: Final = json_writer.ESCAPE
+_dumps: Final = json_writer.dumps
+_NO_HEAD: Final = b"no JSON starts like this"
+_PAYLOAD: Final = b'"payload":'
 _ENVELOPE_KEYS: Final = {"schema", "payload"}
 _ENVELOPE_ERROR: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
@@ -37,7 +40,6 @@ _ENVELOPE_ERROR: Final = (
 )
 # Text with any of these takes the escapes of the row-wise path.
 _NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
-_SCHEMALESS_HEAD: Final = b'{"schema":null,"payload":'
 
 
 def _config_def() -> ConfigDef:
@@ -85,7 +87,10 @@ class _Writer:
             return json_writer.json_function(inner, options)(inner.default)
 
         json = json_writer.java_json(schema_to_json(schema, default_to_json))
-        return cls(_BEFORE_SCHEMA + json + _BEFORE_PAYLOAD, json_writer.json_function(schema, options))
+        return cls(_BEFORE_SCHEMA + json + b"," + _PAYLOAD, json_writer.json_function(schema, options))
+
+
+_SCHEMALESS_WRITER: Final = _Writer(_BEFORE_SCHEMA + b"null," + _PAYLOAD, json_writer.schemaless_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +104,29 @@ class _Reader:
     @classmethod
     def of(cls, schema: Schema | None, replace_null: bool) -> _Reader:
         if schema is None:
-            return cls(None, json_reader.schemaless_value, False)
+            return _SCHEMALESS_READER
         return cls(schema, json_reader.value_function(schema, replace_null), _has_decimal(schema))
 
     def read(self, text: bytes) -> SchemaAndValue:
         """Reads as leniently as Java does."""
-        parse = json_reader.parse_exactly if self.exact else json_reader.parse_json
-        return SchemaAndValue(self.schema, self.from_json(parse(text)))
+        if not self.exact:
+            try:
+                return SchemaAndValue(self.schema, self.from_json(json_parser.parse_json(text)))
+            except json_parser.LostDigitsError:
+                pass
+        return SchemaAndValue(self.schema, self.from_json(json_parser.parse_exactly(text)))
 
     def read_strictly(self, text: bytes) -> SchemaAndValue:
         """ValueError if the text is not one JSON value and nothing else."""
-        return SchemaAndValue(self.schema, self.from_json(json_reader.parse_strictly(text, self.exact)))
+        if not self.exact:
+            try:
+                return SchemaAndValue(self.schema, self.from_json(json_parser.parse_strictly(text)))
+            except json_parser.LostDigitsError:
+                pass
+        return SchemaAndValue(self.schema, self.from_json(json_parser.parse_exactly_and_strictly(text)))
+
+
+_SCHEMALESS_READER: Final = _Reader(None, json_reader.schemaless_value, False)
 
 
 class _Cache(Generic[K, V]):
@@ -134,15 +151,18 @@ def _has_decimal(schema: Schema) -> bool:
     return schema.name == DECIMAL or any(map(_has_decimal, inner))
 
 
-def _is_whole(head: bytes, schema_json: Any) -> bool:
-    """Whether `head`, what came before the first `,"payload":`, is the envelope up to its payload: then it is a key.
+def _is_whole(head: bytes, tail: bytes) -> bool:
+    """Whether `head` is the envelope up to its payload and `tail` what is left of it: then the head is a key.
 
-    The text might occur within the schema, or in an envelope that puts the payload first.
+    The name might occur within the schema, or in an envelope that puts the payload first.
     """
+    before = head.removesuffix(_PAYLOAD).rpartition(b",")[0]
     try:
-        return bool(json_reader.parse_strictly(head + b"}", True) == {"schema": schema_json})
+        envelope = json_parser.parse_strictly(before + b"}")
+        json_parser.parse_strictly(tail[:-1])
     except ValueError:
         return False
+    return bool(envelope.keys() == {"schema"})
 
 
 class JsonConverter(Converter, HeaderConverter):
@@ -163,35 +183,52 @@ class JsonConverter(Converter, HeaderConverter):
         size: int = parsed[SCHEMAS_CACHE_SIZE_CONFIG]
         self._writers: _Cache[Schema, _Writer] = _Cache(size)
         self._readers: _Cache[bytes, _Reader] = _Cache(size)
-        self._last: tuple[Schema | None, _Writer] = (None, _Writer(_SCHEMALESS_HEAD, json_writer.schemaless_json))
+        self._last_read: tuple[bytes, _Reader | None] = (_NO_HEAD, None)
+        self._last_written: tuple[Schema | None, _Writer] = (None, _SCHEMALESS_WRITER)
         content: str = parsed[SCHEMA_CONTENT_CONFIG]
-        self._content_reader = self._reader(json_reader.parse_exactly(content.encode())) if content else None
+        reader = self._reader(json_parser.parse_exactly(content.encode())) if content else _SCHEMALESS_READER
+        self._content_reader = None if reader.schema is None else reader
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if schema is None and value is None:
             return None
-        last, writer = self._last
+        last, writer = self._last_written
         if schema is not last:
             writer = self._writer(schema)
-            self._last = (schema, writer)
-        text = json_writer.java_json(writer.to_json(value))
+            self._last_written = (schema, writer)
+        json = writer.to_json(value)
+        # Not `java_json`, whose calls take a tenth of the time.
+        try:
+            text = _dumps(json)
+        except TypeError as error:
+            raise json_writer.unwritable(error) from error
+        if not text.isascii() or _ESCAPE in text:
+            text = json_writer.as_java(text)
         return writer.head + text + b"}" if self._enabled else text
 
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         if value is None:
             return NULL
         if not self._enabled:
-            return SchemaAndValue(None, json_reader.schemaless_value(json_reader.parse_json(value)))
+            return _SCHEMALESS_READER.read(value)
         if self._content_reader is not None:
             return self._content_reader.read(value)
-        head, _, tail = value.partition(_BEFORE_PAYLOAD)
-        reader = self._readers.get(head)
+        head, reader = self._last_read
+        if not value.startswith(head):
+            head, name, _ = value.partition(_PAYLOAD)
+            head += name
+            reader = self._readers.get(head)
+        tail = value[len(head) :]
         if reader is not None and tail.endswith(b"}"):
+            self._last_read = head, reader
             try:
                 return reader.read_strictly(tail[:-1])
             except ValueError:
                 pass  # what follows the head is not one payload: find out what it is
-        return self._read_envelope(value, head)
+        try:
+            return self._read_envelope(json_parser.parse_json(value), head, tail)
+        except json_parser.LostDigitsError:
+            return self._read_envelope(json_parser.parse_exactly(value), head, tail)
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)
@@ -215,7 +252,7 @@ class JsonConverter(Converter, HeaderConverter):
 
     def _writer(self, schema: Schema | None) -> _Writer:
         if schema is None:
-            return _Writer(_SCHEMALESS_HEAD, json_writer.schemaless_json)
+            return _SCHEMALESS_WRITER
         writer = self._writers.get(schema)
         if writer is None:
             writer = self._writers.put(schema, _Writer.of(schema, self._options))
@@ -228,15 +265,10 @@ class JsonConverter(Converter, HeaderConverter):
         schema = schema_from_json(schema_json, default)
         return _Reader.of(schema, self._replace_null)
 
-    def _read_envelope(self, value: bytes, head: bytes) -> SchemaAndValue:
-        envelope = json_reader.parse_json(value)
+    def _read_envelope(self, envelope: Any, head: bytes, tail: bytes) -> SchemaAndValue:
         if not isinstance(envelope, dict) or envelope.keys() != _ENVELOPE_KEYS:
             raise DataError(_ENVELOPE_ERROR)
         reader = self._reader(envelope["schema"])
-        if reader.exact:
-            # Once more: the digits of numbers matter here, in the payload and in defaults.
-            envelope = json_reader.parse_exactly(value)
-            reader = self._reader(envelope["schema"])
-        if _is_whole(head, envelope["schema"]):
+        if _is_whole(head, tail):
             self._readers.put(head, reader)
         return SchemaAndValue(reader.schema, reader.from_json(envelope["payload"]))

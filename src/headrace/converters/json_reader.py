@@ -1,108 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON to Connect data: parsing as leniently as Java's, and one function per schema, made once."""
+"""Parsed JSON to Connect data: one function per schema, made once."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import decimal
-import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import orjson
-
 from headrace.api.errors import DataError
 from headrace.api.java_text import to_float32
 from headrace.api.logical import is_logical, to_logical
-from headrace.api.schema import DATE, DECIMAL, INTEGER_BITS, TIME, Schema, Struct, Type
+from headrace.api.schema import DATE, DECIMAL, INTEGER_BITS, TIME, Field, Schema, Struct, Type
+from headrace.converters.json_generated import function_of_value
+from headrace.converters.json_parser import MISSING, LostDigitsError, is_number
 
 FromJson = Callable[[Any], Any]
-MISSING: Final = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-"""What empty text is parsed to."""
-_UTF_8_BOM: Final = "\ufeff"
-_WHITESPACE: Final = " \t\r\n"
-_STRING_OR_NUMBER: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
-_LEADING_ZEROS: Final = re.compile(r"^(-?)0+(?=[0-9])")
-_UINT64_LIMIT: Final = float(1 << 64)
+_BASE64_QUARTETS: Final = re.compile(r"[\x00- ]*([A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))")
+_INT32_END: Final = 1 << 31
+_INT64_END: Final = 1 << 63
+_FLOATS_FROM: Final = float(1 << 64)
+_FLOATS_DOWN_FROM: Final = -float(1 << 63)
 _ALL_ZEROS_FROM: Final = 64
-
-
-class LostDigitsError(ValueError):
-    """A whole number came as a float and may have lost digits: parse the text with `parse_exactly`."""
-
-
-def parse_json(data: bytes) -> Any:
-    """JSON with whole numbers as int and others as float or, where a float would not be exact, `decimal.Decimal`.
-
-    Like Java's, it takes leading zeros and a byte order mark, and does not look at what follows the first value.
-    DataError for what is no JSON; `MISSING` for no text at all.
-    """
-    try:
-        parsed = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return parse_exactly(data)
-    return parse_exactly(data) if _lost_digits(parsed) else parsed
-
-
-def parse_strictly(data: bytes, exactly: bool) -> Any:
-    """One plain JSON value and nothing else, or ValueError. Unless `exactly`, integers beyond 64 bits are floats."""
-    return _EXACT.decode(data.decode()) if exactly else orjson.loads(data)
-
-
-def parse_exactly(data: bytes) -> Any:
-    """As `parse_json`, but every number that is not whole is a Decimal, with the digits and scale of its text."""
-    try:
-        return parse_strictly(data, True)
-    except (ValueError, RecursionError):
-        return _parse_leniently(data)
-
-
-def _parse_leniently(data: bytes) -> Any:
-    try:
-        text = data.decode().removeprefix(_UTF_8_BOM).lstrip(_WHITESPACE)
-        if not text:
-            return MISSING
-        return _EXACT.raw_decode(_STRING_OR_NUMBER.sub(_without_leading_zeros, text))[0]
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"Converting bytes to Kafka Connect data failed due to serialization error: {error}") from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
-
-
-_EXACT: Final = json.JSONDecoder(parse_float=decimal.Decimal, parse_constant=_refuse_constant)
-
-
-def _without_leading_zeros(match: re.Match[str]) -> str:
-    return match[0] if match[0][0] == '"' else _LEADING_ZEROS.sub(r"\1", match[0])
-
-
-def _lost_digits(value: Any) -> bool:
-    """Whether there may have been a whole number beyond 64 bits, of which orjson makes a float."""
-    kind = value.__class__
-    if kind is float:
-        return bool(abs(value) >= _UINT64_LIMIT)
-    if kind is dict:
-        return any(map(_lost_digits, value.values()))
-    return kind is list and any(map(_lost_digits, value))
 
 
 def value_function(schema: Schema, replace_null_with_default: bool) -> FromJson:
     """The function from the JSON of a value of `schema` to the value."""
     convert = _convert_function(schema, replace_null_with_default)
-    default = schema.default if replace_null_with_default else None
+    null = _null_function(schema, replace_null_with_default)
 
     def from_json(value: Any) -> Any:
-        if value is not None:
-            return convert(value)
-        if default is None and not schema.optional:
-            raise DataError(f"Invalid null value for required {schema.type.name} field")
-        return default
+        return null() if value is None else convert(value)
 
     return from_json
+
+
+def _null_function(schema: Schema, replace: bool) -> Callable[[], Any]:
+    default = schema.default if replace else None
+    if default is not None or schema.optional:
+        return lambda: default
+
+    def refuse() -> Any:
+        raise DataError(f"Invalid null value for required {schema.type.name} field")
+
+    return refuse
 
 
 def _convert_function(schema: Schema, replace: bool) -> FromJson:
@@ -119,8 +62,9 @@ def _convert_function(schema: Schema, replace: bool) -> FromJson:
     return _PRIMITIVES[schema.type]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
+def _may_be_whole(value: Any) -> bool:
+    """Whether this may be what orjson makes of a whole number beyond 64 bits."""
+    return value.__class__ is float and not _FLOATS_DOWN_FROM < value < _FLOATS_FROM
 
 
 def _integer_function(bits: int) -> FromJson:
@@ -131,9 +75,9 @@ def _integer_function(bits: int) -> FromJson:
         kind = value.__class__
         if kind is int and -limit <= value < limit:
             return value  # type: ignore[no-any-return]
-        if kind is float and abs(value) >= _UINT64_LIMIT:
+        if kind is float:
             raise LostDigitsError
-        return (_whole(value) + limit) % span - limit if _is_number(value) else 0
+        return (_whole(value) + limit) % span - limit if is_number(value) else 0
 
     return integer
 
@@ -146,7 +90,12 @@ def _whole(value: Any) -> int:
 
 
 def _double(value: Any) -> float:
-    return float(value) if _is_number(value) else 0.0
+    if value.__class__ is float:
+        return value + 0.0  # Java parses to decimals, which have no negative zero
+    try:
+        return float(value) if is_number(value) else 0.0
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _float(value: Any) -> float:
@@ -166,8 +115,17 @@ def _bytes(value: Any) -> bytes | None:
         return None
     try:
         return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise DataError("Invalid bytes field") from error
+    except ValueError:
+        return _bytes_of_quartets(value)
+
+
+def _bytes_of_quartets(text: str) -> bytes:
+    """Java takes white space, and any control character, before each four characters, and padding in any of them."""
+    text = text.rstrip("".join(map(chr, range(0x21))))
+    quartets = _BASE64_QUARTETS.findall(text)
+    if _BASE64_QUARTETS.sub("", text):
+        raise DataError(f"Invalid bytes field: {text!r} is not base64")
+    return b"".join(map(base64.b64decode, quartets))
 
 
 _PRIMITIVES: Final[Mapping[Type, FromJson]] = {
@@ -182,28 +140,38 @@ _PRIMITIVES: Final[Mapping[Type, FromJson]] = {
 def _logical_function(schema: Schema) -> FromJson:
     if schema.name == DECIMAL:
         return lambda value: _decimal(schema, value)
-    bits = 32 if schema.name in (DATE, TIME) else 64
-    limit = 1 << (bits - 1)
+    if schema.name in (DATE, TIME):
+        return lambda value: to_logical(schema, _int32(schema, value))
+    int64 = _integer_function(64)
 
-    def logical(value: Any) -> Any:
-        if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
-            kind = str(schema.name).rpartition(".")[2]
-            raise DataError(f"Invalid type for {kind}, underlying representation should be integer but was {value!r}")
-        return to_logical(schema, value)
+    def timestamp(value: Any) -> Any:
+        if value.__class__ is not int and not _may_be_whole(value):
+            raise _not_an_integer(schema, value)
+        return to_logical(schema, int64(value))
 
-    return logical
+    return timestamp
+
+
+def _int32(schema: Schema, value: Any) -> int:
+    if value.__class__ is not int or not -_INT32_END <= value < _INT32_END:
+        raise _not_an_integer(schema, value)
+    return value
+
+
+def _not_an_integer(schema: Schema, value: Any) -> DataError:
+    kind = str(schema.name).rpartition(".")[2]
+    return DataError(f"Invalid type for {kind}, underlying representation should be integer but was {value!r}")
 
 
 def _decimal(schema: Schema, value: Any) -> decimal.Decimal:
     """A number keeps the scale of its text; text is the base64 of the unscaled value."""
-    if _is_number(value):
-        return decimal.Decimal(repr(value) if isinstance(value, float) else value)
-    if not isinstance(value, str):
+    if value.__class__ is float:
+        raise LostDigitsError
+    if is_number(value):
+        return decimal.Decimal(value)
+    stored = _bytes(value)
+    if stored is None:
         raise DataError(f"Invalid type for Decimal, underlying representation should be numeric or bytes: {value!r}")
-    try:
-        stored = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise DataError("Invalid bytes for Decimal field") from error
     return to_logical(schema, stored)  # type: ignore[no-any-return]
 
 
@@ -257,35 +225,100 @@ def _hashable(key: Any) -> Any:
 
 
 def _struct_function(schema: Schema, replace: bool) -> FromJson:
-    fields = [(field.name, value_function(field.schema, replace)) for field in schema.fields]
-    containers = any(not field.schema.type.is_primitive for field in schema.fields)
+    def refuse(value: Any) -> None:
+        raise DataError(f"Structs should be encoded as JSON objects, but found {_kind(value)}")
 
-    def struct(value: Any) -> Struct:
-        if not isinstance(value, dict):
-            raise DataError(f"Structs should be encoded as JSON objects, but found {_kind(value)}")
-        get = value.get
-        values = [from_json(get(name)) for name, from_json in fields]
-        if containers or None in values:  # a value of the wrong type was read as null
-            for field, entry in zip(schema.fields, values, strict=True):
-                field.schema.validate_value(entry, field.name)
-        return Struct.of_valid(schema, values)
+    variables: dict[str, Any] = {"schema": schema, "refuse": refuse, "struct": Struct.of_valid}
+    lines = ["if value.__class__ is not dict: refuse(value)", "get = value.get"]
+    for field in schema.fields:
+        i = field.index
+        variables |= {
+            f"name{i}": field.name,
+            f"as_is{i}": _as_is(field.schema),
+            f"convert{i}": _field_function(field, replace),
+            f"null{i}": _null_function(field.schema, replace),
+        }
+        lines += [
+            f"v{i} = get(name{i})",
+            f"if v{i} is None: v{i} = null{i}()",
+            f"elif v{i}.__class__ is not as_is{i}: v{i} = convert{i}(v{i})",
+        ]
+    lines.append(f"return struct(schema, [{', '.join(f'v{field.index}' for field in schema.fields)}])")
+    return function_of_value(lines, variables)
 
-    return struct
+
+def _as_is(schema: Schema) -> type | None:
+    """The Python type of JSON values that are values of the schema as they are, if there is one."""
+    return None if is_logical(schema) else _AS_IS.get(schema.type)
+
+
+_AS_IS: Final[Mapping[Type, type]] = {Type.STRING: str, Type.BOOLEAN: bool}
+
+
+def _field_function(field: Field, replace: bool) -> FromJson:
+    """The function of a field's value. Where a wrong type is read as null it may not fit the field: then DataError."""
+    schema = field.schema
+    convert = _convert_function(schema, replace)
+    if schema.type in _NEVER_NULL and not is_logical(schema):
+        return convert
+
+    def checked(value: Any) -> Any:
+        entry = convert(value)
+        schema.validate_value(entry, field.name)
+        return entry
+
+    return checked
+
+
+_NEVER_NULL: Final = {*INTEGER_BITS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRUCT}
 
 
 def schemaless_value(value: Any) -> Any:
     """Connect data without schema: whole numbers wrap to 64 bits, other numbers are floats."""
+    if value is MISSING:
+        return None
+    try:
+        return value if _is_as_is(value) else _schemaless(value)
+    except RecursionError as error:
+        raise DataError("Converting bytes to Kafka Connect data failed: they are nested too deeply") from error
+
+
+def _is_as_is(value: Any) -> bool:
+    """Whether Java would hold the value, and all that is in it, as orjson does. So it is with most."""
+    kind = value.__class__
+    if kind is dict:
+        value = value.values()
+    elif kind is not list:
+        value = (value,)
+    for entry in value:
+        kind = entry.__class__
+        if kind is str or kind is bool or entry is None:
+            continue
+        if kind is int:
+            if not -_INT64_END <= entry < _INT64_END:
+                return False
+        elif kind is float:
+            if _may_be_whole(entry) or (entry == 0.0 and str(entry) != "0.0"):
+                return False
+        elif not ((kind is dict or kind is list) and _is_as_is(entry)):
+            return False
+    return True
+
+
+def _schemaless(value: Any) -> Any:
     kind = value.__class__
     if kind is int:
-        return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+        return (value + _INT64_END) % (1 << 64) - _INT64_END
+    if kind is float:
+        if _may_be_whole(value):
+            raise LostDigitsError
+        return value + 0.0
     if kind is decimal.Decimal:
         return float(value)
     if kind is dict:
-        return {key: schemaless_value(entry) for key, entry in value.items()}
+        return {key: _schemaless(entry) for key, entry in value.items()}
     if kind is list:
-        return [schemaless_value(entry) for entry in value]
-    if value is MISSING:
-        raise DataError("There is no JSON value in the bytes")
+        return [_schemaless(entry) for entry in value]
     return value
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from headrace.api.errors import DataError
+from headrace.api.errors import DataError, SchemaBuilderError
 from headrace.api.schema import Schema, Type
 from headrace.api.schema_builder import SchemaBuilder
 
 TYPE_NAMES: Final = {kind: kind.value for kind in Type} | {Type.FLOAT32: "float", Type.FLOAT64: "double"}
 _TYPES: Final = {name: kind for kind, name in TYPE_NAMES.items()}
+
+_INT32_END: Final = 1 << 31
 
 
 def schema_to_json(schema: Schema, default_to_json: Callable[[Schema], Any]) -> dict[str, Any]:
@@ -49,7 +51,9 @@ def schema_from_json(json: Any, default_from_json: Callable[[Schema, Any], Any])
     if json.get("optional") is True:
         builder.optional()
     _take_attributes(builder, json)
-    if json.get("default") is not None:
+    if "default" in json:
+        if _TYPES[name] is Type.STRUCT and json["default"] is not None:
+            raise SchemaBuilderError("Invalid default value: in JSON a struct cannot have one (Java neither reads it)")
         builder.default_value(default_from_json(builder.build(), json["default"]))
     return builder.build()
 
@@ -84,12 +88,12 @@ def _take_fields(builder: SchemaBuilder, fields: Any, default_from_json: Callabl
 
 
 def _take_attributes(builder: SchemaBuilder, json: dict[str, Any]) -> None:
-    """Attributes of the wrong type are passed over, as in Java; parameters are not."""
+    """Attributes of the wrong type are passed over, as in Java, and a version is cut to 32 bits; parameters are not."""
     name, version, doc, parameters = (json.get(key) for key in ("name", "version", "doc", "parameters"))
     if isinstance(name, str):
         builder.name(name)
     if isinstance(version, int) and not isinstance(version, bool):
-        builder.version(version)
+        builder.version((version + _INT32_END) % (2 * _INT32_END) - _INT32_END)
     if isinstance(doc, str):
         builder.doc(doc)
     if isinstance(parameters, dict):

@@ -8,6 +8,7 @@ itself as an `orjson.Fragment`; `java_json` mends the escapes of the whole after
 from __future__ import annotations
 
 import base64
+import decimal
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from headrace.api.errors import DataError
 from headrace.api.java_text import double_text, float_text, is_plain
 from headrace.api.logical import from_logical, is_logical
 from headrace.api.schema import DECIMAL, Schema, Struct, Type
+from headrace.converters.json_generated import function_of_value
 
 ToJson = Callable[[Any], Any]
-_INT64: Final = range(-(1 << 63), 1 << 63)
+_INT64_END: Final = 1 << 63
+ESCAPE: Final = b"\\u00"
 _ESCAPED_CONTROL: Final = re.compile(rb"\\\\|\\u00[01][0-9a-f]")
 _BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 
@@ -37,10 +40,24 @@ class WriterOptions:
 def java_json(json: Any) -> bytes:
     """The JSON text with Java's escapes: upper-case hexadecimal, and surrogates for what is beyond the BMP."""
     try:
-        text = orjson.dumps(json)
-    except TypeError as error:  # a lone surrogate, or nested too deeply
-        raise DataError(f"Converting Kafka Connect data to bytes failed due to serialization error: {error}") from error
-    if b"\\u00" in text:
+        text = dumps(json)
+    except TypeError as error:
+        raise unwritable(error) from error
+    return as_java(text)
+
+
+dumps: Final = orjson.dumps
+"""JSON text, but for Java's escapes. TypeError for a lone surrogate, or what is nested too deeply; see `unwritable`."""
+
+
+def unwritable(error: TypeError) -> DataError:
+    """What is raised in place of the error of `dumps`."""
+    return DataError(f"Converting Kafka Connect data to bytes failed due to serialization error: {error}")
+
+
+def as_java(text: bytes) -> bytes:
+    """Text of `dumps` with Java's escapes, where it is not ASCII or holds `ESCAPE`; else it is Java's."""
+    if ESCAPE in text:
         text = _ESCAPED_CONTROL.sub(_upper_case, text)
     return text if text.isascii() else _BEYOND_BMP.sub(_surrogates, text)
 
@@ -126,12 +143,19 @@ def _logical_function(schema: Schema, options: WriterOptions) -> ToJson:
     if schema.name != DECIMAL:
         return lambda value: from_logical(schema, value)
     if options.numeric_decimals:
-        return lambda value: orjson.Fragment(str(value))
+        return _decimal_digits
     return lambda value: _bytes(from_logical(schema, value))
 
 
+def _decimal_digits(value: decimal.Decimal) -> Any:
+    """The digits with the value's own scale. Java's decimals know neither a negative zero nor what is no number."""
+    if not value.is_finite():
+        raise DataError(f"{value} is not a number that a decimal can be")
+    return orjson.Fragment(str(value if value else value.copy_abs()))
+
+
 def _array_function(schema: Schema, options: WriterOptions) -> ToJson:
-    element = _any_json if schema.value_schema is None else json_function(schema.value_schema, options)
+    element = schemaless_json if schema.value_schema is None else json_function(schema.value_schema, options)
 
     def array(value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -143,15 +167,16 @@ def _array_function(schema: Schema, options: WriterOptions) -> ToJson:
 
 def _map_function(schema: Schema, options: WriterOptions) -> ToJson:
     key_schema, value_schema = schema.key_schema, schema.value_schema
-    to_key = _any_json if key_schema is None else json_function(key_schema, options)
-    to_entry = _any_json if value_schema is None else json_function(value_schema, options)
+    to_key = schemaless_json if key_schema is None else json_function(key_schema, options)
+    to_entry = schemaless_json if value_schema is None else json_function(value_schema, options)
     text_keys = key_schema is not None and key_schema.type is Type.STRING
 
     def mapping(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise DataError(f"Invalid type for MAP: {type(value).__name__}")
-        if text_keys and None not in value:
-            return {to_key(key): to_entry(entry) for key, entry in value.items()}
+        if text_keys:
+            named = ((to_key(key), to_entry(entry)) for key, entry in value.items())
+            return {"null" if key is None else key: entry for key, entry in named}
         return [[to_key(key), to_entry(entry)] for key, entry in value.items()]
 
     return mapping
@@ -159,47 +184,82 @@ def _map_function(schema: Schema, options: WriterOptions) -> ToJson:
 
 def _struct_function(schema: Schema, options: WriterOptions) -> ToJson:
     """Values of a struct were checked when they were put, so that most can be handed to orjson as they are."""
-    fields = schema.fields
-    names = [field.name for field in fields]
-    functions = [json_function(field.schema, options) for field in fields]
-    as_is = [not is_logical(field.schema) and field.schema.type in _AS_IS for field in fields]
-    converted = [(f.index, _unchecked(f.schema, options)) for f in fields if not as_is[f.index]]
 
-    def struct(value: Any) -> dict[str, Any]:
+    def check(value: Any) -> None:
         if value.__class__ is not Struct:
             raise DataError(f"Invalid type for STRUCT: {type(value).__name__}")
-        if value.schema is not schema and value.schema != schema:
+        if value.schema != schema:
             raise DataError("Mismatching schema.")
-        values = value.field_values
-        if None in values:
-            return {name: to_json(entry) for name, to_json, entry in zip(names, functions, values, strict=True)}
-        if converted:
-            values = list(values)
-            for index, to_json in converted:
-                values[index] = to_json(values[index])
-        return dict(zip(names, values))  # noqa: B905 - of one length; to have it checked takes time
+        latest[0] = value.schema  # to compare once only: others of this batch have the same
 
-    return struct
+    latest = [schema]
+    variables: dict[str, Any] = {"Struct": Struct, "latest": latest, "check": check}
+    lines = ["if value.__class__ is not Struct or value.schema is not latest[0]: check(value)"]
+    if schema.fields:
+        lines.append(f"{' '.join(f'v{field.index},' for field in schema.fields)} = value.field_values")
+    for field in schema.fields:
+        i, convert = field.index, _unchecked(field.schema, options)
+        null = _null_function(field.schema, convert or _unchanged, options)
+        variables |= {f"name{i}": field.name, f"convert{i}": convert, f"null{i}": null}
+        if field.schema.default is not None or not field.schema.optional:
+            lines.append(f"if v{i} is None: v{i} = null{i}()")
+            lines += [f"else: v{i} = convert{i}(v{i})"] if convert else []
+        elif convert:
+            lines.append(f"if v{i} is not None: v{i} = convert{i}(v{i})")
+    lines.append(f"return {{{', '.join(f'name{field.index}: v{field.index}' for field in schema.fields)}}}")
+    return function_of_value(lines, variables)
 
 
-def _unchecked(schema: Schema, options: WriterOptions) -> ToJson:
-    """The function of a value that fits `schema` for sure and is not None."""
+def _unchecked(schema: Schema, options: WriterOptions) -> ToJson | None:
+    """The function of a value that fits `schema` for sure and is not None; None if the value stays as it is."""
     if is_logical(schema):
         return _logical_function(schema, options)
-    return _STORED.get(schema.type) or _value_function(schema, options)
+    return None if schema.type in _AS_IS else _STORED.get(schema.type) or _value_function(schema, options)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 _AS_IS: Final = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN, Type.STRING})
 
 
+def schemaless_json(value: Any) -> Any:
+    """The JSON of a value without schema, by its Python type. DataError for what Java has no type for."""
+    try:
+        return value if _is_as_is(value) else _any_json(value)
+    except RecursionError as error:
+        raise DataError("Converting Kafka Connect data to bytes failed: it is nested too deeply") from error
+
+
+def _is_as_is(value: Any) -> bool:
+    """Whether orjson writes the value, and all that is in it, as Java does. So it is with most, and is quickly seen."""
+    kind = value.__class__
+    if kind is dict:
+        for key in value:
+            if key.__class__ is not str:
+                return False
+        value = value.values()
+    elif kind is not list:
+        value = (value,)
+    for entry in value:
+        kind = entry.__class__
+        if kind is str or kind is bool or entry is None:
+            continue
+        if kind is int:
+            if not -_INT64_END <= entry < _INT64_END:
+                return False
+        elif kind is float:
+            if not (1e-3 <= entry < 1e7 or is_plain(entry)):
+                return False
+        elif not ((kind is dict or kind is list) and _is_as_is(entry)):
+            return False
+    return True
+
+
 def _any_json(value: Any) -> Any:
-    """The JSON of a value without schema, by its Python type."""
     kind = value.__class__
     if value is None or kind is str or kind is bool:
-        return value
-    if kind is int:
-        if value not in _INT64:
-            raise DataError(f"{value} is beyond the range of a 64-bit integer")
         return value
     if isinstance(value, float):
         return _double(value)
@@ -213,9 +273,10 @@ def _any_json(value: Any) -> Any:
         return _bytes(value)
     if isinstance(value, Struct):
         raise DataError("Mismatching schema: a struct needs its schema beside it")
-    if isinstance(value, (str, int)):  # subclasses
-        return value
+    if isinstance(value, str):  # subclasses, written as what they are made of
+        return str.__str__(value)
+    if isinstance(value, int):
+        if not -_INT64_END <= value < _INT64_END:
+            raise DataError(f"{value} is beyond the range of a 64-bit integer")
+        return int(value)
     raise DataError(f"Python class {kind.__name__} does not have corresponding schema type.")
-
-
-schemaless_json: Final[ToJson] = _any_json

@@ -7,7 +7,7 @@ import codecs
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError
 from headrace.api.schema import Schema
@@ -39,6 +39,8 @@ class StringConverter(Converter, HeaderConverter):
             "UTF-8",
             importance=Importance.HIGH,
             doc="The name of the character encoding of the strings.",
+            width=Width.MEDIUM,
+            display_name="Encoding",
         )
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from headrace.api.config_def import ConfigDef, Password, Recommender, Type, parse_type, value_to_string
+from headrace.api.config_def import ConfigDef, Importance, Password, Recommender, Type, parse_type, value_to_string
 from headrace.api.errors import ConfigError
 from headrace.api.validators import (
     CaseInsensitiveValidString,
+    CompositeValidator,
     LambdaValidator,
+    ListSize,
     NonEmptyString,
     NonEmptyStringWithoutControlChars,
     NonNull,
@@ -49,6 +51,7 @@ def validator(described: Mapping[str, Any] | None) -> Validator | None:
         "caseInsensitiveValidString": lambda: CaseInsensitiveValidString(*values),
         "validList": lambda: ValidList(*values, **options),
         "noDuplicates": lambda: ValidList(**options),
+        "listSize": lambda: ListSize.at_most(described["max"]),
         "nonNull": NonNull,
         "nonEmptyString": NonEmptyString,
         "nonEmptyStringWithoutControlChars": NonEmptyStringWithoutControlChars,
@@ -168,3 +171,196 @@ def test_definitions_join() -> None:
     joined = ConfigDef(first).define("b", Type.INT, 1, group="H")
     assert (joined.names, joined.groups, first.names) == (["a", "b"], ["G", "H"], ["a"])
     assert joined.default_values() == {"b": 1}
+
+
+# ---- beyond the vectors; outcomes seen in Java 4.3.1
+
+
+def only(kind: Type, validator: Validator | None = None, **more: Any) -> ConfigDef:
+    return ConfigDef().define("a", kind, validator=validator, **more)
+
+
+def errors(defined: ConfigDef, *given: Any) -> list[str]:
+    (value,) = defined.validate(dict(zip("a", given, strict=False)))
+    return [unquoted(message) for message in value.error_messages]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Type.INT, "-0", 0),
+        (Type.INT, "\uff15", 5),
+        (Type.INT, "\x00 5\x1f", 5),
+        (Type.DOUBLE, "1e400", math.inf),
+        (Type.DOUBLE, "1e-400", 0.0),
+        (Type.DOUBLE, "0x1.8p1", 3.0),
+        (Type.DOUBLE, "-0x1p9999", -math.inf),
+        (Type.DOUBLE, ".5", 0.5),
+        (Type.DOUBLE, "5.", 5.0),
+        (Type.DOUBLE, "1D", 1.0),
+        (Type.DOUBLE, "-Infinity", -math.inf),
+        (Type.BOOLEAN, " false", False),
+        (Type.LIST, " a , b ,c ", ["a", "b", "c"]),
+        (Type.LIST, " , ", ["", ""]),
+        (Type.LIST, "a,\u00a0b", ["a", "\u00a0b"]),
+        (Type.LIST, " ", []),
+        (Type.STRING, " \u00a0x\u2003 ", "\u00a0x\u2003"),
+        (Type.PASSWORD, "\tx\x00", Password("x")),
+    ],
+)
+def test_text_is_read_as_java_reads_it(kind: Type, text: str, value: Any) -> None:
+    assert parse_type("a", text, kind) == value
+
+
+NO_INTEGERS = ("", "  ", "+", "5 5", "\u00a05", "1_0", "9" * 5000)
+NO_DOUBLES = ("", ".", "1e", "nan", "inf", "1_0", "0x10", "\u0663")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason"),
+    [
+        *[(Type.INT, text, "Not a number of type INT") for text in NO_INTEGERS],
+        *[(Type.DOUBLE, text, "Not a number of type DOUBLE") for text in NO_DOUBLES],
+        (Type.INT, 5.0, "Expected value to be a 32-bit integer, but it was a float"),
+        (Type.LONG, True, "Expected value to be a 64-bit integer (long), but it was a bool"),
+        (Type.SHORT, 40000, "Not a number of type SHORT"),
+        (Type.DOUBLE, True, "Expected value to be a double, but it was a bool"),
+        (Type.CLASS, 5, "Expected a Class instance or class name."),
+    ],
+)  # fmt: skip
+def test_what_is_no_value_is_refused_as_it_is_written(kind: Type, value: Any, reason: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_type("a", value, kind)
+    shown = str(value).lower() if isinstance(value, bool) else value
+    assert str(raised.value) == f"Invalid value '{shown}' for configuration a: {reason}"
+
+
+def test_a_value_that_cannot_be_read_is_checked_as_none_too() -> None:
+    bad, null = (
+        "Invalid value  x  for configuration a: ",
+        "Invalid value null for configuration a: Value must be non-null",
+    )
+    assert errors(only(Type.INT, Range.between(1, 10)), " x ") == [f"{bad}Not a number of type INT", null]
+    missing = 'Missing required configuration "a" which has no default value.'
+    assert errors(only(Type.INT, Range.between(1, 10))) == [missing, null]
+    assert errors(only(Type.STRING, NonEmptyString())) == [missing]
+    # Of a validator that thinks of no None, in Java a NullPointerException.
+    careless = LambdaValidator(lambda name, value: len(value) and None, lambda: "a text")
+    assert errors(only(Type.STRING, careless), None) == [null]
+
+
+def test_parse_drops_duplicates_and_validate_tells_of_them() -> None:
+    told = "Configuration 'a' values must not be duplicated."
+    assert only(Type.LIST, ValidList()).parse({"a": "x,y,x"}) == {"a": ["x", "y"]}
+    assert errors(only(Type.LIST, ValidList()), "x,y,x") == [told]
+    with pytest.raises(ConfigError, match="duplicated"):
+        only(Type.LIST, ValidList(), default=["x", "x"])
+    with pytest.raises(ConfigError, match="duplicated"):
+        only(Type.LIST, CompositeValidator(ValidList(), ListSize(1))).parse({"a": "x,x"})
+
+
+@pytest.mark.parametrize(
+    ("validator", "value", "told"),
+    [
+        (ValidList("a", "b", allow_empty=False), [], "'a' must not be empty. Valid values include: [a, b]"),
+        (ValidList(allow_empty=False), [], "'a' must not be empty. Valid values include: any non-empty value"),
+        (ListSize.at_most(2), list("abc"), "[a, b, c] for configuration a: exceeds maximum list size of [2]."),
+        (Range.between(0.5, 1e10), 2e10, "2.0E10 for configuration a: Value must be no more than 1.0E10"),
+        (NonEmptyStringWithoutControlChars(), "a\x85", "but had the following ASCII chars: 133"),
+    ],
+)
+def test_validators_tell_what_java_tells(validator: Validator, value: Any, told: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        validator.ensure_valid("a", value)
+    assert unquoted(str(raised.value)).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("validator", "text"),
+    [
+        (Range.between(1, 10), "[1,...,10]"),
+        (Range.at_least(1.5), "[1.5,...]"),
+        (Range(maximum=3), "[...,3]"),
+        (Range(), "[...]"),
+        (ValidString("a", None), "[a, null]"),
+        (CaseInsensitiveValidString("b", "a"), "(case insensitive) [B, A]"),
+        (ListSize(3), "List containing maximum of 3 elements"),
+        (CompositeValidator(NonNull(), ListSize(1)), "non-null string, List containing maximum of 1 elements"),
+    ],
+)
+def test_validators_describe_themselves(validator: Validator, text: str) -> None:
+    assert str(validator) == text
+
+
+class Seen(Recommender):
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+        return [name, *sorted(parsed)]
+
+    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
+        return parsed["y"] == 5
+
+
+def test_an_embedded_definition_works_under_its_prefix() -> None:
+    low, high = Importance.LOW, Importance.HIGH
+    child = (
+        ConfigDef()
+        .define("z", Type.STRING, "d", validator=ValidString("d"), importance=low, group="G", dependents=["y"])
+        .define("y", Type.INT, importance=high)
+        .define("x", Type.INT, 1, importance=low, group="G", recommender=Seen())
+        .define("w", Type.STRING, "", importance=high)
+        .define("v", Type.STRING, importance=high)
+    )
+    embedded = ConfigDef().define("o.z", Type.INT, 1).embed("p.", "Grp", 7, child)
+    places = [(key.name, key.group, key.order_in_group) for key in embedded.config_keys.values()][1:]
+    assert places == [
+        ("p.v", "Grp", 7),
+        ("p.y", "Grp", 8),
+        ("p.w", "Grp", 9),
+        ("p.x", "Grp: G", 10),
+        ("p.z", "Grp: G", 11),
+    ]
+    assert embedded.groups == ["Grp", "Grp: G"]
+    assert embedded.config_keys["p.z"].dependents == ("p.y",)
+    values = {value.name: value for value in embedded.validate({"p.z": "q", "p.y": "5", "p.v": "k"})}
+    # Java tells this about "z" alone.
+    assert values["p.z"].error_messages == ["Invalid value 'q' for configuration p.z: String must be one of: d"]
+    assert values["p.x"].recommended_values == ["x", "v", "w", "x", "y", "z"]
+    assert values["p.x"].visible
+
+
+def test_an_undefined_dependent_is_told() -> None:
+    defined = ConfigDef().define("a", Type.STRING, dependents=["b", "c"])
+    values = {value.name: value for value in defined.validate({"a": "1"})}
+    assert (values["b"].error_messages, values["b"].visible) == (
+        ["b is referred in the dependents, but not defined."],
+        False,
+    )
+    with pytest.raises(ConfigError, match="not defined: b,c"):
+        defined.parse({"a": "1"})
+
+
+def test_a_recommender_may_refuse() -> None:
+    class Refusing(Seen):
+        def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+            raise ConfigError.invalid(name, parsed["a"], "nothing fits")
+
+    assert errors(only(Type.STRING, recommender=Refusing()), "1") == [
+        "Invalid value 1 for configuration a: nothing fits"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (True, Type.BOOLEAN, "true"),
+        (1e10, Type.DOUBLE, "1.0E10"),
+        (["a", "", "b"], Type.LIST, "a,,b"),
+        (None, Type.INT, None),
+        (5, None, "5"),
+        (False, None, "false"),
+        (Password("x"), Type.PASSWORD, "[hidden]"),
+        (Password, Type.CLASS, "headrace.api.config_types.Password"),
+    ],
+)
+def test_values_as_text(value: Any, kind: Type | None, text: str | None) -> None:
+    assert value_to_string(value, kind) == text

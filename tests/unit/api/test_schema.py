@@ -143,3 +143,14 @@ def test_logical_values_out_of_range_are_data_errors() -> None:
     for schema, stored in ((Schema.DATE, 10**8), (Schema.TIMESTAMP, 10**17), (Schema.TIME, 86_400_000)):
         with pytest.raises(DataError):
             to_logical(schema, stored)
+
+
+def test_a_struct_may_be_a_default() -> None:
+    builder = SchemaBuilder.struct().field("x", Schema.INT32)
+    default = Struct(builder.build(), {"x": 5})
+    schema = builder.default_value(default).build()
+    assert schema.default == default and schema.field("x") is not None
+    with pytest.raises(SchemaBuilderError, match="Invalid default value"):
+        SchemaBuilder.struct().field("y", Schema.INT32).default_value(default).build()
+    with pytest.raises(SchemaBuilderError, match="Invalid default value"):
+        SchemaBuilder.struct().field("y", Schema.INT32).default_value(5).build()

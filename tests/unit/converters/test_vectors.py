@@ -10,24 +10,38 @@ import pytest
 
 from headrace.api.config_def import value_to_string
 from headrace.api.errors import ConnectError
+from headrace.converters import number_converters
+from headrace.converters.boolean_converter import BooleanConverter
 from headrace.converters.byte_array_converter import ByteArrayConverter
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
 from tests.support.vectors import BOX_WIDTH, NotInPython, load, same, schema_of, value_of
 
-JSON = "org.apache.kafka.connect.json.JsonConverter"
-STRING = "org.apache.kafka.connect.storage.StringConverter"
-SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
-CLASSES = {JSON: JsonConverter, STRING: StringConverter, BYTES: ByteArrayConverter}
+STORAGE = "org.apache.kafka.connect.storage."
+CONVERTERS = "org.apache.kafka.connect.converters."
+CLASSES: dict[str, type[Any]] = {
+    "org.apache.kafka.connect.json.JsonConverter": JsonConverter,
+    f"{STORAGE}StringConverter": StringConverter,
+    f"{STORAGE}SimpleHeaderConverter": SimpleHeaderConverter,
+    f"{CONVERTERS}ByteArrayConverter": ByteArrayConverter,
+    f"{CONVERTERS}BooleanConverter": BooleanConverter,
+    f"{CONVERTERS}ShortConverter": number_converters.ShortConverter,
+    f"{CONVERTERS}IntegerConverter": number_converters.IntegerConverter,
+    f"{CONVERTERS}LongConverter": number_converters.LongConverter,
+    f"{CONVERTERS}FloatConverter": number_converters.FloatConverter,
+    f"{CONVERTERS}DoubleConverter": number_converters.DoubleConverter,
+}
 # datetime.time ends before Java's does.
 MIDNIGHT_AS_24 = "from-time-too-big"
 
 
 def configured(vector: dict[str, Any]) -> Any:
     converter = CLASSES[vector["class"]]()
-    converter.configure(vector["config"], vector.get("isKey", False))
+    if vector["op"].endswith("Header"):
+        converter.configure({**vector["config"], "converter.type": "header"})
+    else:
+        converter.configure(vector["config"], vector.get("isKey", False))
     return converter
 
 
@@ -35,13 +49,25 @@ def written(vector: dict[str, Any]) -> bytes | None:
     source = vector["input"]
     schema = schema_of(source["schema"])
     value = value_of(schema, source["value"])
+    if vector["op"] == "fromConnectHeader":
+        return configured(vector).from_connect_header(source["topic"], source["headerKey"], schema, value)
     return configured(vector).from_connect_data(source["topic"], schema, value)
 
 
+def read(vector: dict[str, Any]) -> Any:
+    source = vector["input"]
+    data = None if source["bytes"] is None else base64.b64decode(source["bytes"]["$bytes"])
+    if vector["op"] == "toConnectHeader":
+        return configured(vector).to_connect_header(source["topic"], source["headerKey"], data)
+    return configured(vector).to_connect_data(source["topic"], data)
+
+
 def run_from(vector: dict[str, Any]) -> None:
-    if BOX_WIDTH in vector.get("java", ()) or vector["id"].endswith(MIDNIGHT_AS_24):
-        pytest.skip("rests on types that Python does not have")
+    if vector["id"].endswith(MIDNIGHT_AS_24):
+        pytest.skip("datetime.time ends before Java's time of day does")
     if "error" in vector:
+        if BOX_WIDTH in vector.get("java", ()):
+            pytest.skip("to Java the value has the wrong width; Python's numbers have none")
         with pytest.raises((ConnectError, NotInPython)):
             written(vector)
         return
@@ -51,13 +77,11 @@ def run_from(vector: dict[str, Any]) -> None:
 
 
 def run_to(vector: dict[str, Any]) -> None:
-    raw = vector["input"]["bytes"]
-    data = None if raw is None else base64.b64decode(raw["$bytes"])
     if "error" in vector:
         with pytest.raises(ConnectError):
-            configured(vector).to_connect_data("orders", data)
+            read(vector)
         return
-    schema, value = configured(vector).to_connect_data("orders", data)
+    schema, value = read(vector)
     expected_schema = schema_of(vector["output"]["schema"])
     assert schema == expected_schema
     expected = value_of(expected_schema, vector["output"]["value"])
@@ -106,17 +130,6 @@ RUN = {
 }
 
 
-@pytest.mark.parametrize(
-    "vector", [*load("json_converter"), *load("converters", class_=STRING), *load("converters", class_=BYTES)]
-)
+@pytest.mark.parametrize("vector", [*load("json_converter"), *load("converters")])
 def test_as_java(vector: dict[str, Any]) -> None:
     RUN[vector["op"]](vector)
-
-
-@pytest.mark.parametrize("vector", load("converters", class_=SIMPLE, op="fromConnectHeader"))
-def test_simple_headers_are_written_as_java_does(vector: dict[str, Any]) -> None:
-    given, expected = vector["input"], vector["output"]
-    schema = schema_of(given["schema"])
-    value = value_of(schema, given["value"])
-    actual = SimpleHeaderConverter().from_connect_header("t", given["headerKey"], schema, value)
-    assert actual == (None if expected is None else base64.b64decode(expected["$bytes"]))

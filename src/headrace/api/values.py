@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One kind of value into another, and the text of headers into values and back (Java: `connect.data.Values`).
+
+Every function takes the schema of the value, or None where it is not known; the schema tells a float32 from a double,
+and what a date or time is stored as. Nothing is configured and nothing kept: any thread may call. A value that cannot
+be converted is a DataError. None stays None, but is a DataError where the docstring says so.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.api.errors import DataError, SchemaBuilderError
+from headrace.api.java_text import double_text, to_float32
+from headrace.api.logical import to_logical
+from headrace.api.schema import Schema, Struct
+from headrace.api.schema_builder import SchemaBuilder
+from headrace.api.values_moments import to_date, to_time, to_timestamp
+from headrace.api.values_numbers import LONG_MAX, LONG_MIN, as_double, as_long, big_decimal, cannot_convert, wrapped
+from headrace.api.values_parser import parse_string
+from headrace.api.values_text import text_of
+
+__all__ = [
+    "convert_to_boolean",
+    "convert_to_byte",
+    "convert_to_date",
+    "convert_to_decimal",
+    "convert_to_double",
+    "convert_to_float",
+    "convert_to_integer",
+    "convert_to_list",
+    "convert_to_long",
+    "convert_to_map",
+    "convert_to_short",
+    "convert_to_string",
+    "convert_to_struct",
+    "convert_to_time",
+    "convert_to_timestamp",
+    "infer_schema",
+    "parse_string",
+]
+
+
+def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
+    """True and false, also as words; of anything that `convert_to_long` takes, whether it is not zero."""
+    if value is None or isinstance(value, bool):
+        return value
+    parsed = parse_string(value).value if isinstance(value, str) else None
+    return parsed if isinstance(parsed, bool) else as_long(schema, value) != 0
+
+
+def convert_to_byte(schema: Schema | None, value: Any) -> int | None:
+    """As `convert_to_long`, the lowest 8 bits of it."""
+    return None if value is None else wrapped(as_long(schema, value), 8)
+
+
+def convert_to_short(schema: Schema | None, value: Any) -> int | None:
+    """As `convert_to_long`, the lowest 16 bits of it."""
+    return None if value is None else wrapped(as_long(schema, value), 16)
+
+
+def convert_to_integer(schema: Schema | None, value: Any) -> int | None:
+    """As `convert_to_long`, the lowest 32 bits of it."""
+    return None if value is None else wrapped(as_long(schema, value), 32)
+
+
+def convert_to_long(schema: Schema | None, value: Any) -> int | None:
+    """Numbers and text of numbers without their fractions; dates and times as they are stored, by their schema.
+
+    What does not fit into 64 bits wraps, but for floats, which stay at the limit; not-a-number is 0.
+    """
+    return None if value is None else as_long(schema, value)
+
+
+def convert_to_float(schema: Schema | None, value: Any) -> float | None:
+    """As `convert_to_double`, rounded to the nearest float32."""
+    return None if value is None else to_float32(as_double(schema, value))
+
+
+def convert_to_double(schema: Schema | None, value: Any) -> float | None:
+    """Numbers and text of numbers; dates and times as they are stored, by their schema."""
+    return None if value is None else as_double(schema, value)
+
+
+def convert_to_string(schema: Schema | None, value: Any) -> str | None:
+    """The text that SimpleHeaderConverter writes: strings as they are, other data in a notation like JSON."""
+    return None if value is None else text_of(schema, value)
+
+
+def convert_to_list(schema: Schema | None, value: Any) -> Sequence[Any]:
+    """A list or tuple as it is, or the array that text stands for. DataError for None."""
+    array = parse_string(value).value if isinstance(value, str) else value
+    if not isinstance(array, (list, tuple)):
+        raise cannot_convert(value, "an array")
+    return array
+
+
+def convert_to_map(schema: Schema | None, value: Any) -> Mapping[Any, Any]:
+    """A map as it is, or the map that text stands for. DataError for None."""
+    entries = parse_string(value).value if isinstance(value, str) else value
+    if not isinstance(entries, Mapping):
+        raise cannot_convert(value, "a map")
+    return entries
+
+
+def convert_to_struct(schema: Schema | None, value: Any) -> Struct:
+    """A struct as it is. DataError for anything else, None as well."""
+    if not isinstance(value, Struct):
+        raise cannot_convert(value, "a struct")
+    return value
+
+
+def convert_to_date(schema: Schema | None, value: Any) -> datetime.date:
+    """A date, a timestamp's date, or the day of that number since 1970-01-01. DataError for None.
+
+    Text is parsed; one that stands for a date or timestamp is accepted without a schema only, as by Java.
+    """
+    return to_date(schema, _parsed(value))
+
+
+def convert_to_time(schema: Schema | None, value: Any) -> datetime.time:
+    """A time of day, a timestamp's time, or the milliseconds since midnight. None and text: as `convert_to_date`."""
+    return to_time(schema, _parsed(value))
+
+
+def convert_to_timestamp(schema: Schema | None, value: Any) -> datetime.datetime:
+    """A timestamp, a date's midnight, a time of 1970-01-01, or milliseconds since then; else as `convert_to_date`."""
+    return to_timestamp(schema, _parsed(value))
+
+
+def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> decimal.Decimal:
+    """Decimals and text with the scale that they have, bytes as an unscaled value of `scale`; DataError for None.
+
+    Other numbers go by way of the text of a double, so that 5 becomes 5.0.
+    """
+    if isinstance(value, decimal.Decimal):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        number: decimal.Decimal | None = to_logical(SchemaBuilder.decimal(scale).build(), bytes(value))
+    elif isinstance(value, str):
+        number = big_decimal(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = big_decimal(double_text(as_double(None, value)))
+    else:
+        number = None
+    if number is None:
+        raise cannot_convert(value, "a decimal")
+    return number
+
+
+def infer_schema(value: Any) -> Schema | None:
+    """The schema that a value shows: int64 for integers, float64 for floats, and that of a struct.
+
+    None if there is none: for None, dates, times, decimals, empty or mixed collections, integers beyond 64 bits. Of
+    nested collections only the outer type is seen. SchemaBuilderError for a collection of nothing but None.
+    """
+    if isinstance(value, Struct):
+        return value.schema
+    if isinstance(value, (list, tuple)):
+        element = _common_schema(value)
+        return SchemaBuilder.array(element).build() if element is not None else None
+    if isinstance(value, Mapping):
+        key, entry = _common_schema(value.keys()), _common_schema(value.values())
+        return SchemaBuilder.map(key, entry).build() if key is not None and entry is not None else None
+    if isinstance(value, bool):
+        return Schema.BOOLEAN
+    if isinstance(value, int):
+        return Schema.INT64 if LONG_MIN <= value <= LONG_MAX else None
+    if isinstance(value, float):
+        return Schema.FLOAT64
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return Schema.BYTES
+    return Schema.STRING if isinstance(value, str) else None
+
+
+def _common_schema(values: Iterable[Any]) -> Schema | None:
+    """The bare type that all values have, optional if None is among them; None for no values or different types."""
+    values = list(values)
+    present = [value for value in values if value is not None]
+    if values and not present:
+        raise SchemaBuilderError("Cannot infer a schema: every element is null")
+    schemas = [infer_schema(value) for value in present]
+    types = {schema.type if schema is not None else None for schema in schemas}
+    found = types.pop() if len(types) == 1 else None
+    return Schema(found, optional=len(present) < len(values)) if found is not None else None
+
+
+def _parsed(value: Any) -> Any:
+    if value is None:
+        raise DataError("Unable to convert a null value to a schema that requires a value")
+    return parse_string(value).value if isinstance(value, str) else value

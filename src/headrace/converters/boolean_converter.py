@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BooleanConverter: a boolean as one byte, 0 or 1 (Java: `org.apache.kafka.connect.converters.BooleanConverter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headrace.api.config_def import ConfigDef
+from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
+from headrace.api.errors import DataError
+from headrace.api.schema import Schema, Type
+from headrace.converters.common import converter_config_def
+
+_BYTES: Final = {True: b"\x01", False: b"\x00"}
+_READ: Final = {None: None, b"\x01": True, b"\x00": False}
+
+
+class BooleanConverter(Converter, HeaderConverter):
+    """Booleans alone; anything else, and any other byte, is a DataError. Null stays null; what is read is optional."""
+
+    def config(self) -> ConfigDef:
+        return converter_config_def()
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
+        """There is nothing to configure."""
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if schema is not None and schema.type is not Type.BOOLEAN:
+            raise DataError(f"Invalid schema type for BooleanConverter: {schema.type.name}")
+        if value is None:
+            return None
+        if not isinstance(value, bool):
+            raise DataError(f"BooleanConverter is not compatible with objects of type {type(value).__name__}")
+        return _BYTES[value]
+
+    def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
+        if value not in _READ:
+            raise DataError(f"BooleanConverter cannot read {value!r} from topic {topic}: it is neither 00 nor 01")
+        return SchemaAndValue(Schema.OPTIONAL_BOOLEAN, _READ[value])
+
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self.from_connect_data(topic, schema, value)
+
+    def to_connect_header(self, topic: str, key: str, value: bytes | None) -> SchemaAndValue:
+        return self.to_connect_data(topic, value)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a record is a tombstone (Java: `org.apache.kafka.connect.transforms.predicates.RecordIsTombstone`)."""
+
+from __future__ import annotations
+
+from headrace import __version__
+from headrace.api.transform import Predicate, R
+
+
+class RecordIsTombstone(Predicate[R]):
+    """True for records whose value is null, whatever its schema and default."""
+
+    def version(self) -> str:
+        return __version__
+
+    def test(self, record: R) -> bool:
+        return record.value is None

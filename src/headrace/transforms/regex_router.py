@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rename topics by a regular expression (Java: `org.apache.kafka.connect.transforms.RegexRouter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headrace import __version__
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import DataError
+from headrace.api.transform import R, Transformation
+from headrace.transforms._java_regex import Replacement, compile_java_regex, regex_validator
+
+REGEX: Final = "regex"
+REPLACEMENT: Final = "replacement"
+_REMEMBERED: Final = 1000
+
+
+class RegexRouter(Transformation[R]):
+    """Renames a topic that matches as a whole; others stay as they are. Each topic is looked at once.
+
+    As in Java what is replaced is the first match within the topic, which for a pattern such as `a|ab` or `.*?` can be
+    less than the whole of it.
+    """
+
+    def version(self) -> str:
+        return __version__
+
+    def config(self) -> ConfigDef:
+        return _CONFIG
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        config = _CONFIG.parse(configs)
+        self._pattern = compile_java_regex(config[REGEX])
+        self._replacement = Replacement(config[REPLACEMENT] or "")
+        self._routes: dict[str, str | None] = {}
+
+    def apply(self, record: R) -> R | None:
+        try:
+            renamed = self._routes[record.topic]
+        except KeyError:
+            renamed = self._route(record.topic)
+        return record if renamed is None else record.with_topic(renamed)
+
+    def _route(self, topic: str | None) -> str | None:
+        """The new name, which is remembered; None if the topic keeps its own."""
+        if topic is None:
+            raise DataError("RegexRouter cannot rename the topic of a record that has none")
+        renamed = None
+        if self._pattern.fullmatch(topic) is not None:
+            match = self._pattern.search(topic)
+            assert match is not None
+            renamed = topic[: match.start()] + self._replacement.expand(match) + topic[match.end() :]
+        if len(self._routes) >= _REMEMBERED:
+            self._routes.clear()
+        self._routes[topic] = renamed
+        return renamed
+
+
+_CONFIG: Final = (
+    ConfigDef()
+    .define(
+        REGEX,
+        Type.STRING,
+        importance=Importance.HIGH,
+        validator=regex_validator(),
+        doc="The regular expression, in Java's dialect, that a topic has to match as a whole.",
+    )
+    .define(
+        REPLACEMENT,
+        Type.STRING,
+        importance=Importance.HIGH,
+        doc="The new name of the topic; $1 or ${name} stand for what a group of the expression matched.",
+    )
+)

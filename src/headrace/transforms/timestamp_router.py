@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rename topics by the record's timestamp (Java: `org.apache.kafka.connect.transforms.TimestampRouter`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headrace import __version__
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import DataError
+from headrace.api.transform import R, Transformation
+from headrace.transforms._java_date_format import JavaDateFormat
+
+TOPIC_FORMAT: Final = "topic.format"
+TIMESTAMP_FORMAT: Final = "timestamp.format"
+_REMEMBERED: Final = 1000
+
+
+class TimestampRouter(Transformation[R]):
+    """Renames the topic of every record. DataError for a record without a timestamp.
+
+    A wrong `timestamp.format` is a DataError of the first record, as in Java.
+    """
+
+    def version(self) -> str:
+        return __version__
+
+    def config(self) -> ConfigDef:
+        return _CONFIG
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        config = _CONFIG.parse(configs)
+        self._topic_format: str = config[TOPIC_FORMAT] or ""
+        self._timestamp_format: str = config[TIMESTAMP_FORMAT] or ""
+        self._format: JavaDateFormat | None = None
+        self._step = 1
+        self._routes: dict[tuple[str, int], str] = {}
+
+    def apply(self, record: R) -> R | None:
+        timestamp = record.timestamp
+        if timestamp is None:
+            raise DataError(f"Timestamp missing on a record of topic {record.topic}; TimestampRouter needs one")
+        renamed = self._routes.get((record.topic, timestamp // self._step))
+        if renamed is None:
+            renamed = self._route(record.topic, timestamp)
+        return record.with_topic(renamed)
+
+    def _route(self, topic: str | None, timestamp: int) -> str:
+        if topic is None:
+            raise DataError("TimestampRouter cannot rename the topic of a record that has none")
+        if self._format is None:
+            self._format = self._compiled()
+            self._step = self._format.step
+        shown = self._format.format(timestamp)
+        # One after the other: a timestamp's placeholder may stand in the topic.
+        renamed = self._topic_format.replace("${topic}", topic).replace("${timestamp}", shown)
+        if len(self._routes) >= _REMEMBERED:
+            self._routes.clear()
+        self._routes[topic, timestamp // self._step] = renamed
+        return renamed
+
+    def _compiled(self) -> JavaDateFormat:
+        try:
+            return JavaDateFormat(self._timestamp_format)
+        except ValueError as error:
+            raise DataError(f"TimestampRouter's {TIMESTAMP_FORMAT} is not one of SimpleDateFormat: {error}") from error
+
+
+_CONFIG: Final = (
+    ConfigDef()
+    .define(
+        TOPIC_FORMAT,
+        Type.STRING,
+        "${topic}-${timestamp}",
+        importance=Importance.HIGH,
+        doc="The new name of the topic, with ${topic} and ${timestamp} for the old name and the record's timestamp.",
+    )
+    .define(
+        TIMESTAMP_FORMAT,
+        Type.STRING,
+        "yyyyMMdd",
+        importance=Importance.HIGH,
+        doc="How the timestamp, in UTC, is written: a pattern of java.text.SimpleDateFormat.",
+    )
+)
