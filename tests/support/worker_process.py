@@ -40,6 +40,7 @@ class WorkerProcess:
             **{f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")},
             "offset.storage.partitions": "3",
             "spark.ui.enabled": "false",
+            "plugin.path": str(PLUGINS),
             **properties,
         }
         self._path = (*path, PLUGINS)

@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 import typer
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.plugins.log_hiding import HIDING
 
 EXIT_FAILED: Final = 1
 EXIT_MISCONFIGURED: Final = 2
@@ -34,10 +35,12 @@ class LogLevel(str, Enum):
 def configure_logging(level: LogLevel) -> None:
     """Log to standard error: headrace from `level` on, libraries only warnings.
 
-    A record with an attribute `connector_context` ("[connector|task-0] ") shows it before its message.
+    A record with an attribute `connector_context` ("[connector|task-0] ") shows it before its message. Values that
+    config providers hand out are not shown.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_FORMAT, defaults={"connector_context": ""}))
+    handler.addFilter(HIDING)
     root = logging.getLogger()
     for installed in root.handlers[:]:
         root.removeHandler(installed)

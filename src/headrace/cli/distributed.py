@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -15,6 +17,7 @@ from headrace import __version__
 from headrace.api.errors import ConnectError
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
+from headrace.config.worker_config import CONFIG_PROVIDERS
 from headrace.herder.herder import Herder
 from headrace.model.deadline import Deadline
 from headrace.rest.listeners import BoundListeners
@@ -34,22 +37,37 @@ def run(worker_properties: Path) -> int:
 
     The sockets are bound before anything is imported that takes time, so that clients need not try twice.
     """
-    config = DistributedConfig(read_properties(worker_properties))
-    listeners = BoundListeners.bind(config.listeners)
-    try:
-        return _serve(config, listeners)
-    finally:
-        listeners.close()
+    with _resolved(read_properties(worker_properties)) as properties:
+        config = DistributedConfig(properties)
+        listeners = BoundListeners.bind(config.listeners)
+        try:
+            return _serve(config, listeners)
+        finally:
+            listeners.close()
+
+
+@contextmanager
+def _resolved(properties: Mapping[str, str]) -> Iterator[Mapping[str, str | None]]:
+    """The properties with values in place of references to config providers; what goes wrong does not show them."""
+    if CONFIG_PROVIDERS not in properties:
+        yield properties
+        return
+    from headrace.plugins.config_transformer import resolve_worker_properties
+    from headrace.plugins.discovery import plugins_of
+
+    resolved = resolve_worker_properties(properties, plugins_of(properties))
+    with resolved.hidden_errors():
+        yield resolved.config
 
 
 def _serve(config: DistributedConfig, listeners: BoundListeners) -> int:
     from headrace.distributed.assembly import distributed_herder
-    from headrace.plugins.discovery import Plugins
+    from headrace.plugins.discovery import plugins_of
     from headrace.rest.app import create_app
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     url = listeners.advertised_url(config.get("rest.advertised.host.name"), config.get("rest.advertised.port"))
-    herder = distributed_herder(config, Plugins(config.plugin_path), SparkTaskLauncher(config.spark), url)
+    herder = distributed_herder(config, plugins_of(config.raw), SparkTaskLauncher(config.spark), url)
     server = RestServer(create_app(herder), listeners)
     return WorkerProcess(herder, server, listeners.local_url, config).run()
 

@@ -2,7 +2,8 @@
 """Java-style properties of every Kafka client of a worker and its tasks: who they are, and what must be so.
 
 A later source of a property wins: what the worker needs, its top-level connection settings, its ``producer.``,
-``consumer.`` or ``admin.`` properties, the connector's ``….override.`` properties. What correctness rests on wins over
+``consumer.`` or ``admin.`` properties, the connector's ``….override.`` properties, which the worker's policy has judged
+before (``headrace.plugins.override_policies``). What correctness rests on wins over
 all of them, with a warning. Java: ``Worker.baseProducerConfigs`` and its neighbours. Bytes go in and out, so
 serializers are not among the properties.
 """
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from headrace.config.distributed_config import GROUP_ID, DistributedConfig
-from headrace.config.override_policy import client_overrides
+from headrace.config.override_policy import overrides_of
 from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
 from headrace.model.cluster_config_state import Config
 
@@ -177,7 +178,7 @@ def _log_producer(worker: DistributedConfig, use: str) -> dict[str, str]:
 def _connector_producer(
     worker: WorkerConfig, connector_config: Config, client_id: str, required: Mapping[str, str | None]
 ) -> dict[str, str]:
-    chosen = worker.with_prefix("producer.") | client_overrides(worker, connector_config, "producer")
+    chosen = worker.with_prefix("producer.") | overrides_of(connector_config, "producer")
     base = _PRODUCER_BASE | {"client.id": client_id, "max.block.ms": _MAX_LONG} | _connection(worker)
     return _require(base, chosen, required, _name(connector_config))
 
@@ -195,7 +196,7 @@ def _connector_consumer(
         GROUP_ID: f"connect-{name}",
         ISOLATION: isolation,
     }
-    chosen = worker.with_prefix("consumer.") | client_overrides(worker, connector_config, "consumer")
+    chosen = worker.with_prefix("consumer.") | overrides_of(connector_config, "consumer")
     return _require(_CONSUMER_BASE | identity | _connection(worker), chosen, required, name)
 
 
@@ -205,7 +206,7 @@ def _connector_admin(worker: WorkerConfig, connector_config: Config, client_id: 
         {"client.id": worker.client_id or client_id}
         | _common(worker)
         | worker.with_prefix("admin.")
-        | client_overrides(worker, connector_config, "admin")
+        | overrides_of(connector_config, "admin")
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.api.config_def import ConfigDef, Importance, Type, parse_type
+from headrace.api.config_def import ConfigDef, Importance, Type, Width, parse_type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import (
     CaseInsensitiveValidString,
@@ -16,13 +16,15 @@ from headrace.api.validators import (
     LambdaValidator,
     NonEmptyString,
     NonEmptyStringWithoutControlChars,
+    NonNull,
     Range,
-    ValidList,
 )
 from headrace.config.base_config import BaseConfig
 
 NAME: Final = "name"
 CONNECTOR_CLASS: Final = "connector.class"
+PLUGIN_VERSION: Final = "plugin.version"
+CONNECTOR_VERSION: Final = f"connector.{PLUGIN_VERSION}"
 TASKS_MAX: Final = "tasks.max"
 TASKS_MAX_ENFORCE: Final = "tasks.max.enforce"
 TRANSFORMS: Final = "transforms"
@@ -30,57 +32,144 @@ PREDICATES: Final = "predicates"
 KEY_CONVERTER: Final = "key.converter"
 VALUE_CONVERTER: Final = "value.converter"
 HEADER_CONVERTER: Final = "header.converter"
+ERRORS_RETRY_TIMEOUT: Final = "errors.retry.timeout"
+ERRORS_RETRY_DELAY_MAX: Final = "errors.retry.delay.max.ms"
+ERRORS_TOLERANCE: Final = "errors.tolerance"
+ERRORS_LOG_ENABLE: Final = "errors.log.enable"
+ERRORS_LOG_MESSAGES: Final = "errors.log.include.messages"
+DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
+DLQ_REPLICATION_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
+DLQ_CONTEXT_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
 
-_ALIAS: Final = re.compile(r"[^.\s]+")
+_VERSION_DOC: Final = "Taken for the sake of Kafka Connect's configurations: a worker has one version of each plugin."
+_COMMON: Final = "Common"
+_ERRORS: Final = "Error Handling"
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def _check_aliases(name: str, value: list[str]) -> None:
-    for alias in value:
-        if not _ALIAS.fullmatch(alias):
-            raise ConfigError.invalid(name, alias, "an alias has neither dots nor blanks")
+    shown = f"[{', '.join(value)}]"
+    if not all(alias.strip() for alias in value):
+        raise ConfigError.invalid(name, shown, "Empty alias provided.")
+    if len(set(value)) < len(value):
+        raise ConfigError.invalid(name, shown, "Duplicate alias provided.")
 
 
-ALIASES: Final = CompositeValidator(
-    ValidList(), LambdaValidator(_check_aliases, lambda: "names without dots, each once")
-)
+ALIASES: Final = CompositeValidator(NonNull(), LambdaValidator(_check_aliases, lambda: "unique aliases"))
 
 
 def _connector_def() -> ConfigDef:
+    """Groups, order, widths and display names are Java's: forms are made of them."""
     high, medium, low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
     return (
         ConfigDef()
         .define(NAME, Type.STRING, importance=high, validator=NonEmptyStringWithoutControlChars(),
-                doc="The connector's name, unique in the cluster.")
+                doc="The connector's name, unique in the cluster.",
+                group=_COMMON, order_in_group=1, width=Width.MEDIUM, display_name="Connector name")
         .define(CONNECTOR_CLASS, Type.STRING, importance=high, validator=NonEmptyString(),
-                doc="The connector's class: an alias, an entry point's name or module:Class.")
+                doc="The connector's class: an alias, an entry point's name or module:Class.",
+                group=_COMMON, order_in_group=2, width=Width.LONG, display_name="Connector class")
+        .define(CONNECTOR_VERSION, Type.STRING, None, importance=medium, doc=_VERSION_DOC,
+                group=_COMMON, order_in_group=3, width=Width.MEDIUM, display_name="Connector version")
         .define(TASKS_MAX, Type.INT, 1, importance=high, validator=Range.at_least(1),
-                doc="The most tasks that the connector may have.")
+                doc="The most tasks that the connector may have.",
+                group=_COMMON, order_in_group=4, width=Width.SHORT, display_name="Tasks max")
         .define(TASKS_MAX_ENFORCE, Type.BOOLEAN, True, importance=low,
-                doc="Whether a connector that makes more tasks than tasks.max fails.")
+                doc="Whether a connector that makes more tasks than tasks.max fails.",
+                group=_COMMON, order_in_group=5, width=Width.SHORT, display_name="Enforce tasks max")
         .define(KEY_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of record keys in place of the worker's.")
+                doc="Converter of record keys in place of the worker's.",
+                group=_COMMON, order_in_group=6, width=Width.SHORT, display_name="Key converter class")
+        .define(f"{KEY_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
+                group=_COMMON, order_in_group=7, width=Width.SHORT, display_name="Key converter version")
         .define(VALUE_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of record values in place of the worker's.")
+                doc="Converter of record values in place of the worker's.",
+                group=_COMMON, order_in_group=8, width=Width.SHORT, display_name="Value converter class")
+        .define(f"{VALUE_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
+                group=_COMMON, order_in_group=9, width=Width.SHORT, display_name="Value converter version")
         .define(HEADER_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of headers in place of the worker's.")
+                doc="Converter of headers in place of the worker's.",
+                group=_COMMON, order_in_group=10, width=Width.SHORT, display_name="Header converter class")
+        .define(f"{HEADER_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
+                group=_COMMON, order_in_group=11, width=Width.SHORT, display_name="Header converter version")
         .define(TRANSFORMS, Type.LIST, "", importance=low, validator=ALIASES,
-                doc="Aliases of the transformations that records go through, in order.")
+                doc="Aliases of the transformations that records go through, in order.",
+                group="Transforms", order_in_group=12, width=Width.LONG, display_name="Transforms")
         .define(PREDICATES, Type.LIST, "", importance=low, validator=ALIASES,
-                doc="Aliases of the predicates that transformations may name.")
+                doc="Aliases of the predicates that transformations may name.",
+                group="Predicates", order_in_group=13, width=Width.LONG, display_name="Predicates")
         .define("config.action.reload", Type.STRING, "restart", importance=low,
                 validator=CaseInsensitiveValidString("none", "restart"),
-                doc="What to do when a value from outside, behind a reference, changes.")
-        .define("errors.retry.timeout", Type.LONG, 0, importance=medium, validator=Range.at_least(-1),
-                doc="How many ms an operation that fails is tried again; -1 is for ever.")
-        .define("errors.retry.delay.max.ms", Type.LONG, 60000, importance=medium, validator=Range.at_least(0),
-                doc="The longest wait between two tries.")
-        .define("errors.tolerance", Type.STRING, "none", importance=medium,
+                doc="What to do when a value from outside, behind a reference, changes.",
+                group=_COMMON, order_in_group=14, width=Width.MEDIUM, display_name="Reload Action")
+        .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Range.at_least(-1),
+                doc="How many ms an operation that fails with a retriable error is tried again; -1 is for ever.",
+                group=_ERRORS, order_in_group=1, width=Width.MEDIUM, display_name="Retry Timeout for Errors")
+        .define(ERRORS_RETRY_DELAY_MAX, Type.LONG, 60000, importance=medium, validator=Range.at_least(0),
+                doc="The longest wait between two tries, in ms.",
+                group=_ERRORS, order_in_group=2, width=Width.MEDIUM,
+                display_name="Maximum Delay Between Retries for Errors")
+        .define(ERRORS_TOLERANCE, Type.STRING, "none", importance=medium,
                 validator=CaseInsensitiveValidString("none", "all"),
-                doc="all: records that cannot be processed are skipped; none: they fail the task.")
-        .define("errors.log.enable", Type.BOOLEAN, False, importance=medium, doc="Log every tolerated error too.")
-        .define("errors.log.include.messages", Type.BOOLEAN, False, importance=medium,
-                doc="Log the record that an error is about.")
+                doc="all: records that cannot be transformed or converted are skipped; none: they fail the task.",
+                group=_ERRORS, order_in_group=3, width=Width.SHORT, display_name="Error Tolerance")
+        .define(ERRORS_LOG_ENABLE, Type.BOOLEAN, False, importance=medium, doc="Log tolerated errors too.",
+                group=_ERRORS, order_in_group=4, width=Width.SHORT, display_name="Log Errors")
+        .define(ERRORS_LOG_MESSAGES, Type.BOOLEAN, False, importance=medium,
+                doc="Log the record that an error is about, with its contents where it is a source's.",
+                group=_ERRORS, order_in_group=5, width=Width.SHORT, display_name="Log Error Details")
     )  # fmt: skip
+
+
+def with_dead_letter_queue(definition: ConfigDef) -> ConfigDef:
+    """Add what a dead letter topic needs. Java has this for sinks only."""
+    medium = Importance.MEDIUM
+    return (
+        definition
+        .define(DLQ_TOPIC, Type.STRING, "", importance=medium, 
+                validator=LambdaValidator(_check_topic, lambda: "a topic's name, or none"),
+                doc="Topic for records that cannot be transformed or converted; none if empty.",
+                group=_ERRORS, order_in_group=6, width=Width.MEDIUM, display_name="Dead Letter Queue Topic Name")
+        .define(DLQ_REPLICATION_FACTOR, Type.SHORT, 3, importance=medium,
+                validator=LambdaValidator(_check_factor, lambda: "-1 or [1,...]"),
+                doc="Replication factor of that topic, if the connector has to create it; -1 is the broker's default.",
+                group=_ERRORS, order_in_group=7, width=Width.MEDIUM,
+                display_name="Dead Letter Queue Topic Replication Factor")
+        .define(DLQ_CONTEXT_HEADERS, Type.BOOLEAN, False, importance=medium,
+                doc="Whether headers named __connect.errors.* tell what went wrong, where and with which record.",
+                group=_ERRORS, order_in_group=8, width=Width.MEDIUM, display_name="Enable Error Context Headers")
+    )  # fmt: skip
+
+
+def _check_topic(name: str, value: str | None) -> None:
+    if value and (value in (".", "..") or not _TOPIC.fullmatch(value)):
+        reason = "a topic's name has 1 to 249 letters, digits, dots, underscores and hyphens"
+        raise ConfigError.invalid(name, value, reason)
+
+
+def _check_factor(name: str, value: int) -> None:
+    if value != -1 and value < 1:
+        raise ConfigError.invalid(name, value, "Value must be at least 1, or -1 for the broker's default")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorHandling:
+    """The ``errors.*`` of a connector. Times are in seconds; ``retry_timeout`` None is for ever."""
+
+    tolerates: bool = False
+    retry_timeout: float | None = 0.0
+    retry_max_delay: float = 60.0
+    log: bool = False
+    log_messages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterQueue:
+    """A connector's dead letter topic. ``replication_factor`` -1 is the broker's default."""
+
+    topic: str
+    replication_factor: int
+    context_headers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +211,26 @@ class ConnectorConfig(BaseConfig):
 
     @property
     def tolerates_errors(self) -> bool:
-        return str(self.get("errors.tolerance")).lower() == "all"
+        return str(self.get(ERRORS_TOLERANCE)).lower() == "all"
+
+    @property
+    def error_handling(self) -> ErrorHandling:
+        return ErrorHandling(
+            self.tolerates_errors,
+            None if self.get(ERRORS_RETRY_TIMEOUT) == -1 else self.seconds(ERRORS_RETRY_TIMEOUT),
+            self.seconds(ERRORS_RETRY_DELAY_MAX),
+            bool(self.get(ERRORS_LOG_ENABLE)),
+            bool(self.get(ERRORS_LOG_MESSAGES)),
+        )
+
+    @property
+    def dead_letter_queue(self) -> DeadLetterQueue | None:
+        """None if the connector has none, or is of a kind that has none (see ``with_dead_letter_queue``)."""
+        if DLQ_TOPIC not in self.DEFINITION.config_keys or not self.get(DLQ_TOPIC):
+            return None
+        return DeadLetterQueue(
+            str(self.get(DLQ_TOPIC)), int(self.get(DLQ_REPLICATION_FACTOR)), bool(self.get(DLQ_CONTEXT_HEADERS))
+        )
 
     def converter(self, property: str, worker: BaseConfig) -> tuple[str, dict[str, str]]:
         """Class and settings of a converter (``KEY_CONVERTER``, ...): the connector's own, or all of the worker's."""
@@ -135,17 +243,25 @@ class ConnectorConfig(BaseConfig):
         if not config.get("type", "").strip():
             message = f'Missing required configuration "{type_property}" which has no default value.'
             raise ConfigError(message, type_property)
+        config.pop(PLUGIN_VERSION, None)
         return PluginStage(alias, config.pop("type").strip(), config)
 
     def _transform(self, alias: str) -> PluginStage:
         stage = self._stage(TRANSFORMS, alias)
         config = dict(stage.config)
+        prefix = f"{TRANSFORMS}.{alias}."
+        if "negate" in config and "predicate" not in config:
+            message = (
+                f"Config '{prefix}negate' was provided but there is no config '{prefix}predicate' "
+                "defining a predicate to be negated."
+            )
+            raise ConfigError(message, f"{prefix}negate")
         predicate = config.pop("predicate", "").strip() or None
-        negate = _parse_negate(f"{TRANSFORMS}.{alias}.negate", config.pop("negate", None))
+        negate = _parse_negate(f"{prefix}negate", config.pop("negate", None))
         known = [known.alias for known in self.predicates]
         if predicate is not None and predicate not in known:
             reason = f"no such predicate; {PREDICATES} has {', '.join(known) or 'none'}"
-            raise ConfigError.invalid(f"{TRANSFORMS}.{alias}.predicate", predicate, reason)
+            raise ConfigError.invalid(f"{prefix}predicate", predicate, reason)
         return PluginStage(alias, stage.type, config, predicate, negate)
 
 

@@ -7,27 +7,22 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.errors import ConfigError
-from headrace.api.validators import Range
-from headrace.config.connector_config import ConnectorConfig
+from headrace.config.connector_config import DLQ_TOPIC, ConnectorConfig, with_dead_letter_queue
 
 TOPICS: Final = "topics"
 TOPICS_REGEX: Final = "topics.regex"
-DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 
 
 def _sink_def() -> ConfigDef:
-    return (
+    return with_dead_letter_queue(
         ConfigDef(ConnectorConfig.DEFINITION)
-        .define(TOPICS, Type.LIST, "", importance=Importance.HIGH, doc="Topics to read.")
+        .define(TOPICS, Type.LIST, "", importance=Importance.HIGH, doc="Topics to read.",
+                group="Common", order_in_group=4, width=Width.LONG, display_name="Topics")
         .define(TOPICS_REGEX, Type.STRING, "", importance=Importance.HIGH,
-                doc="Pattern of the names of topics to read, in place of topics.")
-        .define(DLQ_TOPIC, Type.STRING, "", doc="Topic for records that cannot be processed.")
-        .define("errors.deadletterqueue.topic.replication.factor", Type.SHORT, 3, validator=Range(-1),
-                doc="Replication factor of that topic, when it is created.")
-        .define("errors.deadletterqueue.context.headers.enable", Type.BOOLEAN, False,
-                doc="Whether headers tell what went wrong.")
+                doc="Pattern of the names of topics to read, in place of topics.",
+                group="Common", order_in_group=4, width=Width.LONG, display_name="Topics regex")
     )  # fmt: skip
 
 
@@ -44,8 +39,8 @@ class SinkConnectorConfig(ConnectorConfig):
         if not self.topics and self.topics_regex is None:
             raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}", TOPICS)
         queue = self.dead_letter_queue
-        if queue is not None and self.reads(queue):
-            raise ConfigError.invalid(DLQ_TOPIC, queue, "the connector reads this topic itself")
+        if queue is not None and self.reads(queue.topic):
+            raise ConfigError.invalid(DLQ_TOPIC, queue.topic, "the connector reads this topic itself")
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -58,10 +53,6 @@ class SinkConnectorConfig(ConnectorConfig):
             return re.compile(pattern) if pattern else None
         except re.error as error:
             raise ConfigError.invalid(TOPICS_REGEX, pattern, f"not a regular expression: {error}") from error
-
-    @property
-    def dead_letter_queue(self) -> str | None:
-        return self.get(DLQ_TOPIC) or None
 
     def reads(self, topic: str) -> bool:
         """Whether a topic of that name is one of the connector's."""

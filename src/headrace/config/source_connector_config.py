@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.errors import ConfigError
 from headrace.api.source import TransactionBoundary
 from headrace.api.validators import CaseInsensitiveValidString, LambdaValidator, NonEmptyString
-from headrace.config.connector_config import ALIASES, ConnectorConfig
+from headrace.config.connector_config import ALIASES, DLQ_TOPIC, ConnectorConfig, with_dead_letter_queue
 
 OFFSETS_TOPIC: Final = "offsets.storage.topic"
 BOUNDARY: Final = "transaction.boundary"
@@ -21,6 +21,7 @@ EXACTLY_ONCE_SUPPORT: Final = "exactly.once.support"
 TOPIC_CREATION: Final = "topic.creation."
 GROUPS: Final = "topic.creation.groups"
 DEFAULT_GROUP: Final = "default"
+_EXACTLY_ONCE: Final = "Exactly Once Support"
 
 
 def _check_interval(name: str, value: int | None) -> None:
@@ -43,20 +44,26 @@ def _check_patterns(name: str, value: list[str]) -> None:
 
 def _source_def() -> ConfigDef:
     boundaries = [boundary.value for boundary in TransactionBoundary]
-    return (
+    return with_dead_letter_queue(
         ConfigDef(ConnectorConfig.DEFINITION)
+        .define(GROUPS, Type.LIST, "", importance=Importance.LOW, validator=ALIASES,
+                doc="Names of groups of topics that are created with settings of their own.",
+                group="Topic Creation", order_in_group=1, width=Width.LONG, display_name="Topic Creation Groups")
         .define(EXACTLY_ONCE_SUPPORT, Type.STRING, "requested",
                 validator=CaseInsensitiveValidString("requested", "required"),
-                doc="required: refuse the connector unless it says that it can be exactly-once.")
+                doc="required: refuse the connector unless it says that it can be exactly-once.",
+                group=_EXACTLY_ONCE, order_in_group=2, width=Width.SHORT, display_name="Exactly once support")
         .define(BOUNDARY, Type.STRING, "poll", validator=CaseInsensitiveValidString(*boundaries),
-                doc="Where transactions end: after each poll, after an interval, or where the connector says.")
+                doc="Where transactions end: after each poll, after an interval, or where the connector says.",
+                group=_EXACTLY_ONCE, order_in_group=3, width=Width.SHORT, display_name="Transaction Boundary")
         .define(BOUNDARY_INTERVAL, Type.LONG, None, importance=Importance.LOW,
                 validator=LambdaValidator(_check_interval, lambda: "null or [1,...]"),
-                doc="The length of transactions with transaction.boundary=interval; else offset.flush.interval.ms.")
+                doc="The length of transactions with transaction.boundary=interval; else offset.flush.interval.ms.",
+                group=_EXACTLY_ONCE, order_in_group=4, width=Width.SHORT,
+                display_name="Transaction boundary interval")
         .define(OFFSETS_TOPIC, Type.STRING, None, importance=Importance.LOW, validator=NonEmptyString(),
-                doc="An offsets topic of the connector's own, beside the worker's.")
-        .define(GROUPS, Type.LIST, "", importance=Importance.LOW, validator=ALIASES,
-                doc="Names of groups of topics that are created with settings of their own.")
+                doc="An offsets topic of the connector's own, beside the worker's.",
+                group="offsets.topic", order_in_group=1, width=Width.LONG, display_name="Offsets topic")
     )  # fmt: skip
 
 
@@ -105,6 +112,9 @@ class SourceConnectorConfig(ConnectorConfig):
         super().__init__(props)
         self.topic_groups: tuple[TopicGroup, ...] = self._topic_groups()
         """In the order in which they are tried, the default group last; empty if the connector defines none."""
+        queue = self.dead_letter_queue
+        if queue is not None and queue.topic == self.offsets_topic:
+            raise ConfigError.invalid(DLQ_TOPIC, queue.topic, f"it is the connector's {OFFSETS_TOPIC} already")
 
     @property
     def exactly_once_required(self) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,11 +12,15 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
-from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICIES, POLICY_PROPERTY
+from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICY_PROPERTY
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLIENT_ID: Final = "client.id"
 LISTENERS: Final = "listeners"
+PLUGIN_PATH: Final = "plugin.path"
+PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
+CONFIG_PROVIDERS: Final = "config.providers"
+_NOT_FOR_TASKS: Final = ("spark.", "rest.", LISTENERS, CONFIG_PROVIDERS)
 
 
 def _check_listeners(name: str, value: list[str]) -> None:
@@ -56,12 +61,17 @@ def _worker_def() -> ConfigDef:
         .define("rest.advertised.port", Type.INT, None, importance=low, doc="Port other workers reach this by.")
         .define("rest.advertised.listener", Type.STRING, None, importance=low, doc="http or https.",
                 validator=ValidString(None, "http", "https"))
-        .define("plugin.path", Type.LIST, None, importance=low, validator=ValidList(allow_null=True),
-                doc="Directories with Python packages of plugins, beside what is installed.")
+        .define(PLUGIN_PATH, Type.LIST, None, importance=low, validator=ValidList(allow_null=True),
+                doc="Directories with Python modules and packages of plugins, beside what is installed.")
+        .define(PLUGIN_MODULE_PREFIXES, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Packages that connectors may name classes of (module:Class), beside those of plugin.path and of "
+                    "installed plugins; * is all. headrace only.")
+        .define(CONFIG_PROVIDERS, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Names of the providers that references like ${name:path:key} may be made to.")
         .define("topic.creation.enable", Type.BOOLEAN, True, importance=low,
                 doc="Whether source connectors may define topics to be created (topic.creation.*).")
-        .define(POLICY_PROPERTY, Type.STRING, ALLOWLIST, validator=ValidString(*POLICIES),
-                doc="Which client properties connectors may override.")
+        .define(POLICY_PROPERTY, Type.STRING, ALLOWLIST, validator=NonEmptyString(),
+                doc="Which client properties connectors may override: Allowlist, All, None, Principal or a class.")
         .define(ALLOWLIST_PROPERTY, Type.LIST, ",".join(DEFAULT_ALLOWLIST), validator=ValidList(),
                 doc="What the policy Allowlist allows.")
     )  # fmt: skip
@@ -123,5 +133,11 @@ class WorkerConfig(BaseConfig):
         return {key: text for key, text in self.raw.items() if key.startswith("spark.")}
 
     def for_tasks(self) -> dict[str, str]:
-        """The properties that a task's process needs: all but what concerns Spark and the REST API."""
-        return {key: text for key, text in self.raw.items() if not key.startswith(("spark.", "rest.", LISTENERS))}
+        """The properties that a task's process needs: all but what concerns Spark, the REST API and config providers.
+
+        The directories of plugins are absolute: the process may run elsewhere.
+        """
+        needed = {key: text for key, text in self.raw.items() if not key.startswith(_NOT_FOR_TASKS)}
+        if self.plugin_path:
+            needed[PLUGIN_PATH] = ",".join(str(Path(directory).absolute()) for directory in self.plugin_path)
+        return needed

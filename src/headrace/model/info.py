@@ -71,11 +71,15 @@ class ConnectorStateInfo:
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``."""
+    """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``.
+
+    ``error`` tells why a plugin cannot be used; only then is it shown.
+    """
 
     class_name: str
     type: str
     version: str | None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

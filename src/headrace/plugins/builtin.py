@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins that come with headrace, and the Java classes whose names they answer to."""
+"""The kinds of plugins, those that come with headrace, and the Java classes whose names they answer to."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ class PluginKind(Enum):
     HEADER_CONVERTER = "header_converters"
     TRANSFORMATION = "transformations"
     PREDICATE = "predicates"
+    CONFIG_PROVIDER = "config_providers"
+    CLIENT_OVERRIDE_POLICY = "client_override_policies"
+    REST_EXTENSION = "rest_extensions"
 
     @property
     def group(self) -> str:
         return f"headrace.{self.value}"
 
     @property
-    def noun(self) -> str:
-        """For messages: header converter."""
-        return self.value.removesuffix("s").replace("_", " ")
-
-    @property
     def type(self) -> str:
         """What REST calls the type: header_converter. Of connectors it is source or sink instead."""
-        return self.value.removesuffix("s")
+        return "client_override_policy" if self is PluginKind.CLIENT_OVERRIDE_POLICY else self.value.removesuffix("s")
+
+    @property
+    def noun(self) -> str:
+        """For messages: header converter."""
+        return self.type.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlugin:
     """A plugin that can be named: ``target`` is ``module:Class``, ``java`` the class of Kafka's it stands for.
 
-    ``type`` and ``version`` are known without an import where they are not None.
+    ``type`` is known without an import where it is not None, and so is the version then: it is headrace's.
     """
 
     kind: PluginKind
@@ -46,7 +49,11 @@ class KnownPlugin:
     java: str | None = None
     type: str | None = None
     alias: str | None = None
-    """An entry point's name."""
+    """One more short name; an entry point's name."""
+
+    @property
+    def module(self) -> str:
+        return self.target.partition(":")[0]
 
     @property
     def class_name(self) -> str:
@@ -61,8 +68,7 @@ class KnownPlugin:
             yield full
             simple = full.replace(":", ".").rpartition(".")[2]
             yield simple
-            if self.kind is not PluginKind.TASK:
-                yield simple.removesuffix(_SUFFIXES.get(self.kind, "")) or simple
+            yield simple.removesuffix(_SUFFIXES.get(self.kind, "")) or simple
         if self.alias:
             yield self.alias
 
@@ -73,39 +79,107 @@ _SUFFIXES: Final = {
     PluginKind.HEADER_CONVERTER: "HeaderConverter",
     PluginKind.TRANSFORMATION: "Transformation",
     PluginKind.PREDICATE: "Predicate",
+    PluginKind.CONFIG_PROVIDER: "ConfigProvider",
+    PluginKind.CLIENT_OVERRIDE_POLICY: "ConnectorClientConfigOverridePolicy",
+    PluginKind.REST_EXTENSION: "ConnectRestExtension",
 }
-
-_FILE: Final = "headrace.connectors.file_stream_source"
-_VERIFIABLE: Final = "headrace.connectors.verifiable_source"
-_BYTES: Final = "headrace.converters.byte_array_converter:ByteArrayConverter"
-_JSON: Final = "headrace.converters.json_converter:JsonConverter"
-_SIMPLE_HEADER: Final = "headrace.converters.simple_header_converter:SimpleHeaderConverter"
-_STRING: Final = "headrace.converters.string_converter:StringConverter"
 _KAFKA: Final = "org.apache.kafka.connect"
 
-BUILT_IN: Final = (
-    KnownPlugin(
-        PluginKind.CONNECTOR,
-        f"{_FILE}:FileStreamSourceConnector",
-        f"{_KAFKA}.file.FileStreamSourceConnector",
-        "source",
-    ),
-    KnownPlugin(PluginKind.TASK, f"{_FILE}:FileStreamSourceTask", f"{_KAFKA}.file.FileStreamSourceTask"),
-    KnownPlugin(
-        PluginKind.CONNECTOR,
-        f"{_VERIFIABLE}:VerifiableSourceConnector",
-        f"{_KAFKA}.tools.VerifiableSourceConnector",
-        "source",
-    ),
-    KnownPlugin(PluginKind.TASK, f"{_VERIFIABLE}:VerifiableSourceTask", f"{_KAFKA}.tools.VerifiableSourceTask"),
-    KnownPlugin(PluginKind.CONVERTER, _BYTES, f"{_KAFKA}.converters.ByteArrayConverter", "converter"),
-    KnownPlugin(PluginKind.CONVERTER, _JSON, f"{_KAFKA}.json.JsonConverter", "converter"),
-    KnownPlugin(PluginKind.CONVERTER, _STRING, f"{_KAFKA}.storage.StringConverter", "converter"),
-    # In Java too these classes are both kinds of converter.
-    KnownPlugin(PluginKind.HEADER_CONVERTER, _BYTES, f"{_KAFKA}.converters.ByteArrayConverter", "header_converter"),
-    KnownPlugin(PluginKind.HEADER_CONVERTER, _JSON, f"{_KAFKA}.json.JsonConverter", "header_converter"),
-    KnownPlugin(PluginKind.HEADER_CONVERTER, _STRING, f"{_KAFKA}.storage.StringConverter", "header_converter"),
-    KnownPlugin(
-        PluginKind.HEADER_CONVERTER, _SIMPLE_HEADER, f"{_KAFKA}.storage.SimpleHeaderConverter", "header_converter"
-    ),
+# Per connector: module, Java's package, name, type. Its task is beside it.
+_CONNECTORS: Final = (
+    ("file_stream_source", "file", "FileStreamSource", "source"),
+    ("verifiable_source", "tools", "VerifiableSource", "source"),
 )
+
+# Per converter: module, Java's package, class. In Java too these classes are both kinds of converter.
+_CONVERTERS: Final = (
+    ("boolean_converter", "converters", "BooleanConverter"),
+    ("byte_array_converter", "converters", "ByteArrayConverter"),
+    ("json_converter", "json", "JsonConverter"),
+    ("number_converters", "converters", "DoubleConverter"),
+    ("number_converters", "converters", "FloatConverter"),
+    ("number_converters", "converters", "IntegerConverter"),
+    ("number_converters", "converters", "LongConverter"),
+    ("number_converters", "converters", "ShortConverter"),
+    ("string_converter", "storage", "StringConverter"),
+)
+
+# Per transformation: module, class. Java has a nested class for each half of a record, Python one with a suffix.
+_HALVES: Final = (
+    ("cast", "Cast"),
+    ("extract_field", "ExtractField"),
+    ("flatten", "Flatten"),
+    ("header_from", "HeaderFrom"),
+    ("hoist_field", "HoistField"),
+    ("insert_field", "InsertField"),
+    ("mask_field", "MaskField"),
+    ("replace_field", "ReplaceField"),
+    ("set_schema_metadata", "SetSchemaMetadata"),
+    ("timestamp_converter", "TimestampConverter"),
+)
+_WHOLE: Final = (
+    ("drop_headers", "DropHeaders"),
+    ("filter", "Filter"),
+    ("insert_header", "InsertHeader"),
+    ("regex_router", "RegexRouter"),
+    ("timestamp_router", "TimestampRouter"),
+    ("value_to_key", "ValueToKey"),
+)
+_PREDICATES: Final = (
+    ("has_header_key", "HasHeaderKey"),
+    ("record_is_tombstone", "RecordIsTombstone"),
+    ("topic_name_matches", "TopicNameMatches"),
+)
+
+# Per config provider: module, class, short name.
+_CONFIG_PROVIDERS: Final = (
+    ("directory_config_provider", "DirectoryConfigProvider", "dir"),
+    ("env_var_config_provider", "EnvVarConfigProvider", "env"),
+    ("file_config_provider", "FileConfigProvider", "file"),
+)
+_OVERRIDE_POLICIES: Final = ("All", "Allowlist", "None", "Principal")
+
+
+def _connectors() -> Iterator[KnownPlugin]:
+    for module, package, name, type in _CONNECTORS:
+        target, java = f"headrace.connectors.{module}:{name}", f"{_KAFKA}.{package}.{name}"
+        yield KnownPlugin(PluginKind.CONNECTOR, f"{target}Connector", f"{java}Connector", type)
+        yield KnownPlugin(PluginKind.TASK, f"{target}Task", f"{java}Task")
+
+
+def _converters() -> Iterator[KnownPlugin]:
+    for kind in (PluginKind.CONVERTER, PluginKind.HEADER_CONVERTER):
+        for module, package, name in _CONVERTERS:
+            yield KnownPlugin(kind, f"headrace.converters.{module}:{name}", f"{_KAFKA}.{package}.{name}", kind.type)
+    target = "headrace.converters.simple_header_converter:SimpleHeaderConverter"
+    yield KnownPlugin(kind, target, f"{_KAFKA}.storage.SimpleHeaderConverter", kind.type)
+
+
+def _transformations() -> Iterator[KnownPlugin]:
+    kind, java = PluginKind.TRANSFORMATION, f"{_KAFKA}.transforms"
+    for module, name in _HALVES:
+        for half in ("Key", "Value"):
+            yield KnownPlugin(kind, f"headrace.transforms.{module}:{name}{half}", f"{java}.{name}${half}", kind.type)
+    for module, name in _WHOLE:
+        yield KnownPlugin(kind, f"headrace.transforms.{module}:{name}", f"{java}.{name}", kind.type)
+
+
+def _predicates() -> Iterator[KnownPlugin]:
+    kind, java = PluginKind.PREDICATE, f"{_KAFKA}.transforms.predicates"
+    for module, name in _PREDICATES:
+        yield KnownPlugin(kind, f"headrace.transforms.predicates.{module}:{name}", f"{java}.{name}", kind.type)
+
+
+def _workers_own() -> Iterator[KnownPlugin]:
+    """What a worker's configuration names, and no connector's."""
+    kind, java = PluginKind.CONFIG_PROVIDER, "org.apache.kafka.common.config.provider"
+    for module, name, alias in _CONFIG_PROVIDERS:
+        target = f"headrace.plugins.config_providers.{module}:{name}"
+        yield KnownPlugin(kind, target, f"{java}.{name}", kind.type, alias)
+    kind, java = PluginKind.CLIENT_OVERRIDE_POLICY, f"{_KAFKA}.connector.policy"
+    for short in _OVERRIDE_POLICIES:
+        name = f"{short}ConnectorClientConfigOverridePolicy"
+        yield KnownPlugin(kind, f"headrace.plugins.override_policies:{name}", f"{java}.{name}", kind.type)
+
+
+BUILT_IN: Final = (*_connectors(), *_converters(), *_transformations(), *_predicates(), *_workers_own())

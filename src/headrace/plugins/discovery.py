@@ -4,24 +4,29 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import logging
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Final, cast
 
 from headrace import __version__
-from headrace.api.connector import Connector, Task
+from headrace.api.config_def import load_class
+from headrace.api.config_provider import ConfigProvider
+from headrace.api.connector import UNDEFINED_VERSION, Connector, Task
 from headrace.api.converter import Converter, HeaderConverter
 from headrace.api.errors import ConfigError
+from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.api.transform import Predicate, Transformation
+from headrace.config.worker_config import PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
 from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
+from headrace.plugins.installed import known_plugins
+from headrace.plugins.module_access import ModuleAccess
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +37,40 @@ _BASES: Final[Mapping[PluginKind, type]] = {
     PluginKind.HEADER_CONVERTER: HeaderConverter,
     PluginKind.TRANSFORMATION: Transformation,
     PluginKind.PREDICATE: Predicate,
+    PluginKind.CONFIG_PROVIDER: ConfigProvider,
+    PluginKind.CLIENT_OVERRIDE_POLICY: ConnectorClientConfigOverridePolicy,
 }
 _NEAR: Final = 0.8
 """The likeness, of 1, from which a name counts as a misspelling of another one."""
-_LISTED: Final = tuple(kind for kind in PluginKind if kind is not PluginKind.TASK)
+_UNKNOWN: Final = "unknown"
+_LISTED: Final = (
+    PluginKind.CONNECTOR,
+    PluginKind.CONVERTER,
+    PluginKind.HEADER_CONVERTER,
+    PluginKind.TRANSFORMATION,
+    PluginKind.PREDICATE,
+)
+"""What REST lists, as Kafka Connect's does: the kinds that a connector's configuration may name."""
 
 
 class Plugins:
     """One per process, on the worker and in each task's process; may be used from any thread.
 
-    A class is imported when it is first asked for, which may block on that import. ConfigError, of one line, for a name
-    that means nothing, for a module that cannot be imported, and for a class of another kind.
+    Nothing is imported to find plugins: a class is imported when it is first asked for, which may block on that import.
+    ConfigError, of one line, for a name that means nothing or several things, for a module that may not or cannot be
+    imported, and for a class of another kind.
     """
 
-    def __init__(self, plugin_path: Sequence[str] = (), allowed_prefixes: Sequence[str] | None = None) -> None:
-        """``allowed_prefixes`` limits the modules that users may name as ``module:Class``; None is no limit."""
+    def __init__(self, plugin_path: Sequence[str] = (), module_prefixes: Sequence[str] | None = None) -> None:
+        """``module_prefixes``: see ``ModuleAccess``; None is no limit, for who runs headrace's parts by themselves."""
         for directory in plugin_path:
-            if directory not in sys.path:
+            if not Path(directory).exists():
+                log.warning("%s: there is no %s", PLUGIN_PATH, directory)
+            elif directory not in sys.path:
                 sys.path.append(directory)
-        self._allowed = allowed_prefixes
         self._lock = threading.Lock()
         self._known = known_plugins()
+        self._access = None if module_prefixes is None else ModuleAccess(module_prefixes, plugin_path, self._known)
         self._by_name = _index(self._known)
         self._classes: dict[str, type] = {}
         self._described: tuple[PluginInfo, ...] | None = None
@@ -75,37 +93,59 @@ class Plugins:
     def predicate(self, name: str, property: str = "predicates") -> type[Predicate[Any]]:
         return cast("type[Predicate[Any]]", self._load(PluginKind.PREDICATE, name, property))
 
+    def config_provider(self, name: str, property: str) -> type[ConfigProvider]:
+        return cast("type[ConfigProvider]", self._load(PluginKind.CONFIG_PROVIDER, name, property))
+
+    def override_policy(self, name: str, property: str) -> type[ConnectorClientConfigOverridePolicy]:
+        loaded = self._load(PluginKind.CLIENT_OVERRIDE_POLICY, name, property)
+        return cast("type[ConnectorClientConfigOverridePolicy]", loaded)
+
     def task_target(self, name: str) -> str:
         """The importable ``module:Class`` of a task class' name, without importing it."""
         return self._target(PluginKind.TASK, name, "task.class")
+
+    def load_class(self, name: str) -> type:
+        """Any class that a connector's configuration names (``Type.CLASS``), from where plugins may be imported.
+
+        LookupError, as ``ConfigDef`` expects it, for a module that may not be imported and a class that is not there.
+        """
+        module = name.replace(":", ".").rpartition(".")[0]
+        if self._access is not None and not self._access.allows(module):
+            raise LookupError(f"this worker imports no classes from module {module}")
+        return load_class(name)
 
     def class_name(self, kind: PluginKind, cls: type) -> str:
         """The name to store a class under: Java's where it stands for one, so that a Java cluster can read it."""
         target = f"{cls.__module__}:{cls.__qualname__}"
         known = self._by_name.get((kind, target))
-        return known.class_name if known else target.replace(":", ".")
+        return known[0].class_name if known else target.replace(":", ".")
 
     def describe(self) -> tuple[PluginInfo, ...]:
-        """All plugins that are known by name. The first call imports those that did not come with headrace."""
+        """All plugins that are known by name. The first call imports those that did not come with headrace.
+
+        One that cannot be imported or made is listed with its error: a broken connector as of type unknown, a type that
+        Kafka Connect's clients know.
+        """
         with self._lock:
             described = self._described
         if described is None:
             infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED]
-            described = tuple(sorted((info for info in infos if info), key=lambda info: (info.type, info.class_name)))
+            described = tuple(sorted(infos, key=lambda info: (info.type, info.class_name)))
             with self._lock:
                 self._described = described
         return described
 
-    def _info(self, plugin: KnownPlugin) -> PluginInfo | None:
+    def _info(self, plugin: KnownPlugin) -> PluginInfo:
         if plugin.type is not None:
             return PluginInfo(plugin.class_name, plugin.type, __version__)
+        type = _UNKNOWN if plugin.kind is PluginKind.CONNECTOR else plugin.kind.type
         try:
-            cls = self._import(plugin.target, plugin.class_name, plugin.kind, plugin.kind.group)
-            version = str(cls().version())
-        except Exception as error:  # a broken plugin must not hide the others
-            log.warning("Plugin %s is left out: %s", plugin.class_name, error)
-            return None
-        return PluginInfo(plugin.class_name, connector_type(cls) or plugin.kind.type, version)
+            cls = self._load(plugin.kind, plugin.target, plugin.kind.group)
+            type = connector_type(cls) or type
+            return PluginInfo(plugin.class_name, type, str(cls().version()))
+        except (Exception, SystemExit) as error:  # a broken plugin must not hide the others
+            log.warning("Plugin %s is broken: %s", plugin.class_name, _shown(error))
+            return PluginInfo(plugin.class_name, type, UNDEFINED_VERSION, _shown(error))
 
     def _load(self, kind: PluginKind, name: str, property: str) -> type:
         target = self._target(kind, name, property)
@@ -115,17 +155,28 @@ class Plugins:
         return cls
 
     def _target(self, kind: PluginKind, name: str, property: str) -> str:
-        known = self._by_name.get((kind, name.strip()))
-        if known is not None:
-            return known.target
-        module, colon, cls = name.strip().partition(":")
+        name = name.strip()
+        known = self._by_name.get((kind, name), [])
+        if len(known) > 1:
+            claims = ", ".join(sorted(plugin.class_name for plugin in known))
+            raise ConfigError.invalid(property, name, f"the name is ambiguous; use a full class name: {claims}")
+        if known:
+            return known[0].target
+        module, colon, cls = name.partition(":")
         if not colon:
-            module, _, cls = name.strip().rpartition(".")
+            module, _, cls = name.rpartition(".")
         if not module or not cls:
             raise ConfigError.invalid(property, name, f"no such {kind.noun}{self._nearest(kind, name)}")
-        if self._allowed is not None and not any(_within(module, prefix) for prefix in self._allowed):
-            raise ConfigError.invalid(property, name, f"this worker imports no plugins from module {module}")
+        self._check_access(kind, module, name, property)
         return f"{module}:{cls}"
+
+    def _check_access(self, kind: PluginKind, module: str, name: str, property: str) -> None:
+        """Of all classes but tasks', which connectors name and no user does."""
+        if kind is PluginKind.TASK or self._access is None or self._access.allows(module):
+            return
+        hint = f"; {PLUGIN_PATH}, an entry point or {PLUGIN_MODULE_PREFIXES} can allow it"
+        reason = f"no such {kind.noun}, and this worker imports none from module {module}"
+        raise ConfigError.invalid(property, name, reason + (self._misspelled(kind, name) or hint))
 
     def _import(self, target: str, name: str, kind: PluginKind, property: str) -> type:
         with self._lock:
@@ -137,8 +188,9 @@ class Plugins:
             found: Any = importlib.import_module(module)
             for part in path.split("."):
                 found = getattr(found, part)
-        except Exception as error:  # importing runs the plugin's own code
-            reason = f"no such {kind.noun}: {_why(error, module)}{self._nearest(kind, name)}"
+        except (Exception, SystemExit) as error:  # importing runs the plugin's own code
+            near = "" if (kind, name.strip()) in self._by_name else self._nearest(kind, name)
+            reason = f"no such {kind.noun}: {_why(error, module)}{near}"
             raise ConfigError.invalid(property, name, reason) from error
         if not isinstance(found, type):
             raise ConfigError.invalid(property, name, f"{target} is not a class")
@@ -147,14 +199,25 @@ class Plugins:
 
     def _nearest(self, kind: PluginKind, name: str) -> str:
         """`; did you mean 'FileStreamSource'?`, or what there is."""
+        short = sorted({plugin.class_name.rpartition(".")[2] for plugin in self._known if plugin.kind is kind})
+        return self._misspelled(kind, name) or (f"; known are {', '.join(short)}" if short else "")
+
+    def _misspelled(self, kind: PluginKind, name: str) -> str:
         names = {each.lower(): each for known_kind, each in self._by_name if known_kind is kind and ":" not in each}
         simple = name.replace(":", ".").rpartition(".")[2].lower()
         for text in (name.lower(), simple):
             near = difflib.get_close_matches(text, names, 1, _NEAR)
             if near:
                 return f"; did you mean '{names[near[0]]}'?"
-        short = sorted({plugin.class_name.rpartition(".")[2] for plugin in self._known if plugin.kind is kind})
-        return f"; known are {', '.join(short)}" if short else ""
+        return ""
+
+
+def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
+    """As a worker's ``plugin.path`` and ``plugin.module.prefixes`` say; for the worker and its tasks' processes."""
+    return Plugins(
+        comma_separated(worker_properties.get(PLUGIN_PATH)),
+        comma_separated(worker_properties.get(PLUGIN_MODULE_PREFIXES)),
+    )
 
 
 def connector_type(cls: type) -> str | None:
@@ -164,42 +227,28 @@ def connector_type(cls: type) -> str | None:
     return "sink" if issubclass(cls, SinkConnector) else None
 
 
-def known_plugins() -> tuple[KnownPlugin, ...]:
-    """The built-ins, which need no installation to be found, and the entry points of all that is installed."""
-    return _known_on(tuple(sys.path))
-
-
-@functools.cache
-def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
-    """Looked up once per process and ``sys.path``: reading what is installed takes a tenth of a second."""
-    found = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}
-    installed = entry_points()
-    for kind in PluginKind:
-        for point in installed.select(group=kind.group):
-            target = point.value.split("[")[0].strip()
-            found.setdefault((kind, target), KnownPlugin(kind, target, alias=point.name))
-    return tuple(found.values())
-
-
-def _index(known: Sequence[KnownPlugin]) -> dict[tuple[PluginKind, str], KnownPlugin]:
-    """By every name. A short name that two plugins claim means neither of them, unless one is built in."""
-    index: dict[tuple[PluginKind, str], KnownPlugin] = {}
-    ambiguous = set()
+def _index(known: Sequence[KnownPlugin]) -> dict[tuple[PluginKind, str], list[KnownPlugin]]:
+    """By every name, with all that claim it. A built-in shares its names with nobody."""
+    index: dict[tuple[PluginKind, str], list[KnownPlugin]] = {}
     for plugin in known:
         for name in set(plugin.names()):
-            other = index.setdefault((plugin.kind, name), plugin)
-            if other is not plugin and other not in BUILT_IN:
-                ambiguous.add((plugin.kind, name))
-    for key in ambiguous:
-        log.warning("Plugin name %s is ambiguous: use the full class name", key[1])
-        del index[key]
+            claims = index.setdefault((plugin.kind, name), [])
+            if not claims or claims[0] not in BUILT_IN:
+                claims.append(plugin)
     return index
 
 
-def _within(module: str, prefix: str) -> bool:
-    return module == prefix or module.startswith(prefix.rstrip(".") + ".")
+def comma_separated(value: str | None) -> tuple[str, ...]:
+    """The entries of a list as a worker's properties have it."""
+    return tuple(entry.strip() for entry in (value or "").split(",") if entry.strip())
 
 
-def _why(error: Exception, module: str) -> str:
+def _shown(error: BaseException) -> str:
+    """In one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ConfigError) and text else f"{type(error).__name__}: {text}"
+
+
+def _why(error: BaseException, module: str) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return text if isinstance(error, AttributeError) else f"importing {module} failed: {text}"

@@ -27,7 +27,7 @@ import headrace.connectors.verifiable_source  # noqa: E402
 import headrace.converters.json_converter  # noqa: E402
 import headrace.converters.string_converter  # noqa: E402
 import headrace.spark.executor_entry  # noqa: E402, F401
-from headrace.plugins.discovery import known_plugins  # noqa: E402
+from headrace.plugins.installed import known_plugins  # noqa: E402
 
 if __name__ == "__main__":
     pyarrow.set_cpu_count(1)

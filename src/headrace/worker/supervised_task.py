@@ -7,10 +7,11 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
+from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.callbacks import TaskCallbacks
 from headrace.worker.failures import trace_of
@@ -19,6 +20,10 @@ from headrace.worker.task_launcher import TaskHandle, TaskLauncher
 from headrace.worker.task_phase import TaskEvent, TaskLife, TaskPhase, Tell
 
 log = logging.getLogger(__name__)
+
+_ALIVE: Final = (TaskPhase.LAUNCHED, TaskPhase.RUNNING, TaskPhase.PAUSED, TaskPhase.RESTARTING)
+_REMIND_S: Final = 10.0
+"""How often a process that survives its killing is killed again."""
 
 Partition = Mapping[str, Any]
 Offset = Mapping[str, Any]
@@ -37,6 +42,20 @@ class TaskOffsets(Protocol):
         """Hears of offsets that have become visible; must not block."""
 
 
+class TaskLaunch(Protocol):
+    """What one launch of a task is made of, references resolved."""
+
+    @property
+    def spec(self) -> TaskSpec: ...
+
+    @property
+    def config(self) -> ResolvedConfig:
+        """The connector's, with the values of the task's too."""
+
+    @property
+    def offsets(self) -> TaskOffsets: ...
+
+
 class SupervisedTask:
     """A ``TaskListener``. The launcher's threads and the worker's call it; the lock keeps statuses in order.
 
@@ -47,7 +66,6 @@ class SupervisedTask:
         self,
         id: ConnectorTaskId,
         target: TargetState,
-        offsets: TaskOffsets,
         status: StatusListener,
         callbacks: TaskCallbacks,
     ) -> None:
@@ -56,7 +74,9 @@ class SupervisedTask:
         self.pid: int | None = None
         """Of the latest attempt."""
         self._target = target
-        self._offsets = offsets
+        self._offsets: TaskOffsets | None = None
+        self._hide: Callable[[str], str] = str
+        self._reloading = False
         self._status = status
         self._told: Mapping[Tell, Callable[[ConnectorTaskId], None]] = {
             Tell.STARTUP: status.on_startup,
@@ -75,17 +95,43 @@ class SupervisedTask:
 
     # ---- for the worker
 
-    def launch(self, make_spec: Callable[[], TaskSpec], launcher: TaskLauncher) -> None:
-        """Makes the spec, which may import plugins and block, and launches, unless the task was stopped meanwhile."""
+    def launch(self, make: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
+        """Makes the spec, which may import plugins and block, and launches, unless the task was stopped meanwhile.
+
+        What it runs with from now on; None if it does not run.
+        """
         try:
-            spec = make_spec()
+            launch = make()
             with self._lock:
-                if self.phase is TaskPhase.LAUNCHED:
-                    self._handle = launcher.launch(replace(spec, target_state=self._target), self)
+                if self.phase not in _ALIVE or self._handle is not None:
+                    return None
+                self._offsets, self._hide = launch.offsets, launch.config.hide
+                self._handle = launcher.launch(replace(launch.spec, target_state=self._target), self)
+            return launch.config
         except Exception as error:
             with self._lock:
-                if self.phase is TaskPhase.LAUNCHED:
+                if self.phase in _ALIVE:
                     self._move(TaskEvent.FAILS, trace_of(error))
+            return None
+
+    def end_attempts(self, reason: str, patience: float) -> bool:
+        """Ends what runs, by killing if that takes more than ``patience`` seconds, so that it can be launched anew.
+
+        Blocks until no process is left. False if there is nothing to launch: it has failed or is stopped.
+        """
+        with self._lock:
+            handle = self._handle
+            if handle is None or self.phase not in _ALIVE:
+                return False
+            self._reloading = True
+            self._move(TaskEvent.RESTARTS, reason)
+            handle.stop()
+        while not handle.await_stopped(patience):
+            handle.kill()
+            patience = _REMIND_S
+        with self._lock:
+            self._reloading = False
+            return self.phase in _ALIVE and self._handle is None
 
     def set_target_state(self, target: TargetState) -> None:
         """Pauses or resumes this and all later attempts. STOPPED is ``stop``'s business and pauses meanwhile."""
@@ -127,11 +173,11 @@ class SupervisedTask:
     def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
         if self.phase in (TaskPhase.STOPPING, TaskPhase.STOPPED):
             return False
-        self._offsets.prepare()
+        self._offsets_now().prepare()
         return self._callbacks.still_mine(task)  # invariants 4 and 6
 
     def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Partition]) -> list[Offset | None]:
-        return self._offsets.read(partitions)
+        return self._offsets_now().read(partitions)
 
     def running(self, task: ConnectorTaskId) -> None:
         self._move(TaskEvent.RUNS)
@@ -140,7 +186,7 @@ class SupervisedTask:
         self._move(TaskEvent.PAUSES)
 
     def offsets_committed(self, task: ConnectorTaskId, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        self._offsets.committed(offsets)
+        self._offsets_now().committed(offsets)
 
     def topics_used(self, task: ConnectorTaskId, topics: Sequence[str]) -> None:
         self._status.on_topics(task, topics)
@@ -158,9 +204,18 @@ class SupervisedTask:
         self._move(TaskEvent.RESTARTS, reason)
 
     def stopped(self, task: ConnectorTaskId) -> None:
-        self._move(TaskEvent.ENDS)
+        with self._lock:
+            if self._reloading and self.phase in _ALIVE:
+                self._handle = None  # whoever stops the task now need not wait for a process
+            else:
+                self._move(TaskEvent.ENDS)
+
+    def _offsets_now(self) -> TaskOffsets:
+        assert self._offsets is not None  # attempts, which ask for them, come after the launch
+        return self._offsets
 
     def _move(self, event: TaskEvent, text: str = "") -> None:
+        text = self._hide(text)
         with self._lock:
             if event is TaskEvent.FAILS and self.phase is TaskPhase.STOPPING:
                 log.warning("Task %s failed while it was stopping: %s", self.id, text)

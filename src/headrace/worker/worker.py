@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.errors import ConfigError, ConnectError
@@ -16,11 +17,17 @@ from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
+from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type
+from headrace.plugins.override_policies import override_policy
+from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.storage.offset_backing_store import OffsetBackingStore
+from headrace.task.task_spec import TaskSpec
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.config_watch import After, after
 from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
+from headrace.worker.runnable_configs import RunnableConfigs
 from headrace.worker.stages import Stages
 from headrace.worker.status_listener import StatusListener
 from headrace.worker.supervised_task import SupervisedTask
@@ -50,8 +57,12 @@ class Worker:
         offsets: OffsetBackingStore,
         status: StatusListener,
         clock: Clock = time.monotonic,
+        after: After = after,
     ) -> None:
-        """``offsets`` is the global offsets store; who gives it starts and stops it."""
+        """``offsets`` is the global offsets store; who gives it starts and stops it.
+
+        ConfigError for config providers and an override policy that cannot be used.
+        """
         self.config = config
         self.plugins = plugins
         self._launcher = launcher
@@ -59,8 +70,11 @@ class Worker:
         self._clock = clock
         self._stages = Stages(clock)
         self._offsets = OffsetStores(config, offsets)
-        self._connectors = WorkerConnectors(plugins, self._offsets.reader, status, self._stages)
-        self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock)
+        self.transformer = config_transformer(config.raw, plugins)
+        self.override_policy = override_policy(config, plugins)
+        self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
+        self._connectors = WorkerConnectors(self._configs, plugins, self._offsets.reader, status, self._stages, after)
+        self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
 
     def start(self) -> None:
         """Starts the engine, in the background."""
@@ -81,6 +95,8 @@ class Worker:
                 break
         self._launcher.stop(deadline.remaining())
         self._offsets.stop()
+        self.transformer.close()
+        self.override_policy.close()
 
     def blocked(self) -> list[str]:
         """What has been going on for a second or more: "start of connector x since 12 s"."""
@@ -139,9 +155,8 @@ class Worker:
         callbacks: TaskCallbacks,
     ) -> None:
         """What goes wrong becomes the task's status. ConnectError if the task is here already."""
-        offsets = SourceTaskOffsets(self._offsets, id, connector_config)
-        task = SupervisedTask(id, target_state, offsets, self._status, callbacks)
-        self._tasks.start(task, lambda: build_task_spec(self.config, self.plugins, id, connector_config, task_config))
+        task = SupervisedTask(id, target_state, self._status, callbacks)
+        self._tasks.start(task, lambda: self._task_launch(id, connector_config, task_config))
 
     def stop_tasks(self, ids: Collection[ConnectorTaskId]) -> Future[None]:
         """Gracefully within ``task.shutdown.graceful.timeout.ms``, then by killing; unknown ids count as stopped.
@@ -162,6 +177,13 @@ class Worker:
         """The latest figures of each task here."""
         return self._tasks.metrics()
 
+    def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> _TaskLaunch:
+        connector, task = self._configs.of_connector(connector_config), self._configs.of_task(task_config)
+        both = connector.along_with(task)
+        with both.hidden_errors():
+            spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)
+        return _TaskLaunch(spec, both, SourceTaskOffsets(self._offsets, id, connector.config))
+
     # ---- for any connector, wherever it runs
 
     def connector_offsets(self, name: str, connector_config: Config) -> Future[tuple[ConnectorOffset, ...]]:
@@ -170,12 +192,23 @@ class Worker:
 
     def fence_zombies(self, connector_config: Config, tasks: int) -> Future[None]:
         """One round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
-        name = connector_config.get("name")
-        return self._stages.run(
-            f"fencing of connector {name}", lambda: fence_zombies(self.config, connector_config, tasks)
-        )
+
+        def fence() -> None:
+            fence_zombies(self.config, self._configs.of_connector(connector_config).config, tasks)
+
+        return self._stages.run(f"fencing of connector {connector_config.get('name')}", fence)
 
     def _read_offsets(self, name: str, connector_config: Config) -> tuple[ConnectorOffset, ...]:
-        if self.connector_type(connector_config) != "source":
+        config = self._configs.of_connector(connector_config).config
+        if self.connector_type(config) != "source":
             raise ConnectError(f"Connector {name} is no source connector, so it has no source offsets")
-        return self._offsets.offsets(connector_config)
+        return self._offsets.offsets(config)
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskLaunch:
+    """``TaskLaunch``."""
+
+    spec: TaskSpec
+    config: ResolvedConfig
+    offsets: SourceTaskOffsets

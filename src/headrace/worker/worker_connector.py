@@ -10,9 +10,11 @@ from enum import Enum
 from typing import Protocol
 
 from headrace.api.connector import Connector, ConnectorContext
-from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.connector_config import ConnectorConfig
 from headrace.model.state import TargetState
+from headrace.plugins.resolved_config import ResolvedConfig
+from headrace.worker.config_watch import After, ConfigWatch
 from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.status_listener import StatusListener
@@ -38,11 +40,19 @@ _WITHOUT_INSTANCE = {TargetState.PAUSED: ConnectorPhase.PAUSED, TargetState.STOP
 class ConnectorFactory(Protocol):
     """Makes instances of one connector; called on the connector's thread, so it may import and block."""
 
-    def make(self) -> Connector: ...
+    def resolve(self) -> ResolvedConfig:
+        """The connector's configuration with values; may also be called from a thread that watches over them."""
 
-    def context(self, connector: Connector, fail: Callable[[BaseException], None]) -> ConnectorContext: ...
+    def make(self, config: ConnectorConfig) -> Connector: ...
+
+    def context(
+        self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
+    ) -> ConnectorContext: ...
 
     def task_class_name(self, connector: Connector) -> str: ...
+
+    def reconfigure(self) -> None:
+        """Has the connector asked for task configurations."""
 
 
 class WorkerConnector:
@@ -54,22 +64,20 @@ class WorkerConnector:
     """
 
     def __init__(
-        self, config: ConnectorConfig, factory: ConnectorFactory, status: StatusListener, stages: Stages
+        self, name: str, factory: ConnectorFactory, status: StatusListener, stages: Stages, after: After
     ) -> None:
-        self.config = config
+        self.name = name
         self.version: str | None = None
         self._factory = factory
         self._status = status
         self._stages = stages
-        self._executor = SerialExecutor(f"connector {config.name}", stages)
+        self._executor = SerialExecutor(f"connector {name}", stages)
+        self._watch = ConfigWatch(f"Connector {name}", factory.resolve, self.reload, after)
         # Written on the connector's thread only, but for `_abandoned`.
         self._phase = ConnectorPhase.NEW
         self._instance: Connector | None = None
+        self._resolved = ResolvedConfig({}, {}, {})
         self._abandoned = False
-
-    @property
-    def name(self) -> str:
-        return self.config.name
 
     @property
     def phase(self) -> ConnectorPhase:
@@ -83,6 +91,10 @@ class WorkerConnector:
     def task_configs(self) -> Future[list[dict[str, str]]]:
         """The configurations of its tasks, ready for the config topic. ConnectError if it does not run."""
         return self._executor.submit(f"task_configs of connector {self.name}", self._task_configs)
+
+    def reload(self) -> None:
+        """Starts a new instance with the values of now, if one runs, and has it asked for task configurations."""
+        self._submit("reload", self._reload)
 
     def fail(self, error: BaseException) -> None:
         """An error from a thread of the connector's own."""
@@ -123,37 +135,54 @@ class WorkerConnector:
     def _start(self) -> None:
         if self._phase is ConnectorPhase.RUNNING:
             return
-        told = self._status.on_startup if self._phase is ConnectorPhase.NEW else self._status.on_running
+        self._begin_instance(self._status.on_startup if self._phase is ConnectorPhase.NEW else self._status.on_running)
+
+    def _begin_instance(self, told: Callable[[str], None]) -> None:
         try:
-            instance = self._factory.make()
+            self._resolved = self._factory.resolve()
+            config = ConnectorConfig(self._resolved.config)
+            instance = self._factory.make(config)
             self.version = str(instance.version())
             self._instance = instance
-            instance.initialize(self._factory.context(instance, self.fail))
-            instance.start(dict(self.config.raw))
+            instance.initialize(self._factory.context(config, instance, self.fail))
+            instance.start(dict(config.raw))
         except Exception as error:
             raise self._fail("failed to start", error) from error
         self._phase = ConnectorPhase.RUNNING
+        self._watch.begin(self._resolved)
         self._tell(told)
 
+    def _reload(self) -> None:
+        if self._phase is ConnectorPhase.RUNNING:
+            self._end_instance(raising=True)
+            self._begin_instance(self._status.on_running)
+            self._factory.reconfigure()
+
     def _task_configs(self) -> list[dict[str, str]]:
+        """With references, as they are stored: values stay on this worker."""
         if self._phase is not ConnectorPhase.RUNNING or self._instance is None:
             raise ConnectError(f"Connector {self.name} is {self._phase.value} and so makes no task configurations")
         try:
-            return task_configs(self._instance, self.config, self._factory.task_class_name(self._instance))
+            config = ConnectorConfig(self._resolved.config)
+            made = task_configs(self._instance, config, self._factory.task_class_name(self._instance))
         except RetriableError:
             raise
         except Exception as error:
             raise self._fail("failed to make task configurations", error) from error
+        return [self._resolved.restore(each) for each in made]
 
     def _fail(self, how: str, error: BaseException) -> ConnectError:
         """Marks the connector FAILED; the error to raise."""
+        hide = self._resolved.hide
         if self._phase not in (ConnectorPhase.FAILED, ConnectorPhase.CLOSED):
             self._phase = ConnectorPhase.FAILED
-            self._tell(lambda name: self._status.on_failure(name, trace_of(error)))
+            self._tell(lambda name: self._status.on_failure(name, hide(trace_of(error))))
             self._end_instance(raising=False)
-        return ConnectError(f"Connector {self.name} {how}: {error}")
+        message = hide(f"Connector {self.name} {how}: {error}")
+        return ConfigError(message, error.name) if isinstance(error, ConfigError) else ConnectError(message)
 
     def _end_instance(self, raising: bool) -> None:
+        self._watch.end()
         instance, self._instance = self._instance, None
         if instance is None:
             return

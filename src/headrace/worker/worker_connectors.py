@@ -8,17 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from headrace.api.connector import Connector, ConnectorContext
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConnectError
 from headrace.api.source import OffsetStorageReader, SourceConnector
 from headrace.config.connector_config import ConnectorConfig
 from headrace.model.cluster_config_state import Config
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
+from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.callbacks import ConnectorCallbacks
+from headrace.worker.config_watch import After
 from headrace.worker.connector_context import WorkerSinkConnectorContext, WorkerSourceConnectorContext
-from headrace.worker.failures import trace_of
 from headrace.worker.futures import done_future, failed_future
+from headrace.worker.runnable_configs import RunnableConfigs
 from headrace.worker.stages import Stages
 from headrace.worker.status_listener import StatusListener
 from headrace.worker.worker_connector import ConnectorPhase, WorkerConnector
@@ -30,11 +32,21 @@ ReaderOf = Callable[[Config], OffsetStorageReader]
 class WorkerConnectors:
     """Starts, finds and stops connectors. Thread-safe; nothing here blocks."""
 
-    def __init__(self, plugins: Plugins, reader_of: ReaderOf, status: StatusListener, stages: Stages) -> None:
+    def __init__(
+        self,
+        configs: RunnableConfigs,
+        plugins: Plugins,
+        reader_of: ReaderOf,
+        status: StatusListener,
+        stages: Stages,
+        after: After,
+    ) -> None:
+        self._configs = configs
         self._plugins = plugins
         self._reader_of = reader_of
         self._status = status
         self._stages = stages
+        self._after = after
         self._lock = threading.Lock()
         self._connectors: dict[str, WorkerConnector] = {}
 
@@ -51,13 +63,12 @@ class WorkerConnectors:
         return connector.version if connector else None
 
     def start(self, name: str, config: Config, target: TargetState, callbacks: ConnectorCallbacks) -> Future[None]:
-        try:
-            connector = self._add(name, config, callbacks)
-        except ConfigError as error:
-            self._status.on_failure(name, trace_of(error))
-            return failed_future(error)
-        except ConnectError as error:
-            return failed_future(error)
+        factory = _PluginFactory(name, config, self._configs, self._plugins, self._reader_of, callbacks)
+        with self._lock:
+            if name in self._connectors:
+                return failed_future(ConnectError(f"Connector {name} is already on this worker"))
+            connector = WorkerConnector(name, factory, self._status, self._stages, self._after)
+            self._connectors[name] = connector
         return connector.set_target_state(target)
 
     def stop(self, name: str, timeout: float) -> Future[None]:
@@ -76,16 +87,6 @@ class WorkerConnectors:
         connector = self._find(name)
         return connector.task_configs() if connector else failed_future(_unknown(name))
 
-    def _add(self, name: str, config: Config, callbacks: ConnectorCallbacks) -> WorkerConnector:
-        parsed = ConnectorConfig(config)
-        with self._lock:
-            if name in self._connectors:
-                raise ConnectError(f"Connector {name} is already on this worker")
-            factory = _PluginFactory(parsed, self._plugins, self._reader_of, callbacks)
-            connector = WorkerConnector(parsed, factory, self._status, self._stages)
-            self._connectors[name] = connector
-            return connector
-
     def _find(self, name: str) -> WorkerConnector | None:
         with self._lock:
             return self._connectors.get(name)
@@ -95,23 +96,36 @@ class _PluginFactory:
     """A ``ConnectorFactory`` over the plugins."""
 
     def __init__(
-        self, config: ConnectorConfig, plugins: Plugins, reader_of: ReaderOf, callbacks: ConnectorCallbacks
+        self,
+        name: str,
+        config: Config,
+        configs: RunnableConfigs,
+        plugins: Plugins,
+        reader_of: ReaderOf,
+        callbacks: ConnectorCallbacks,
     ) -> None:
+        self._name = name
         self._config = config
+        self._configs = configs
         self._plugins = plugins
         self._reader_of = reader_of
         self._callbacks = callbacks
 
-    def make(self) -> Connector:
-        return self._plugins.connector(self._config.connector_class)()
+    def resolve(self) -> ResolvedConfig:
+        return self._configs.of_connector(self._config)
 
-    def context(self, connector: Connector, fail: Callable[[BaseException], None]) -> ConnectorContext:
-        def reconfigure() -> None:
-            self._callbacks.reconfigure(self._config.name)
+    def make(self, config: ConnectorConfig) -> Connector:
+        return self._plugins.connector(config.connector_class)()
 
+    def context(
+        self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
+    ) -> ConnectorContext:
         if isinstance(connector, SourceConnector):
-            return WorkerSourceConnectorContext(reconfigure, fail, self._reader_of(self._config.raw))
-        return WorkerSinkConnectorContext(reconfigure, fail)
+            return WorkerSourceConnectorContext(self.reconfigure, fail, self._reader_of(config.raw))
+        return WorkerSinkConnectorContext(self.reconfigure, fail)
+
+    def reconfigure(self) -> None:
+        self._callbacks.reconfigure(self._name)
 
     def task_class_name(self, connector: Connector) -> str:
         return self._plugins.class_name(PluginKind.TASK, connector.task_class())

@@ -13,9 +13,9 @@ from headrace.api.errors import ConnectError
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
-from headrace.task.task_spec import TaskSpec
+from headrace.worker.config_watch import After, ConfigWatch
 from headrace.worker.stages import Stages
-from headrace.worker.supervised_task import SupervisedTask
+from headrace.worker.supervised_task import SupervisedTask, TaskLaunch
 from headrace.worker.task_launcher import TaskLauncher
 
 log = logging.getLogger(__name__)
@@ -27,13 +27,17 @@ _REMIND_S: Final = 10.0
 class WorkerTasks:
     """Launches, finds and stops tasks. Thread-safe; nothing here blocks."""
 
-    def __init__(self, launcher: TaskLauncher, graceful_timeout: float, stages: Stages, clock: Clock) -> None:
+    def __init__(
+        self, launcher: TaskLauncher, graceful_timeout: float, stages: Stages, clock: Clock, after: After
+    ) -> None:
         self._launcher = launcher
         self._graceful_timeout = graceful_timeout
         self._stages = stages
         self._clock = clock
+        self._after = after
         self._lock = threading.Lock()
         self._tasks: dict[ConnectorTaskId, SupervisedTask] = {}
+        self._watches: dict[ConnectorTaskId, ConfigWatch] = {}
 
     def ids(self) -> frozenset[ConnectorTaskId]:
         """Of all tasks that were started and not yet stopped, failed ones too."""
@@ -45,13 +49,32 @@ class WorkerTasks:
         with self._lock:
             return {id: task.metrics_values for id, task in self._tasks.items()}
 
-    def start(self, task: SupervisedTask, make_spec: Callable[[], TaskSpec]) -> None:
-        """What goes wrong becomes the task's status. ConnectError if it is here already."""
+    def start(self, task: SupervisedTask, make: Callable[[], TaskLaunch]) -> None:
+        """What goes wrong becomes the task's status. ConnectError if it is here already.
+
+        The task is restarted, here, when values that its configurations refer to have changed.
+        """
+        watch = ConfigWatch(
+            f"Task {task.id}", lambda: make().config, lambda: self._reload(task, make, watch), self._after
+        )
         with self._lock:
             if task.id in self._tasks:
                 raise ConnectError(f"Task {task.id} is already on this worker")
             self._tasks[task.id] = task
-        self._stages.run(f"start of task {task.id}", lambda: task.launch(make_spec, self._launcher))
+            self._watches[task.id] = watch
+        self._stages.run(f"start of task {task.id}", lambda: self._launch(task, make, watch))
+
+    def _launch(self, task: SupervisedTask, make: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
+        config = task.launch(make, self._launcher)
+        if config is not None:
+            watch.begin(config)
+
+    def _reload(self, task: SupervisedTask, make: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
+        def reload() -> None:
+            if task.end_attempts("values that its configuration refers to have changed", self._graceful_timeout):
+                self._launch(task, make, watch)
+
+        self._stages.run(f"restart of task {task.id} with changed values", reload)
 
     def set_target_state(self, id: ConnectorTaskId, target: TargetState) -> None:
         """Does nothing if there is no such task."""
@@ -90,4 +113,5 @@ class WorkerTasks:
             with self._lock:
                 if self._tasks.get(task.id) is task:
                     del self._tasks[task.id]
+                    self._watches.pop(task.id).close()
         return gone

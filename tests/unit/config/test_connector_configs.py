@@ -3,9 +3,16 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.api.config_def import Width
 from headrace.api.errors import ConfigError
 from headrace.api.source import TransactionBoundary
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER, ConnectorConfig
+from headrace.config.connector_config import (
+    KEY_CONVERTER,
+    VALUE_CONVERTER,
+    ConnectorConfig,
+    DeadLetterQueue,
+    ErrorHandling,
+)
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.worker_config import WorkerConfig
@@ -33,7 +40,7 @@ def test_defaults() -> None:
         ("errors.tolerance", "some"),
         ("config.action.reload", "x"),
         ("errors.retry.timeout", "-2"),
-        ("transforms", "a.b"),
+        ("transforms", "a, a"),
         ("transforms", "a,,b"),
         ("name", "a\tb"),
         ("connector.class", ""),
@@ -78,7 +85,17 @@ def test_transformations_in_order_with_predicates() -> None:
     [
         ({}, "transforms.t.type"),
         ({"transforms.t.type": "T", "transforms.t.predicate": "q"}, "transforms.t.predicate"),
-        ({"transforms.t.type": "T", "transforms.t.negate": "so"}, "transforms.t.negate"),
+        (
+            {
+                "transforms.t.type": "T",
+                "transforms.t.predicate": "p",
+                "transforms.t.negate": "so",
+                "predicates": "p",
+                "predicates.p.type": "P",
+            },
+            "transforms.t.negate",
+        ),
+        ({"transforms.t.type": "T", "transforms.t.negate": "false"}, "transforms.t.negate"),
     ],
 )
 def test_bad_transformation(props: dict[str, str | None], name: str) -> None:
@@ -182,3 +199,56 @@ def test_bad_sink(props: dict[str, str | None], name: str) -> None:
     with pytest.raises(ConfigError) as error:
         SinkConnectorConfig(SINK | props)
     assert error.value.name == name
+
+
+def test_error_handling() -> None:
+    assert ConnectorConfig(BASE).error_handling == ErrorHandling()
+    given = {
+        "errors.tolerance": "ALL",
+        "errors.retry.timeout": "-1",
+        "errors.retry.delay.max.ms": "1500",
+        "errors.log.enable": "true",
+        "errors.log.include.messages": "true",
+    }
+    assert ConnectorConfig(BASE | given).error_handling == ErrorHandling(True, None, 1.5, True, True)
+    assert ConnectorConfig(BASE | {"errors.retry.timeout": "250"}).error_handling.retry_timeout == 0.25
+
+
+@pytest.mark.parametrize(("config", "base"), [(SourceConnectorConfig, BASE), (SinkConnectorConfig, SINK)])
+def test_dead_letter_queue(config: type[ConnectorConfig], base: dict[str, str | None]) -> None:
+    base = base | {"topics": "t"}
+    prefix = "errors.deadletterqueue."
+    assert config(base).dead_letter_queue is None
+    assert config(base | {prefix + "topic.name": ""}).dead_letter_queue is None
+    named = base | {prefix + "topic.name": "dead"}
+    assert config(named).dead_letter_queue == DeadLetterQueue("dead", 3, False)
+    more = {prefix + "topic.replication.factor": "-1", prefix + "context.headers.enable": "true"}
+    assert config(named | more).dead_letter_queue == DeadLetterQueue("dead", -1, True)
+    bad = {"topic.name": "no such topic", "topic.replication.factor": "0", "context.headers.enable": "maybe"}
+    for name, value in bad.items():
+        with pytest.raises(ConfigError) as error:
+            config(named | {prefix + name: value})
+        assert (error.value.name, str(error.value.value)) == (prefix + name, value)
+
+
+def test_dead_letters_beside_a_sources_offsets() -> None:
+    with pytest.raises(ConfigError, match=r"it is the connector's offsets\.storage\.topic already"):
+        SourceConnectorConfig(BASE | {"errors.deadletterqueue.topic.name": "o", "offsets.storage.topic": "o"})
+
+
+def test_forms_are_javas() -> None:
+    keys = SourceConnectorConfig.DEFINITION.config_keys
+    placed = [(key.group, key.order_in_group) for key in keys.values()]
+    assert len(set(placed)) == len(placed)
+    assert all(key.group and key.display_name and key.width is not Width.NONE for key in keys.values())
+    errors = [key.name for key in SourceConnectorConfig.DEFINITION.sorted_keys() if key.group == "Error Handling"]
+    assert errors == [
+        "errors.retry.timeout",
+        "errors.retry.delay.max.ms",
+        "errors.tolerance",
+        "errors.log.enable",
+        "errors.log.include.messages",
+        "errors.deadletterqueue.topic.name",
+        "errors.deadletterqueue.topic.replication.factor",
+        "errors.deadletterqueue.context.headers.enable",
+    ]

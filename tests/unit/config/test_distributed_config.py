@@ -69,7 +69,6 @@ def test_missing_property_is_named(make_config: MakeConfig, missing: str) -> Non
         ("listeners", "http://:80x"),
         ("bootstrap.servers", ""),
         ("offset.flush.interval.ms", "0"),
-        ("connector.client.config.override.policy", "Everything"),
     ],
 )
 def test_bad_value_is_named_in_one_line(make_config: MakeConfig, name: str, value: str) -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,7 +10,7 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
-from headrace.plugins.discovery import Plugins, connector_type
+from headrace.plugins.discovery import Plugins, connector_type, plugins_of
 
 JAVA_NAME = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
@@ -130,42 +130,156 @@ def test_plugin_path_entry_points_and_nested_classes(plugin_dir: Path) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_describe_lists_by_java_names_and_leaves_the_broken_out(plugin_dir: Path) -> None:
-    described = Plugins([str(plugin_dir)]).describe()
+def test_describe_lists_by_java_names_and_the_broken_with_its_error(plugin_dir: Path) -> None:
+    plugins = Plugins([str(plugin_dir)])
+    assert "shop_plugin" not in sys.modules  # finding a plugin imports nothing
+    described = plugins.describe()
+    assert described is plugins.describe()
     by_class = {(info.type, info.class_name): info for info in described}
-    assert ("source", JAVA_NAME) in by_class
+    assert by_class["source", JAVA_NAME].error is None
     assert ("converter", "org.apache.kafka.connect.json.JsonConverter") in by_class
+    assert ("transformation", "org.apache.kafka.connect.transforms.Cast$Value") in by_class
     assert by_class["source", "shop_plugin.ShopSourceConnector"].version == "7"
-    assert not any("broken" in info.class_name or "Task" in info.class_name for info in described)
+    broken = by_class["unknown", "broken_plugin.X"]
+    assert broken.version == "undefined"
+    assert "importing broken_plugin failed: needs a" in str(broken.error)
+    assert not any("Task" in info.class_name or "Policy" in info.class_name for info in described)
 
 
-def test_allowed_prefixes(plugin_dir: Path) -> None:
-    plugins = Plugins([str(plugin_dir)], allowed_prefixes=["my.plugins"])
-    assert plugins.connector("shop")
-    with pytest.raises(ConfigError, match="imports no plugins from module collections"):
-        plugins.connector("collections:OrderedDict")
+def test_a_class_of_another_kind_and_one_that_cannot_be_made_are_broken(plugin_dir: Path) -> None:
+    points = plugin_dir / "shop-1.0.dist-info" / "entry_points.txt"
+    points.write_text(
+        "[headrace.converters]\nshop = shop_plugin:ShopSourceConnector\n"
+        "[headrace.connectors]\nabstract = headrace.api.source:SourceConnector\nno = no target\n"
+    )
+    errors = {info.class_name: (info.type, info.error) for info in Plugins([str(plugin_dir)]).describe() if info.error}
+    assert set(errors) == {"shop_plugin.ShopSourceConnector", "headrace.api.source.SourceConnector", "no target"}
+    type, error = errors["shop_plugin.ShopSourceConnector"]
+    assert (type, "is not a converter" in str(error)) == ("converter", True)
+    type, error = errors["headrace.api.source.SourceConnector"]
+    assert (type, "abstract" in str(error)) == ("source", True)
 
 
-def test_an_ambiguous_short_name_means_neither(plugin_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_metadata_hides_no_other_package(plugin_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    info = plugin_dir / "bad-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bad\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[headrace.connectors]\nno equals sign\n")
+    assert Plugins([str(plugin_dir)]).connector("shop")
+    assert "bad-1.0.dist-info cannot be read" in caplog.text
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Plugins([str(tmp_path / "missing")])
+    assert "plugin.path: there is no" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("properties", "name", "found"),
+    [
+        ({}, "shop", True),
+        ({}, "shop_plugin:ShopSourceConnector", True),
+        ({}, "plain_plugin.Plain", True),
+        ({}, "spaced.plugin.Plain", True),
+        ({}, "collections:OrderedDict", False),
+        ({}, "os.path:join", False),
+        ({}, "plain_plugins.Plain", False),
+        ({"plugin.module.prefixes": "collections"}, "collections.abc:Mapping", True),
+        ({"plugin.module.prefixes": " my.own , collections.* "}, "collections.abc:Mapping", True),
+        ({"plugin.module.prefixes": "collections.abc"}, "collections:OrderedDict", False),
+        ({"plugin.module.prefixes": "collect"}, "collections:OrderedDict", False),
+        ({"plugin.module.prefixes": "*"}, "collections:OrderedDict", True),
+    ],
+)
+def test_what_a_worker_imports(plugin_dir: Path, properties: dict[str, str], name: str, found: bool) -> None:
+    (plugin_dir / "plain_plugin.py").write_text("from shop_plugin import ShopSourceConnector as Plain")
+    (plugin_dir / "spaced").mkdir()
+    (plugin_dir / "spaced" / "plugin.py").write_text("from shop_plugin import ShopSourceConnector as Plain")
+    plugins = plugins_of({"plugin.path": f" {plugin_dir} ", **properties})
+    try:
+        plugins.connector(name)
+        refused = ""
+    except ConfigError as error:
+        refused = str(error)
+    assert ("imports none from module" not in refused) == found
+    if not found:
+        assert "plugin.module.prefixes can allow it" in refused
+
+
+def test_what_is_refused_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dangerous_module.py").write_text("raise SystemExit('it ran')")
+    monkeypatch.syspath_prepend(str(tmp_path))  # importable, but neither on plugin.path nor installed
+    with pytest.raises(ConfigError, match="imports none from module dangerous_module"):
+        plugins_of({}).connector("dangerous_module:Thing")
+    with pytest.raises(ConfigError, match="it ran"):
+        Plugins().connector("dangerous_module:Thing")
+
+
+def test_a_module_that_stands_before_that_of_plugin_path_is_not_it(plugin_dir: Path) -> None:
+    (plugin_dir / "wave.py").write_text("")
+    with pytest.raises(ConfigError, match="imports none from module wave"):
+        plugins_of({"plugin.path": str(plugin_dir)}).connector("wave:Wave_read")
+
+
+def test_what_is_beside_an_entry_points_class_may_be_named(plugin_dir: Path) -> None:
+    for module in ("acme/plugins/shop.py", "acme/plugins/more/other.py", "acme/core.py"):
+        (plugin_dir / module).parent.mkdir(parents=True, exist_ok=True)
+        (plugin_dir / module).write_text("from shop_plugin import ShopSourceConnector as Shop")
+    (plugin_dir / "shop-1.0.dist-info" / "entry_points.txt").write_text(
+        "[headrace.connectors]\nshop = acme.plugins.shop:Shop\n"
+    )
+    sys.path.append(str(plugin_dir))
+    plugins = plugins_of({})
+    assert plugins.connector("shop") is plugins.connector("acme.plugins.more.other.Shop")
+    with pytest.raises(ConfigError, match=r"imports none from module acme\.core"):
+        plugins.connector("acme.core.Shop")
+
+
+def test_a_misspelled_java_name_is_told_as_such() -> None:
+    with pytest.raises(ConfigError, match="did you mean"):
+        plugins_of({}).connector("org.apache.kafka.connect.file.FileStreamSourceConector")
+
+
+def test_a_task_is_its_connectors_choice() -> None:
+    assert plugins_of({}).task_target("some.where.Task") == "some.where:Task"
+
+
+def test_an_ambiguous_short_name_means_neither(plugin_dir: Path) -> None:
     points = plugin_dir / "shop-1.0.dist-info" / "entry_points.txt"
     points.write_text(
         "[headrace.connectors]\nshop = shop_plugin:ShopSourceConnector\nshop2 = other:ShopSourceConnector\n"
         "mine = mine:FileStreamSourceConnector\n"
     )
     plugins = Plugins([str(plugin_dir)])
-    with pytest.raises(ConfigError, match="no such connector"):
+    both = r"other\.ShopSourceConnector, shop_plugin\.ShopSourceConnector"
+    with pytest.raises(ConfigError, match=f"the name is ambiguous; use a full class name: {both}"):
         plugins.connector("ShopSource")
     assert plugins.connector("shop")
     assert plugins.connector("FileStreamSource").__module__ == "headrace.connectors.file_stream_source"
-    assert "ShopSource is ambiguous" in caplog.text
+
+
+LOAD: dict[PluginKind, Callable[[Plugins, str], type]] = {
+    PluginKind.CONNECTOR: lambda plugins, name: plugins.connector(name),
+    PluginKind.TASK: lambda plugins, name: plugins.task(name),
+    PluginKind.CONVERTER: lambda plugins, name: plugins.converter(name),
+    PluginKind.HEADER_CONVERTER: lambda plugins, name: plugins.header_converter(name),
+    PluginKind.TRANSFORMATION: lambda plugins, name: plugins.transformation(name),
+    PluginKind.PREDICATE: lambda plugins, name: plugins.predicate(name),
+    PluginKind.CONFIG_PROVIDER: lambda plugins, name: plugins.config_provider(name, "config.providers.x.class"),
+    PluginKind.CLIENT_OVERRIDE_POLICY: lambda plugins, name: plugins.override_policy(name, "policy"),
+}
 
 
 @pytest.mark.parametrize("plugin", BUILT_IN, ids=lambda plugin: f"{plugin.kind.value}:{plugin.target}")
-def test_every_built_in_loads(plugins: Plugins, plugin: KnownPlugin) -> None:
-    load = {
-        PluginKind.CONNECTOR: plugins.connector,
-        PluginKind.TASK: plugins.task,
-        PluginKind.CONVERTER: plugins.converter,
-        PluginKind.HEADER_CONVERTER: plugins.header_converter,
-    }
-    assert load[plugin.kind](plugin.class_name).__name__ == plugin.class_name.rpartition(".")[2]
+def test_every_built_in_loads_by_all_its_names(plugins: Plugins, plugin: KnownPlugin) -> None:
+    load = LOAD[plugin.kind]
+    cls = load(plugins, plugin.class_name)
+    assert cls.__name__ == plugin.class_name.rpartition(".")[2].replace("$", "")
+    assert all(load(plugins, name) is cls for name in plugin.names())
+
+
+def test_short_names_of_transformations(plugins: Plugins) -> None:
+    for name in ("Cast$Value", "CastValue", "headrace.transforms.cast.CastValue"):
+        assert plugins.transformation(name).__name__ == "CastValue"
+    assert plugins.transformation("InsertHeader").__name__ == "InsertHeader"
+    assert plugins.predicate("HasHeaderKey").__name__ == "HasHeaderKey"

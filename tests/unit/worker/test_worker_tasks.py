@@ -178,7 +178,7 @@ def test_a_stop_does_not_end_before_the_process(
     [
         ({"connector.class": "Nothing"}, {}, "no such connector"),
         ({}, {"task.class": None}, "lacks task.class"),
-        ({"producer.override.bootstrap.servers": "x"}, {}, "does not allow this override"),
+        ({"producer.override.bootstrap.servers": "x"}, {}, "policy does not allow 'bootstrap.servers'"),
         ({"transaction.boundary": "never"}, {}, "transaction.boundary"),
     ],
 )

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values from files of their own, as Kubernetes mounts secrets: ``${dir:/etc/secrets:password}``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from headrace import __version__
+from headrace.api.config_def import ConfigDef
+from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.errors import ConfigError
+from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
+
+
+class DirectoryConfigProvider(ConfigProvider):
+    """Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``, which may read all by default.
+
+    A key is the name of a file in the directory, its value all that is in the file. What is no file is left out.
+    """
+
+    def __init__(self) -> None:
+        self._access = FileAccess({})
+
+    def version(self) -> str:
+        return __version__
+
+    def config(self) -> ConfigDef:
+        return DEFINITION
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        self._access = FileAccess(configs)
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        if not path:
+            return ConfigData({})
+        directory = self._access.resolve(path)
+        if not directory.is_dir():
+            raise ConfigError(f"{path} is not a directory")
+        names = (entry.name for entry in directory.iterdir())  # so a key with a slash is none
+        files = {name: directory / name for name in names if keys is None or name in keys}
+        return ConfigData(
+            {name: self._read(file) for name, file in files.items() if file.is_file()}, self._access.ttl_ms
+        )
+
+    def _read(self, file: Path) -> str:
+        try:
+            return self._access.resolve(file).read_text("utf-8")
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{file} cannot be read: it is not UTF-8") from error

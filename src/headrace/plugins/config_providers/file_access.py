@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the providers that read files have in common: which ones they may read, and how long the values are good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import Range, ValidList
+
+ALLOWED_PATHS: Final = "allowed.paths"
+TTL: Final = "ttl.ms"
+
+DEFINITION: Final = (
+    ConfigDef()
+    .define(ALLOWED_PATHS, Type.LIST, "", importance=Importance.HIGH, validator=ValidList(),
+            doc="Files and directories that may be read, what is in them included; by default nothing may.")
+    .define(TTL, Type.LONG, -1, importance=Importance.LOW, validator=Range.at_least(-1),
+            doc="After so many ms the values are looked up again; by default they are good for good.")
+)  # fmt: skip
+
+
+class FileAccess:
+    """Immutable. Paths are resolved, links and ``..`` included, before they are compared."""
+
+    def __init__(self, configs: Mapping[str, Any]) -> None:
+        """ConfigError for an allowed path that is not absolute or does not exist, as in Kafka Connect."""
+        parsed = DEFINITION.parse(configs)
+        self._allowed = tuple(_existing(path) for path in parsed[ALLOWED_PATHS])
+        self.ttl_ms: int | None = parsed[TTL] if parsed[TTL] > 0 else None
+
+    def resolve(self, path: str | Path) -> Path:
+        """The real path. ConfigError if it may not be read, whether it exists or not."""
+        if not self._allowed:
+            raise ConfigError(f"{path} may not be read, for the provider's {ALLOWED_PATHS} is not set", ALLOWED_PATHS)
+        real = Path(path).resolve()
+        if not any(real.is_relative_to(allowed) for allowed in self._allowed):
+            raise ConfigError(f"{path} may not be read, for it is not in the provider's {ALLOWED_PATHS}", ALLOWED_PATHS)
+        return real
+
+
+def _existing(path: str) -> Path:
+    given = Path(path)
+    if not given.is_absolute() or not given.exists():
+        raise ConfigError.invalid(ALLOWED_PATHS, path, "the path has to be absolute and to exist")
+    return given.resolve()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts values in place of references like ``${file:/etc/secrets:key}``, where a connector, a task or a worker starts.
+
+What is stored, answered and logged keeps the references. Java: ``ConfigTransformer``, ``WorkerConfigTransformer``.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.config.worker_config import CONFIG_PROVIDERS
+from headrace.model.cluster_config_state import Config
+from headrace.plugins.discovery import Plugins, comma_separated
+from headrace.plugins.log_hiding import HIDING
+from headrace.plugins.resolved_config import ResolvedConfig
+
+log = logging.getLogger(__name__)
+
+_REFERENCE: Final = re.compile(r"\$\{([^{}:]*):(?:([^}]*?):)?([^}]*)\}")
+"""As Kafka Connect's, but that no part goes beyond its brace: ``${env:USER}:${env:PASSWORD}`` are two references."""
+_REDACTION: Final = "spark.redaction.regex"
+_DEFAULT_REDACTION: Final = "(?i)secret|password|token|access[.]?key"
+"""Spark's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One ``${provider:path:key}`` in the value of ``property``; ``text`` is all of it, the path may be empty."""
+
+    property: str
+    text: str
+    provider: str
+    path: str
+    key: str
+
+
+class ConfigTransformer:
+    """Over the providers of one worker. Any thread may use it; it blocks as long as a provider does."""
+
+    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
+        self._providers = providers
+
+    def transform(self, config: Config) -> ResolvedConfig:
+        """Resolves every reference to a known provider, once: values are not searched for references again.
+
+        A reference to an unknown provider or a missing key stays as it is, as in Kafka Connect. ConfigError, of one
+        line, where a provider refuses a path or cannot read it.
+        """
+        references = [reference for reference in _references(config) if reference.provider in self._providers]
+        answers = self._answers(references)
+        values = {}
+        for reference in references:
+            value = answers[reference.provider, reference.path].data.get(reference.key)
+            if value is None:
+                log.warning("%s: config provider %s has no value for %s, which stays as it is",
+                            reference.property, reference.provider, reference.text)  # fmt: skip
+            else:
+                values[reference.text] = value
+        HIDING.add({value: text for text, value in values.items()})
+        resolved = {name: None if text is None else _replace(text, values) for name, text in config.items()}
+        ttls = [answer.ttl_ms for answer in answers.values() if answer.ttl_ms is not None and answer.ttl_ms >= 0]
+        return ResolvedConfig(config, resolved, values, min(ttls) / 1000 if ttls else None)
+
+    def close(self) -> None:
+        """Closes the providers. Called once, last."""
+        for name, provider in self._providers.items():
+            try:
+                provider.close()
+            except Exception:
+                log.warning("Config provider %s failed to close", name, exc_info=True)
+
+    def _answers(self, references: list[Reference]) -> dict[tuple[str, str], ConfigData]:
+        """One question per provider and path."""
+        asked: dict[tuple[str, str], list[Reference]] = {}
+        for reference in references:
+            asked.setdefault((reference.provider, reference.path), []).append(reference)
+        return {place: self._ask(asking) for place, asking in asked.items()}
+
+    def _ask(self, references: list[Reference]) -> ConfigData:
+        first = references[0]
+        keys = frozenset(reference.key for reference in references)
+        try:
+            return self._providers[first.provider].get(first.path, keys)
+        except ConfigError as error:
+            raise ConfigError.invalid(first.property, first.text, _told(first.provider, error)) from error
+        except RetriableError as error:
+            raise RetriableError(f"{first.property}={first.text}: {_told(first.provider, error)}") from error
+        except Exception as error:
+            reason = f"config provider {first.provider} failed: {type(error).__name__}: {error}"
+            raise ConnectError(f"{first.property}={first.text}: {reason}") from error
+
+
+def config_transformer(properties: Mapping[str, str], plugins: Plugins) -> ConfigTransformer:
+    """Over the ``config.providers`` of a worker's properties. ConfigError for one that is not there or not usable."""
+    providers: dict[str, ConfigProvider] = {}
+    transformer = ConfigTransformer(providers)
+    try:
+        for name in comma_separated(properties.get(CONFIG_PROVIDERS)):
+            providers[name] = _provider(name, properties, plugins)
+    except BaseException:
+        transformer.close()
+        raise
+    return transformer
+
+
+def resolve_worker_properties(properties: Mapping[str, str], plugins: Plugins) -> ResolvedConfig:
+    """A worker's own properties with values, as Kafka Connect resolves them too. ConfigError where that is impossible.
+
+    Spark shows its properties in its UI and its logs: those that were references are among those it redacts.
+    """
+    transformer = config_transformer(properties, plugins)
+    try:
+        resolved = transformer.transform(properties)
+    finally:
+        transformer.close()
+    secret = [name for name in resolved.referring if name.startswith("spark.")]
+    if not secret:
+        return resolved
+    shown = "|".join(re.escape(name.removeprefix("spark.hadoop.")) for name in secret)
+    pattern = f"{properties.get(_REDACTION, _DEFAULT_REDACTION)}|{shown}"
+    return resolved.with_value(_REDACTION, pattern)
+
+
+def _provider(name: str, properties: Mapping[str, str], plugins: Plugins) -> ConfigProvider:
+    prefix = f"{CONFIG_PROVIDERS}.{name}."
+    class_name = properties.get(f"{prefix}class", "").strip()
+    if not class_name:
+        raise ConfigError(f"{CONFIG_PROVIDERS} lists {name}, but there is no {prefix}class", f"{prefix}class")
+    cls = plugins.config_provider(class_name, f"{prefix}class")
+    given = f"{prefix}param."
+    parameters: dict[str, Any] = {key[len(given) :]: text for key, text in properties.items() if key.startswith(given)}
+    try:
+        provider = cls()
+        provider.configure(parameters)
+    except ConfigError as error:
+        named = f"{given}{error.name}" if error.name else None
+        raise ConfigError(f"Config provider {name}, parameters {given}*: {error}", named) from error
+    except Exception as error:
+        raise ConfigError(f"Config provider {name} cannot be made: {type(error).__name__}: {error}") from error
+    return provider
+
+
+def _references(config: Config) -> Iterator[Reference]:
+    for name, text in config.items():
+        for match in _REFERENCE.finditer(text or ""):
+            yield Reference(name, match[0], match[1], match[2] or "", match[3])
+
+
+def _replace(text: str, values: Mapping[str, str]) -> str:
+    return _REFERENCE.sub(lambda match: values.get(match[0], match[0]), text)
+
+
+def _told(provider: str, error: ConnectError) -> str:
+    """Where the error is about a parameter of the provider's, that is named as the worker's property."""
+    name = error.name if isinstance(error, ConfigError) else None
+    hint = f" ({CONFIG_PROVIDERS}.{provider}.param.{name} in the worker's properties)" if name else ""
+    return f"config provider {provider}: {error}{hint}"

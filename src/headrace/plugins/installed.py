@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugins that are known by name before anything is imported: the built-ins and the entry points of packages."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from typing import Final
+
+from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
+
+log = logging.getLogger(__name__)
+
+_KINDS: Final = {kind.group: kind for kind in PluginKind}
+_OURS: Final = "[headrace."
+"""What the entry points of a package that interests us have in them."""
+
+
+def known_plugins() -> tuple[KnownPlugin, ...]:
+    """The built-ins, which need no installation to be found, and the entry points of all that ``sys.path`` has."""
+    return _known_on(tuple(sys.path))
+
+
+@functools.cache
+def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
+    """Looked up once per process and ``sys.path``: reading what is installed takes a tenth of a second."""
+    found = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}
+    seen = set()
+    for distribution in distributions():
+        try:
+            text = distribution.read_text("entry_points.txt") or ""
+            if _OURS not in text or distribution.name in seen:  # of two versions of a package the first on the path
+                continue
+            seen.add(distribution.name)
+            for plugin in _plugins_of(distribution):
+                found.setdefault((plugin.kind, plugin.target), plugin)
+        except Exception as error:  # one package's broken metadata must not hide the other packages
+            log.warning("The entry points of %s cannot be read: %r", _place(distribution), error)
+    return tuple(found.values())
+
+
+def _plugins_of(distribution: Distribution) -> Iterator[KnownPlugin]:
+    for point in distribution.entry_points:
+        kind = _KINDS.get(point.group)
+        if kind is not None:
+            yield KnownPlugin(kind, point.value.split("[")[0].strip(), alias=point.name)
+
+
+def _place(distribution: Distribution) -> str:
+    return str(getattr(distribution, "_path", distribution))

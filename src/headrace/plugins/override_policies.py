@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policies that come with headrace (KIP-458; KIP-1188 for ``Allowlist``), and how a worker asks its one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.api.config_def import ConfigValue
+from headrace.api.errors import ConfigError
+from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
+from headrace.config.base_config import BaseConfig
+from headrace.config.override_policy import (
+    ALLOWLIST_PROPERTY,
+    DEFAULT_ALLOWLIST,
+    IGNORED_ANYWAY,
+    POLICY_PROPERTY,
+    PRINCIPAL,
+    overrides_of,
+)
+from headrace.plugins.discovery import Plugins, comma_separated
+
+
+class _NamesPolicy(ConnectorClientConfigOverridePolicy):
+    """Decides by the names of the properties alone. Java: ``AbstractConnectorClientConfigOverridePolicy``."""
+
+    policy_name: str
+    hint = ""
+
+    def validate(self, request: ConnectorClientConfigRequest) -> list[ConfigValue]:
+        return [self._value(name, value) for name, value in request.client_props.items()]
+
+    def _value(self, name: str, value: Any) -> ConfigValue:
+        judged = ConfigValue(name, value)
+        if not self.allows(name):
+            refusal = f"The '{self.policy_name}' policy does not allow '{name}' to be overridden in the connector"
+            judged.add_error_message(f"{refusal} configuration.{self.hint}")
+        return judged
+
+    @abstractmethod
+    def allows(self, name: str) -> bool: ...
+
+
+class AllConnectorClientConfigOverridePolicy(_NamesPolicy):
+    """Everything may be overridden: for clusters where who may create connectors may do anything anyway."""
+
+    policy_name = "All"
+
+    def allows(self, name: str) -> bool:
+        return True
+
+
+class NoneConnectorClientConfigOverridePolicy(_NamesPolicy):
+    """Nothing may be overridden."""
+
+    policy_name = "None"
+
+    def allows(self, name: str) -> bool:
+        return False
+
+
+class PrincipalConnectorClientConfigOverridePolicy(_NamesPolicy):
+    """Only who the clients log in as may be overridden. A login module is a class: see the guide on overrides."""
+
+    policy_name = "Principal"
+
+    def allows(self, name: str) -> bool:
+        return name in PRINCIPAL
+
+
+class AllowlistConnectorClientConfigOverridePolicy(_NamesPolicy):
+    """What the worker's ``connector.client.config.override.allowlist`` has; by default tuning, in Java nothing."""
+
+    policy_name = "Allowlist"
+    hint = f" The worker's {ALLOWLIST_PROPERTY} lists what may be."
+
+    def __init__(self) -> None:
+        self._allowed = frozenset(DEFAULT_ALLOWLIST)
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        if ALLOWLIST_PROPERTY in configs:
+            self._allowed = frozenset(comma_separated(configs[ALLOWLIST_PROPERTY]))
+
+    def allows(self, name: str) -> bool:
+        return name in self._allowed
+
+
+def override_policy(worker: BaseConfig, plugins: Plugins) -> ConnectorClientConfigOverridePolicy:
+    """The worker's, configured. ConfigError if there is none of that name, or it is not usable."""
+    name = worker.get(POLICY_PROPERTY)
+    cls = plugins.override_policy(name, POLICY_PROPERTY)
+    try:
+        policy = cls()
+        policy.configure(dict(worker.raw))
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError.invalid(POLICY_PROPERTY, name, f"{type(error).__name__}: {error}") from error
+    return policy
+
+
+def override_values(
+    policy: ConnectorClientConfigOverridePolicy,
+    connector_config: Mapping[str, str | None],
+    connector_class: type | None,
+    is_source: bool,
+) -> list[ConfigValue]:
+    """The policy's judgement of each client override of a connector, under its full name, ``producer.override.x``."""
+    judged: list[ConfigValue] = []
+    for client in ClientType:
+        overrides = overrides_of(connector_config, client.value)
+        asked = {name: text for name, text in overrides.items() if name not in IGNORED_ANYWAY}
+        if asked:
+            name = connector_config.get("name") or ""
+            request = ConnectorClientConfigRequest(asked, client, name, connector_class, is_source)
+            judged.extend(_renamed(value, f"{client.value}.override.") for value in policy.validate(request))
+    return judged
+
+
+def check_overrides(
+    policy: ConnectorClientConfigOverridePolicy,
+    connector_config: Mapping[str, str | None],
+    connector_class: type | None,
+    is_source: bool,
+) -> None:
+    """ConfigError for the first override that the policy refuses."""
+    for value in override_values(policy, connector_config, connector_class, is_source):
+        if value.error_messages:
+            raise ConfigError.invalid(value.name, value.value, " ".join(value.error_messages))
+
+
+def _renamed(value: ConfigValue, prefix: str) -> ConfigValue:
+    return ConfigValue(prefix + value.name, value.value, value.recommended_values, value.error_messages, value.visible)
