@@ -77,7 +77,7 @@ def distributed_herder(
         HerderState(exactly_once=config.exactly_once_source_enabled),
         Hands(worker, config_store, statuses, member, inbox, stages),
         stores,
-        Surface(queries, ConnectorValidator(config, plugins)),
+        Surface(queries, ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)),
         clock,
     )
 

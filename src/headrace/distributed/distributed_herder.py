@@ -19,6 +19,7 @@ from headrace.distributed.herder_core import step
 from headrace.distributed.herder_state import HerderState, Phase
 from headrace.distributed.pending_requests import PendingRequests
 from headrace.distributed.stores import Stores
+from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.herder.herder import PutResult
@@ -179,6 +180,13 @@ class DistributedHerder:
 
         stage = f"validation of the configuration of connector {name}"
         return chained(self._hands.stages.run(stage, lambda: self._validator.check(name, config)), put)
+
+    def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
+        stage = f"validation of a configuration for {plugin}"
+        return self._hands.stages.run(stage, lambda: self._validator.validate(plugin, config))
+
+    def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
+        return self._hands.stages.run(f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin))
 
     def delete_connector(self, name: str) -> Future[None]:
         return mapped(self._request(lambda number: RemoveConnector(number, name)), lambda _: None)

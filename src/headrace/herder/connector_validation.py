@@ -1,67 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a connector's configuration before it is accepted. Java: ``AbstractHerder.validateConnectorConfig``."""
+"""Checks a connector's configuration, before it is accepted or on request. Java: ``AbstractHerder``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NoReturn
 
-from headrace.api.config_def import ConfigDef, ConfigValue
+from headrace.api.config_def import ConfigDef, Type
 from headrace.api.connector import Connector
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.sink import SinkConnector
-from headrace.api.source import (
-    ConnectorTransactionBoundaries,
-    ExactlyOnceSupport,
-    SourceConnector,
-    TransactionBoundary,
-)
-from headrace.config.connector_config import (
-    CONNECTOR_CLASS,
-    HEADER_CONVERTER,
-    KEY_CONVERTER,
-    NAME,
-    PREDICATES,
-    TRANSFORMS,
-    VALUE_CONVERTER,
-    ConnectorConfig,
-)
+from headrace.api.source import SourceConnector
+from headrace.config.connector_config import CONNECTOR_CLASS, NAME
 from headrace.config.distributed_config import DistributedConfig
-from headrace.config.override_policy import client_overrides
 from headrace.config.sink_connector_config import SinkConnectorConfig
-from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT, SourceConnectorConfig
+from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.herder import preflight
+from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
+from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
 from headrace.herder.errors import BadRequestError
-from headrace.kafka import clients
+from headrace.herder.findings import Findings
+from headrace.herder.named_plugins import NamedPlugins
+from headrace.herder.plugin_config import plugin_config
+from headrace.herder.unknown_keys import other_versions, unknown_keys
 from headrace.model.cluster_config_state import Config
+from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins
+from headrace.plugins.override_policies import override_policy
+from headrace.plugins.resolved_config import ResolvedConfig
 
-_CLIENTS: Mapping[str, Callable[[Mapping[str, str]], object]] = {
-    "producer": clients.producer_config,
-    "consumer": clients.consumer_config,
-    "admin": clients.admin_config,
-}
-_GROUP_OVERRIDE = "consumer.override.group.id"
+log = logging.getLogger(__name__)
 
 
-class _Configurable(Protocol):
-    """A converter, transformation or predicate, as far as validation is concerned."""
-
-    def config(self) -> ConfigDef: ...
+@dataclass(frozen=True, slots=True)
+class _Validation:
+    infos: ConfigInfos
+    warnings: tuple[str, ...]
 
 
 class ConnectorValidator:
     """Runs code of plugins and may import them, so never on the herder's thread; may be used from any other."""
 
-    def __init__(self, worker: DistributedConfig, plugins: Plugins) -> None:
+    def __init__(
+        self,
+        worker: DistributedConfig,
+        plugins: Plugins,
+        policy: ConnectorClientConfigOverridePolicy | None = None,
+        transformer: ConfigTransformer | None = None,
+    ) -> None:
+        """``policy`` is by default what ``worker`` names; without ``transformer`` references stay as written."""
         self._worker = worker
         self._plugins = plugins
+        self._policy = policy or override_policy(worker, plugins)
+        self._transformer = transformer or ConfigTransformer({})
 
     def check(self, name: str, config: Config) -> dict[str, str | None]:
         """The configuration as it is to be stored: as the user gave it, with the connector's name in it.
 
-        BadRequestError with all that is wrong. ConnectError if the plugin itself is broken.
+        Warns of properties without effect. BadRequestError with all that is wrong. ConnectError if the plugin
+        itself is broken, RetriableError if a config provider cannot answer now.
         """
         given = config.get(NAME)
         if given is not None and given != name:
@@ -69,175 +70,125 @@ class ConnectorValidator:
                 f"Connector name configuration ({given}) doesn't match connector name in the request ({name})"
             )
         complete = {**config, NAME: name}
-        errors = self._errors(complete)
-        if errors:
-            raise BadRequestError(_told(errors))
+        validation = self._validation(complete)
+        for line in validation.warnings:
+            log.warning("Connector %s: %s", name, line)
+        if validation.infos.error_count:
+            raise BadRequestError(_told(validation.infos))
         return complete
 
-    def _errors(self, config: Config) -> list[str]:
-        connector = self._instance(config)
-        definition = _definition(connector)
-        raw = {key: value for key, value in config.items() if value is not None}
-        # The runtime's own findings first; a plugin that defines one of its properties again adds nothing to them.
-        found: dict[str, list[str]] = {}
-        _add(found, definition.validate(config))
-        if not any(found.values()):
-            self._add_combinations(found, connector, config)
-        with _plugin_call(connector, "validate"):
-            _add(found, connector.validate(raw))
-        return [message for messages in found.values() for message in messages]
+    def validate(self, requested: str, config: Config) -> ConfigInfos:
+        """Every property with its definition, its value as written and all that is wrong with it.
+
+        ``requested`` is the class that the request is about. BadRequestError if the configuration has another one, or
+        none, or one that does not exist; ConnectError and RetriableError as ``check``.
+        """
+        included = config.get(CONNECTOR_CLASS)
+        if included and included.strip() and not self._same_class(included, requested):
+            raise BadRequestError(f"Included connector type {included} does not match request type {requested}")
+        return self._validation(config).infos
+
+    def plugin_config(self, name: str) -> tuple[ConfigKeyInfo, ...]:
+        """The properties that a plugin of any kind has; see ``plugin_config``."""
+        return plugin_config(self._plugins, name)
+
+    def _same_class(self, included: str, requested: str) -> bool:
+        """By name, as in Java; or any two names of one class."""
+        if included.strip().removesuffix("Connector").endswith(requested.strip().removesuffix("Connector")):
+            return True
+        try:
+            return self._plugins.connector(included) is self._plugins.connector(requested)
+        except ConfigError:
+            return False
+
+    def _validation(self, config: Config) -> _Validation:
+        resolved = self._transformer.transform(config)
+        with _concealed(resolved):
+            connector = self._instance(resolved.config)
+            named = NamedPlugins(self._plugins, resolved.config)
+            findings = self._findings(connector, resolved.config, named)
+            infos = findings.infos(config.get(CONNECTOR_CLASS) or "", resolved.conceal)
+            versions = {CONNECTOR_CLASS: connector.version(), **named.versions}
+            unknown = unknown_keys(resolved.config, findings.names)
+            return _Validation(infos, (*unknown, *other_versions(config, versions)))
 
     def _instance(self, config: Config) -> Connector:
         name = config.get(CONNECTOR_CLASS)
         if name is None or not name.strip():
-            raise BadRequestError(f"The configuration of connector {config[NAME]} lacks {CONNECTOR_CLASS}")
+            raise BadRequestError(f"The configuration of connector {config.get(NAME)} lacks {CONNECTOR_CLASS}")
         try:
             cls = self._plugins.connector(name)
         except ConfigError as error:
             raise BadRequestError(str(error)) from error
+        if not issubclass(cls, (SourceConnector, SinkConnector)):
+            raise BadRequestError(f"Connector class {name} is neither a SourceConnector nor a SinkConnector")
         try:
             return cls()
         except Exception as error:
             raise ConnectError(f"Connector class {name} cannot be instantiated: {_shown(error)}") from error
 
-    def _add_combinations(self, found: dict[str, list[str]], connector: Connector, config: Config) -> None:
-        """What single properties do not show, once they are sound each by itself."""
-        parsed: ConnectorConfig
-        try:
-            if isinstance(connector, SourceConnector):
-                parsed = SourceConnectorConfig(config)
-            else:
-                parsed = SinkConnectorConfig(config)
-        except ConfigError as error:
-            _add_error(found, error)
-            return
-        for check in (self._check_converters, self._check_stages, self._check_overrides):
-            check(found, parsed)
-        if isinstance(connector, SourceConnector) and isinstance(parsed, SourceConnectorConfig):
-            self._check_exactly_once(found, connector, parsed)
-        elif isinstance(connector, SinkConnector):
-            self._check_consumer_group(found, parsed)
+    def _findings(self, connector: Connector, config: Config, named: NamedPlugins) -> Findings:
+        """The runtime's own findings first, then the connector's, then those about what the two have to agree on."""
+        findings = Findings()
+        raw = {key: value for key, value in config.items() if value is not None}
+        runtime = SourceConnectorConfig if isinstance(connector, SourceConnector) else SinkConnectorConfig
+        definition = runtime_definition(runtime.DEFINITION, self._worker, config, named)
+        converters = converter_definition(config, named)
+        findings.define(definition)
+        findings.add(named.validate(definition, config))
+        if findings.sound():
+            _check_combinations(findings, runtime, config)
+        for key, value in config.items():
+            if value is None:
+                findings.error(key, f"Null value can not be supplied as the configuration value of {key}.")
+        self._check_runtime(findings, connector, raw)
+        self._check_connector(findings, connector, raw)
+        findings.define(converters)
+        findings.add(named.validate(converters, with_converter_types(config)))
+        return findings
 
-    def _check_converters(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
-        loaders: dict[str, Callable[[str, str], type[_Configurable]]] = {
-            KEY_CONVERTER: self._plugins.converter,
-            VALUE_CONVERTER: self._plugins.converter,
-            HEADER_CONVERTER: self._plugins.header_converter,
-        }
-        for property, load in loaders.items():
-            name = config.get(property)
-            if name is not None:
-                # The runtime says what a converter is for; no user does.
-                settings = {"converter.type": property.partition(".")[0], **config.with_prefix(f"{property}.")}
-                _check_plugin(found, f"{property}.", settings, partial(load, name, property))
+    def _check_runtime(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:
+        if isinstance(connector, SourceConnector):
+            preflight.check_exactly_once(findings, self._worker, connector, raw)
+            preflight.check_boundaries(findings, connector, raw)
+        else:
+            preflight.check_consumer_group(findings, self._worker, raw)
+        preflight.check_overrides(findings, self._policy, connector, raw)
 
-    def _check_stages(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
-        for stage in config.transforms:
-            prefix = f"{TRANSFORMS}.{stage.alias}."
-            load_transformation = partial(self._plugins.transformation, stage.type, f"{prefix}type")
-            _check_plugin(found, prefix, stage.config, load_transformation)
-        for stage in config.predicates:
-            prefix = f"{PREDICATES}.{stage.alias}."
-            load_predicate = partial(self._plugins.predicate, stage.type, f"{prefix}type")
-            _check_plugin(found, prefix, stage.config, load_predicate)
+    def _check_connector(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:
+        with _plugin_call(connector, "config"):
+            definition = connector.config()
+            if not isinstance(definition, ConfigDef):
+                raise TypeError("it returns no ConfigDef")
+        findings.define(definition)
+        refused = self._refused_classes(definition, raw)
+        for name, message in refused.items():
+            findings.error(name, message)
+        # What it would import of its own accord is left out of what it is asked about.
+        allowed = {name: value for name, value in raw.items() if name not in refused}
+        with _plugin_call(connector, "validate"):
+            findings.add(value for value in connector.validate(allowed) if value.name not in refused)
 
-    def _check_overrides(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
-        for client, translate in _CLIENTS.items():
-            try:
-                overrides = client_overrides(self._worker, config.raw, client)
-            except ConfigError as error:
-                _add_error(found, error)
-                continue
-            try:
-                translate(overrides)
-            except ConfigError as error:
-                _add_error(found, _prefixed(error, f"{client}.override."))
-
-    def _check_consumer_group(self, found: dict[str, list[str]], config: ConnectorConfig) -> None:
-        """The two kinds of members would fight over the group."""
-        group = config.raw.get(_GROUP_OVERRIDE, f"connect-{config.name}")
-        if group == self._worker.group_id:
-            property = _GROUP_OVERRIDE if _GROUP_OVERRIDE in config.raw else NAME
-            message = f"The consumer group {group} of this sink connector is the group.id of the Connect workers"
-            found.setdefault(property, []).append(message)
-
-    def _check_exactly_once(
-        self, found: dict[str, list[str]], connector: SourceConnector, config: SourceConnectorConfig
-    ) -> None:
-        """The connector's consent where the user insists on exactly-once or on its own boundaries (KIP-618)."""
-        if config.exactly_once_required:
-            if not self._worker.exactly_once_source_enabled:
-                message = "This worker does not have exactly-once source support enabled."
-                found.setdefault(EXACTLY_ONCE_SUPPORT, []).append(message)
-            else:
-                refusal = _exactly_once_refusal(connector, config)
-                found.setdefault(EXACTLY_ONCE_SUPPORT, []).extend([refusal] if refusal else [])
-        if config.transaction_boundary is TransactionBoundary.CONNECTOR:
-            with _plugin_call(connector, "can_define_transaction_boundaries"):
-                answer = connector.can_define_transaction_boundaries(dict(config.raw))
-            if answer is not ConnectorTransactionBoundaries.SUPPORTED:
-                message = (
-                    f"The connector cannot define transaction boundaries with this configuration; "
-                    f"choose another value for {BOUNDARY} than connector"
-                )
-                found.setdefault(BOUNDARY, []).append(message)
+    def _refused_classes(self, definition: ConfigDef, raw: Mapping[str, str]) -> dict[str, str]:
+        """Properties that name a class in a module that this worker imports nothing from; by what is wrong."""
+        refused = {}
+        for key in definition.config_keys.values():
+            if key.type is Type.CLASS and key.name in raw:
+                try:
+                    self._plugins.load_class(raw[key.name].strip())
+                except LookupError as error:
+                    refused[key.name] = str(ConfigError.invalid(key.name, raw[key.name], str(error)))
+        return refused
 
 
-def _exactly_once_refusal(connector: SourceConnector, config: SourceConnectorConfig) -> str | None:
-    with _plugin_call(connector, "exactly_once_support"):
-        answer = connector.exactly_once_support(dict(config.raw))
-    if answer is None:
-        return (
-            "The connector does not tell whether it can be exactly-once (exactly_once_support). Consult its "
-            f"documentation, and set {EXACTLY_ONCE_SUPPORT}=requested to accept it without this check"
-        )
-    if answer is not ExactlyOnceSupport.SUPPORTED:
-        return "The connector cannot be exactly-once with this configuration."
-    return None
-
-
-def _definition(connector: Connector) -> ConfigDef:
-    if isinstance(connector, SourceConnector):
-        return SourceConnectorConfig.DEFINITION
-    if isinstance(connector, SinkConnector):
-        return SinkConnectorConfig.DEFINITION
-    name = type(connector).__qualname__
-    raise BadRequestError(f"Connector class {name} is neither a SourceConnector nor a SinkConnector")
-
-
-def _check_plugin(
-    found: dict[str, list[str]], prefix: str, settings: Mapping[str, str], load: Callable[[], type[_Configurable]]
+def _check_combinations(
+    findings: Findings, runtime: type[SourceConnectorConfig] | type[SinkConnectorConfig], config: Config
 ) -> None:
-    """A converter's or transformation's class, and its settings, which are told under their full names."""
+    """What single properties do not show, once they are sound each by itself: by making what a task will run with."""
     try:
-        values = load()().config().validate(settings)
+        runtime(config)
     except ConfigError as error:
-        _add_error(found, error)
-        return
-    except Exception as error:
-        found.setdefault(prefix, []).append(f"The plugin of {prefix.rstrip('.')} is broken: {_shown(error)}")
-        return
-    for value in values:
-        messages = [message.replace(value.name, prefix + value.name, 1) for message in value.error_messages]
-        found.setdefault(prefix + value.name, []).extend(messages)
-
-
-def _add(found: dict[str, list[str]], values: list[ConfigValue]) -> None:
-    for value in values:
-        messages = found.setdefault(value.name, [])
-        messages.extend(message for message in value.error_messages if message not in messages)
-
-
-def _add_error(found: dict[str, list[str]], error: ConfigError) -> None:
-    found.setdefault(error.name or "", []).append(str(error))
-
-
-def _prefixed(error: ConfigError, prefix: str) -> ConfigError:
-    """An error about a client's property, told under the name that the connector's configuration has for it."""
-    if error.name is None:
-        return error
-    name = prefix + error.name
-    return ConfigError(str(error).replace(error.name, name, 1), name, error.value)
+        findings.refused(error)
 
 
 @contextmanager
@@ -252,10 +203,30 @@ def _plugin_call(connector: Connector, method: str) -> Iterator[None]:
         raise ConnectError(f"{name}.{method} failed: {_shown(error)}") from error
 
 
+@contextmanager
+def _concealed(resolved: ResolvedConfig) -> Iterator[None]:
+    """Errors from inside come out with references in place of values."""
+    try:
+        yield
+    except ConnectError as error:
+        if not resolved.values:
+            raise
+        _raise_concealed(resolved, error)
+
+
+def _raise_concealed(resolved: ResolvedConfig, error: ConnectError) -> NoReturn:
+    text = resolved.hide(str(error))
+    for kind in (BadRequestError, RetriableError):
+        if isinstance(error, kind):
+            raise kind(text) from None
+    raise ConnectError(text) from None
+
+
 def _shown(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _told(errors: list[str]) -> str:
+def _told(infos: ConfigInfos) -> str:
     """In Java's words, as far as they go, in one line."""
-    return f"Connector configuration is invalid and contains the following {len(errors)} error(s): {'; '.join(errors)}"
+    errors = "; ".join(infos.errors)
+    return f"Connector configuration is invalid and contains the following {infos.error_count} error(s): {errors}"

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorOffset,
@@ -57,6 +58,11 @@ class Herder(Protocol):
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]: ...
 
     def connector_plugins(self) -> tuple[PluginInfo, ...]: ...
+
+    def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]: ...
+
+    def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
+        """``plugin`` is the connector class that the request names, which ``config`` has to name too."""
 
     def put_connector_config(
         self,

@@ -20,7 +20,8 @@ from headrace.model.info import (
 )
 from headrace.model.status import ConnectorStatus, TaskStatus
 
-_CONNECTOR_TYPES = ("sink", "source")
+_CONNECTOR_TYPES = ("sink", "source", "unknown")
+"""unknown is what a broken connector is; it is listed with its error."""
 
 
 class Statuses(Protocol):

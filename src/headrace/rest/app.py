@@ -13,6 +13,7 @@ from headrace import __version__
 from headrace.api.errors import ConnectError
 from headrace.herder.herder import Herder
 from headrace.rest import entities
+from headrace.rest.connector_plugins_resource import connector_plugins_router
 from headrace.rest.connectors_resource import connectors_router
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
 from headrace.rest.raw_path import RawPathMiddleware
@@ -35,7 +36,9 @@ def create_app(herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECON
         },
     )
     app.add_middleware(RawPathMiddleware)
-    app.include_router(connectors_router(herder, RequestHandler(herder, request_timeout)))
+    handler = RequestHandler(herder, request_timeout)
+    app.include_router(connectors_router(herder, handler))
+    app.include_router(connector_plugins_router(herder, handler))
     _add_root(app, herder)
     return app
 
@@ -44,10 +47,6 @@ def _add_root(app: FastAPI, herder: Herder) -> None:
     @app.get("/", summary="Version of the worker and id of its Kafka cluster", tags=["worker"])
     async def root() -> Response:
         return JSONResponse(entities.server_info(herder.server_info()))
-
-    @app.get("/connector-plugins", summary="Connectors that can be created", tags=["worker"])
-    async def connector_plugins() -> Response:
-        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins()])
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -52,7 +54,16 @@ def connector_offsets(offsets: Iterable[ConnectorOffset]) -> Json:
 
 
 def plugin_info(info: PluginInfo) -> Json:
-    return {"class": info.class_name, "type": info.type} | ({"version": info.version} if info.version else {})
+    shown = {"class": info.class_name, "type": info.type, "version": info.version, "error": info.error}
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def config_infos(infos: ConfigInfos) -> Json:
+    return asdict(infos)
+
+
+def config_key_info(info: ConfigKeyInfo) -> Json:
+    return asdict(info)
 
 
 def _task_id(task: ConnectorTaskId) -> Json:

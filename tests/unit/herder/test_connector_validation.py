@@ -83,7 +83,7 @@ def refusal(config: Mapping[str, str | None], **worker: str) -> str:
 
 
 def test_a_sound_configuration_is_kept_as_written_with_its_name() -> None:
-    given: dict[str, str | None] = {**picky(), "other": None, "place": " here "}
+    given: dict[str, str | None] = {**picky(), "other": "1", "place": " here "}
     assert list(check(given).items()) == [*given.items(), ("name", "c")]
     assert check({**picky(), "name": "c"})["name"] == "c"
 
@@ -135,7 +135,7 @@ def test_what_only_shows_in_combination_is_told_too(more: dict[str, str], told: 
     [
         (ExactlyOnceSupport.SUPPORTED, "disabled", "does not have exactly-once source support enabled"),
         (None, "enabled", "does not tell whether"),
-        (ExactlyOnceSupport.UNSUPPORTED, "enabled", "cannot be exactly-once"),
+        (ExactlyOnceSupport.UNSUPPORTED, "enabled", "does not support exactly-once semantics"),
     ],
 )
 def test_required_exactly_once_needs_consent(
@@ -153,7 +153,8 @@ def test_required_exactly_once_with_consent(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_boundaries_of_the_connectors_own_need_consent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "cannot define transaction boundaries" in refusal(picky(transaction_boundary="connector"))
+    told = refusal(picky(transaction_boundary="connector"))
+    assert "does not support connector-defined transaction boundaries" in told
     monkeypatch.setattr(Picky, "boundaries", ConnectorTransactionBoundaries.SUPPORTED)
     check(picky(transaction_boundary="connector"))
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.herder import PutResult
 from headrace.model.ids import ConnectorTaskId
@@ -28,6 +29,8 @@ from headrace.rest.app import create_app
 from headrace.rest.listeners import BoundListeners
 from headrace.rest.server import RestServer
 
+KEY = ConfigKeyInfo("size", "INT", False, "1", "LOW", "How big.", "G", 1, "SHORT", "Size", ("b",))
+
 
 class InMemoryHerder:
     """Keeps connectors in a dict. `error` fails the next request, `hangs` leaves all of them without an answer."""
@@ -43,6 +46,7 @@ class InMemoryHerder:
         self.hangs = False
         self.died: BaseException | None = None
         self.trace: str | None = None
+        self.validated: tuple[str, Mapping[str, str | None]] | None = None
 
     def start(self) -> None: ...
 
@@ -77,6 +81,16 @@ class InMemoryHerder:
 
     def connector_plugins(self) -> tuple[PluginInfo, ...]:
         return (PluginInfo("a.B", "source", "1.0"), PluginInfo("c.D", "sink", None))
+
+    def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
+        if plugin != "a.B":
+            return self._answer(NotFoundError(f"Unknown plugin {plugin}."))
+        return self._answer((KEY,))
+
+    def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
+        self.validated = (plugin, config)
+        value = ConfigValueInfo("size", "x", ("1",), ("too big",), True)
+        return self._answer(ConfigInfos.of("a.B", ("G",), (ConfigInfo(KEY, value), ConfigInfo(None, None))))
 
     def put_connector_config(
         self,

@@ -248,4 +248,6 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
         "/connectors/{connector}/pause",
         "/connectors/{connector}/resume",
         "/connector-plugins",
+        "/connector-plugins/{plugin}/config",
+        "/connector-plugins/{plugin}/config/validate",
     }

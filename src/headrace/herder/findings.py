@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collects what the steps of a validation find out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue
+from headrace.api.errors import ConfigError
+from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
+
+Conceal = Callable[[Sequence[ConfigValue]], list[ConfigValue]]
+
+
+class Findings:
+    """The definitions and values of one validation. Of one thread; its steps add to it in turn."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, ConfigKey] = {}
+        self._values: dict[str, ConfigValue] = {}
+        self._groups: dict[str, None] = {}
+
+    def define(self, definition: ConfigDef) -> None:
+        """Adds properties; where one is defined already, the later definition stands in its place."""
+        self._keys.update(definition.config_keys)
+        self._groups.update(dict.fromkeys(definition.groups))
+
+    def add(self, values: Iterable[ConfigValue]) -> None:
+        """A later value of a property stands for an earlier one, but no error message gets lost or told twice."""
+        for value in values:
+            before = self._values.get(value.name)
+            messages = [] if before is None else before.error_messages
+            value.error_messages = list(dict.fromkeys([*messages, *value.error_messages]))
+            self._values[value.name] = value
+
+    def error(self, name: str, message: str) -> None:
+        """One more thing that is wrong with a property, defined or not."""
+        value = self._values.setdefault(name, ConfigValue(name))
+        if message not in value.error_messages:
+            value.add_error_message(message)
+
+    def refused(self, error: ConfigError) -> None:
+        """The same by the error that was raised for it."""
+        self.error(error.name or "", str(error))
+
+    def sound(self, name: str | None = None) -> bool:
+        """Whether nothing was found wrong so far, with one property or at all."""
+        if name is not None:
+            return name not in self._values or not self._values[name].error_messages
+        return not any(value.error_messages for value in self._values.values())
+
+    def value(self, name: str) -> Any:
+        """The parsed value of a property; None if it is not valid or not known."""
+        return self._values[name].value if name in self._values and self.sound(name) else None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The properties that are defined."""
+        return frozenset(self._keys)
+
+    def infos(self, name: str, conceal: Conceal) -> ConfigInfos:
+        """In Kafka Connect's order: first what nothing defines, then all that is defined."""
+        values = {value.name: value for value in conceal(list(self._values.values()))}
+        undefined = tuple(_info(None, value) for value in values.values() if value.name not in self._keys)
+        defined = tuple(_info(key, values.get(key.name)) for key in self._keys.values())
+        return ConfigInfos.of(name, tuple(self._groups), undefined + defined)
+
+
+def _info(key: ConfigKey | None, value: ConfigValue | None) -> ConfigInfo:
+    return ConfigInfo(
+        None if key is None else ConfigKeyInfo.of(key),
+        None if value is None else ConfigValueInfo.of(value, None if key is None else key.type),
+    )

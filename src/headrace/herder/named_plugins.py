@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The converters, transformations and predicates that a connector's configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from headrace.api.config_def import ConfigDef, ConfigValue, Recommender
+from headrace.api.errors import ConfigError
+from headrace.api.validators import Validator
+from headrace.model.cluster_config_state import Config
+from headrace.plugins.builtin import PluginKind
+from headrace.plugins.discovery import Plugins
+
+
+class Configurable(Protocol):
+    """A plugin, as far as validation is concerned."""
+
+    def config(self) -> ConfigDef: ...
+
+
+Find = Callable[[str, str], type[Configurable]]
+_FINDERS: Final[Mapping[PluginKind, Callable[[Plugins], Find]]] = {
+    PluginKind.CONVERTER: lambda plugins: plugins.converter,
+    PluginKind.HEADER_CONVERTER: lambda plugins: plugins.header_converter,
+    PluginKind.TRANSFORMATION: lambda plugins: plugins.transformation,
+    PluginKind.PREDICATE: lambda plugins: plugins.predicate,
+}
+
+
+class NamedPlugins:
+    """Looks up and asks each named plugin once, and keeps what is wrong with it for the property that names it.
+
+    Imports and runs plugins' code. Of one validation and one thread.
+    """
+
+    def __init__(self, plugins: Plugins, config: Config) -> None:
+        self._plugins = plugins
+        self._config = config
+        self._versions: dict[str, str] = {}
+        self._classes: dict[str, type] = {}
+        self._names: dict[str, str] = {}
+        self._unknown: dict[str, str] = {}
+        self._broken: dict[str, str] = {}
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The version of each plugin that was asked for its ``definition``, by the property that names it."""
+        return self._versions
+
+    def worker_class(self, kind: PluginKind, property: str, name: str) -> str:
+        """The name under which the plugin is known that the worker has for those who name none."""
+        return self._plugins.class_name(kind, _FINDERS[kind](self._plugins)(name, property))
+
+    def definition(self, kind: PluginKind, property: str) -> ConfigDef | None:
+        """The properties of the plugin that ``property`` names; None if it names none, or none that can be used."""
+        name = self._config.get(property)
+        if name is None or not name.strip():
+            return None
+        try:
+            cls = _FINDERS[kind](self._plugins)(name, property)
+        except ConfigError as error:
+            self._unknown[name.strip()] = str(error).partition(f" for configuration {property}: ")[2] or str(error)
+            return None
+        self._classes[property] = cls
+        self._names[property] = self._plugins.class_name(kind, cls)
+        return self._ask(cls, kind, property)
+
+    def _ask(self, cls: type[Configurable], kind: PluginKind, property: str) -> ConfigDef | None:
+        try:
+            plugin: Any = cls()
+            self._versions[property] = str(plugin.version())
+            definition = plugin.config()
+        except Exception as error:
+            told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+            self._broken[property] = f"this {kind.noun} is broken: {told}"
+            return None
+        if not isinstance(definition, ConfigDef):
+            self._broken[property] = f"this {kind.noun} is broken: its config() returns no ConfigDef"
+            return None
+        return definition
+
+    def validate(self, definition: ConfigDef, config: Config) -> list[ConfigValue]:
+        """Checks by a definition whose ``Type.CLASS`` properties were looked up before; classes come out as names."""
+        values = definition.validate({**config, **self._classes}, self._load)
+        for value in values:
+            if value.name in self._names:
+                value.value = self._names[value.name]
+        return values
+
+    def usable(self) -> Validator:
+        """Refuses a class that was found but cannot be asked."""
+        return _Usable(self._broken, self._config)
+
+    def known(self, kind: PluginKind) -> Recommender:
+        """Recommends all classes of a kind, by name."""
+        return _Known(self._plugins, kind)
+
+    def _load(self, name: str) -> type:
+        if name in self._unknown:
+            raise LookupError(self._unknown[name])
+        return self._plugins.load_class(name)
+
+
+class Only(Recommender):
+    """Recommends what there is one of."""
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+        return [self._value]
+
+
+class _Usable(Validator):
+    def __init__(self, broken: Mapping[str, str], config: Config) -> None:
+        self._broken = broken
+        self._config = config
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if name in self._broken:
+            raise ConfigError.invalid(name, self._config.get(name), self._broken[name])
+
+    def __str__(self) -> str:
+        return "a class that can be instantiated"
+
+
+class _Known(Recommender):
+    def __init__(self, plugins: Plugins, kind: PluginKind) -> None:
+        self._plugins = plugins
+        self._kind = kind
+
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+        described: Iterable[Any] = self._plugins.describe()
+        return [info.class_name for info in described if info.type == self._kind.type and info.error is None]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a connector's configuration asks of the worker and of the connector, beyond its properties one by one.
+
+Each check adds to the findings. Java: ``DistributedHerder.validateSourceConnectorConfig`` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from headrace.api.config_def import HIDDEN, ConfigValue
+from headrace.api.connector import Connector
+from headrace.api.errors import ConfigError
+from headrace.api.policy import ConnectorClientConfigOverridePolicy
+from headrace.api.source import (
+    ConnectorTransactionBoundaries,
+    ExactlyOnceSupport,
+    SourceConnector,
+    TransactionBoundary,
+)
+from headrace.config.connector_config import NAME
+from headrace.config.distributed_config import DistributedConfig
+from headrace.config.override_policy import overrides_of
+from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
+from headrace.herder.findings import Findings
+from headrace.kafka import clients
+from headrace.plugins.override_policies import override_values
+
+log = logging.getLogger(__name__)
+
+_CLIENTS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
+    "producer": clients.producer_config,
+    "admin": clients.admin_config,
+    "consumer": clients.consumer_config,
+}
+CLIENT_PREFIXES: Final = tuple(f"{client}.override." for client in _CLIENTS)
+_GROUP_OVERRIDE: Final = "consumer.override.group.id"
+_SECRET: Final = re.compile(r"password|jaas|secret|keystore\.key|token", re.IGNORECASE)
+
+
+def check_exactly_once(
+    findings: Findings, worker: DistributedConfig, connector: SourceConnector, config: Mapping[str, str]
+) -> None:
+    """The connector's consent where the user insists on exactly-once (KIP-618)."""
+    if str(findings.value(EXACTLY_ONCE_SUPPORT)).lower() != "required":
+        return
+    if not worker.exactly_once_source_enabled:
+        findings.error(EXACTLY_ONCE_SUPPORT, "This worker does not have exactly-once source support enabled.")
+    try:
+        answer = connector.exactly_once_support(dict(config))
+    except Exception as error:
+        findings.error(EXACTLY_ONCE_SUPPORT, _unexpected(connector, "exactly_once_support", error))
+        return
+    if answer is None:
+        findings.error(
+            EXACTLY_ONCE_SUPPORT,
+            "The connector does not tell whether it can be exactly-once (exactly_once_support). Consult its "
+            f"documentation, and set {EXACTLY_ONCE_SUPPORT}=requested to accept it without this check",
+        )
+    elif answer is not ExactlyOnceSupport.SUPPORTED:
+        told = "The connector does not support exactly-once semantics with the provided configuration."
+        findings.error(EXACTLY_ONCE_SUPPORT, told)
+
+
+def check_boundaries(findings: Findings, connector: SourceConnector, config: Mapping[str, str]) -> None:
+    """The connector's consent where it is to say where transactions end (KIP-618)."""
+    boundary = findings.value(BOUNDARY)
+    if boundary is None or TransactionBoundary.from_property(boundary) is not TransactionBoundary.CONNECTOR:
+        return
+    try:
+        answer = connector.can_define_transaction_boundaries(dict(config))
+    except Exception as error:
+        findings.error(BOUNDARY, _unexpected(connector, "can_define_transaction_boundaries", error))
+        return
+    if answer is not ConnectorTransactionBoundaries.SUPPORTED:
+        told = (
+            "The connector does not support connector-defined transaction boundaries with the given configuration. "
+            f"Choose another {BOUNDARY} than connector"
+        )
+        findings.error(BOUNDARY, told)
+
+
+def check_consumer_group(findings: Findings, worker: DistributedConfig, config: Mapping[str, str]) -> None:
+    """The two kinds of members would fight over the group."""
+    group = config.get(_GROUP_OVERRIDE, f"connect-{config.get(NAME)}")
+    if group == worker.group_id:
+        property = _GROUP_OVERRIDE if _GROUP_OVERRIDE in config else NAME
+        told = f"Consumer group {group} of this sink connector conflicts with Connect worker group {worker.group_id}"
+        findings.error(property, told)
+
+
+def check_overrides(
+    findings: Findings,
+    policy: ConnectorClientConfigOverridePolicy,
+    connector: Connector,
+    config: Mapping[str, str],
+) -> None:
+    """What the worker's policy refuses of the client overrides, and what no client would take."""
+    judged = override_values(policy, config, type(connector), isinstance(connector, SourceConnector))
+    findings.add(_told_with_property(value, config) for value in judged)
+    for client, translate in _CLIENTS.items():
+        prefix = f"{client}.override."
+        overrides = {
+            name: text for name, text in overrides_of(config, client).items() if findings.sound(prefix + name)
+        }  # fmt: skip
+        while (error := _refusal(translate, overrides)) is not None:
+            name = error.name or ""
+            findings.error(prefix + name, _hidden(str(error).replace(name, prefix + name, 1), name, error.value))
+            if overrides.pop(name, None) is None:
+                break
+
+
+def _refusal(translate: Callable[[Mapping[str, str]], object], overrides: Mapping[str, str]) -> ConfigError | None:
+    try:
+        translate(overrides)
+    except ConfigError as error:
+        return error
+    return None
+
+
+def _told_with_property(value: ConfigValue, config: Mapping[str, str]) -> ConfigValue:
+    """A policy's judgement as it is to be shown: it knows the property by the client's name, and not what is secret."""
+    messages = [_hidden(f"{value.name}: {told}", value.name, config.get(value.name)) for told in value.error_messages]
+    shown = HIDDEN if _SECRET.search(value.name) else value.value
+    return ConfigValue(value.name, shown, value.recommended_values, messages, value.visible)
+
+
+def _hidden(message: str, name: str, value: object) -> str:
+    return message.replace(str(value), HIDDEN) if value and _SECRET.search(name) else message
+
+
+def _unexpected(connector: Connector, method: str, error: Exception) -> str:
+    told = f"{type(connector).__qualname__}.{method} failed: {type(error).__name__}: {error}"
+    log.error("%s", told, exc_info=error)
+    return f"An unexpected error occurred during validation: {told}"

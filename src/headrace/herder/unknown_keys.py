@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Properties without effect. They are allowed, for connectors may read what they do not define; most are typos."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from headrace.config.connector_config import PLUGIN_VERSION, PREDICATES, TRANSFORMS
+from headrace.config.source_connector_config import DEFAULT_GROUP, GROUPS, TOPIC_CREATION
+from headrace.herder.enriched_definition import CONVERTERS, aliases
+from headrace.herder.preflight import CLIENT_PREFIXES
+from headrace.model.cluster_config_state import Config
+
+_NEAR: Final = 0.75
+"""The likeness, of 1, from which a name counts as a misspelling of another one."""
+
+
+def unknown_keys(config: Config, known: frozenset[str]) -> Iterator[str]:
+    """A line for each property that has no effect as far as definitions tell, with the nearest ``known`` one."""
+    for name in config:
+        if name not in known and not _is_free(name, config):
+            yield f"{name}{_reason(name, config) or _nearest(name, known) or ': nothing defines this property'}"
+
+
+def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]:
+    """A line for each plugin of which the configuration wants another version than there is.
+
+    ``versions`` has those that there are, by the properties that name the plugins.
+    """
+    for property, version in versions.items():
+        wanted = config.get(f"{property.removesuffix('.class').removesuffix('.type')}.{PLUGIN_VERSION}")
+        if wanted and wanted.strip() != version:
+            yield f"{property}: version {wanted} is asked for, but {version} is what is installed and used"
+
+
+def _is_free(name: str, config: Config) -> bool:
+    """Whether names below its prefix are not defined anywhere: those of Kafka's clients and topics."""
+    groups = [DEFAULT_GROUP, *aliases(config, GROUPS)]
+    return name.startswith((*CLIENT_PREFIXES, *(f"{TOPIC_CREATION}{group}." for group in groups)))
+
+
+def _reason(name: str, config: Config) -> str | None:
+    for property in CONVERTERS:
+        if name.startswith(f"{property}.") and property not in config:
+            return f": it belongs to a {property}, and this connector has the worker's, with the worker's settings"
+    for property in (TRANSFORMS, PREDICATES):
+        alias = name.removeprefix(f"{property}.").partition(".")[0]
+        if name.startswith(f"{property}.") and alias not in aliases(config, property):
+            return f": {property} does not list '{alias}'"
+    return None
+
+
+def _nearest(name: str, known: frozenset[str]) -> str | None:
+    near = difflib.get_close_matches(name, sorted(known), 1, _NEAR)
+    return f": no such property; did you mean '{near[0]}'?" if near else None

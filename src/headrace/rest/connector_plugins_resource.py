@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/connector-plugins`` and what lies below. Java: ``ConnectorPluginsResource``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from starlette.responses import JSONResponse
+
+from headrace.herder.herder import Herder
+from headrace.rest import entities
+from headrace.rest.raw_path import decoded
+from headrace.rest.request_body import CONFIG_DOC, read_config
+from headrace.rest.request_handler import RequestHandler
+
+
+def _decoded_name(plugin: Annotated[str, Path(description="The plugin's class or a short name of it")]) -> str:
+    return decoded(plugin)
+
+
+Name = Annotated[str, Depends(_decoded_name)]
+
+
+def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRouter:
+    """As ``connectors_router``: what runs plugins' code is awaited."""
+    router = APIRouter(prefix="/connector-plugins", tags=["plugins"], default_response_class=JSONResponse)
+
+    @router.get("", summary="Connectors that can be created")
+    async def connector_plugins() -> Response:
+        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins()])
+
+    @router.get("/{plugin}/config", summary="The properties that a plugin has")
+    async def plugin_config(name: Name) -> Response:
+        keys = await handler.complete(herder.connector_plugin_config(name))
+        return JSONResponse([entities.config_key_info(key) for key in keys])
+
+    @router.put("/{plugin}/config/validate", summary="Check a connector's configuration", openapi_extra=CONFIG_DOC)
+    async def validate(name: Name, request: Request) -> Response:
+        config = await read_config(request)
+        infos = await handler.complete(herder.validate_connector_config(name, config))
+        return JSONResponse(entities.config_infos(infos))
+
+    return router
