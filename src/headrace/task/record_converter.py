@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records to bytes: the converters of one task, applied a batch at a time."""
+"""Records to bytes: the converters of one task, applied a column at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.api.converter import Converter, HeaderConverter
-from headrace.api.errors import ConnectError, DataError
+from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
+from headrace.api.schema import Schema
+from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.processing_context import Operation, Stage
+from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +38,7 @@ class TopicBatch:
     partitions: list[int | None] | None = None
     timestamps: list[int | None] | None = None
     headers: list[RawHeaders | None] | None = None
-    sources: list[SourceRecord] | None = None
+    sources: Sequence[SourceRecord] | None = None
 
     @property
     def plain(self) -> bool:
@@ -40,31 +46,83 @@ class TopicBatch:
         return self.partitions is None and self.timestamps is None and self.headers is None
 
 
-class RecordConverter:
-    """Task's thread only. A record that cannot be converted raises DataError naming topic, source offset and part."""
+@dataclass(frozen=True, slots=True)
+class PartConverter:
+    """The converter of keys or of values, and what it is called when it fails."""
 
-    def __init__(self, key: Converter, value: Converter, header: Callable[[], HeaderConverter]) -> None:
-        """``header`` is called once, with the first record that has headers: most tasks never see one."""
+    operation: Operation
+    converter: Converter
+    with_headers: bool
+
+    @classmethod
+    def of(cls, stage: Stage, converter: Converter, class_name: str) -> PartConverter:
+        overrides = type(converter).from_connect_data_with_headers is not Converter.from_connect_data_with_headers
+        return cls(Operation(stage, class_name), converter, overrides)
+
+    def convert(self, rows: _Rows, name: str, schemas: list[Schema | None], data: list[Any]) -> None:
+        """Fill the column ``name`` of ``rows``."""
+        topic = repeat(rows.topic)
+        if self.with_headers:
+            convert = self.converter.from_connect_data_with_headers
+            rows.fill(name, self.operation, convert, topic, [r.headers for r in rows.records], schemas, data)
+        else:
+            rows.fill(name, self.operation, self.converter.from_connect_data, topic, schemas, data)
+
+
+class HeadersConverter:
+    """The converter of headers; ``make`` is called with the first record that has some: most tasks never see one."""
+
+    def __init__(self, operation: Operation, make: Callable[[], HeaderConverter]) -> None:
+        self._operation = operation
+        self._make = make
+        self._converter: HeaderConverter | None = None
+
+    def convert(self, rows: _Rows) -> None:
+        """Fill the column ``headers`` of ``rows``."""
+        if self._converter is None:
+            self._converter = self._make()
+        rows.fill("headers", self._operation, self._convert, repeat(rows.topic), [r.headers for r in rows.records])
+
+    def close(self) -> None:
+        if self._converter is not None:
+            self._converter.close()
+
+    def _convert(self, topic: str, headers: Headers) -> RawHeaders | None:
+        assert self._converter is not None
+        convert = self._converter.from_connect_header
+        return [(h.key, convert(topic, h.key, h.schema, h.value)) for h in headers] or None
+
+
+class RecordConverter:
+    """Task's thread only. Records that can be converted cost no more than the calls of their converters."""
+
+    def __init__(
+        self,
+        key: PartConverter,
+        value: PartConverter,
+        headers: HeadersConverter,
+        errors: RetryWithTolerance[SourceRecord],
+    ) -> None:
         self._key = key
         self._value = value
-        self._make_header = header
-        self._header: HeaderConverter | None = None
-        self._key_with_headers = _overrides(key)
-        self._value_with_headers = _overrides(value)
+        self._headers = headers
+        self._errors = errors
 
     def convert_records(
         self, records: Sequence[SourceRecord], sources: Sequence[SourceRecord] | None = None
-    ) -> list[TopicBatch]:
-        """One batch per topic; the order within a topic is the records'. ``sources`` are remembered row by row."""
-        batches: dict[str, TopicBatch] = {}
-        for index, record in enumerate(records):
-            batch = batches.get(record.topic)
-            if batch is None:
-                batch = batches[record.topic] = TopicBatch(record.topic, sources=[] if sources is not None else None)
-            self._add(batch, record)
-            if sources is not None and batch.sources is not None:
-                batch.sources.append(sources[index])
-        return list(batches.values())
+    ) -> tuple[list[TopicBatch], list[SourceRecord]]:
+        """One batch per topic, in the records' order; and those of ``sources`` that are skipped (and reported).
+
+        ``sources`` are the polled records behind ``records``, where these are others. ToleranceExceededError for a
+        record that fails.
+        """
+        skipped: list[SourceRecord] = []
+        batches = []
+        for topic, of_topic, behind in _by_topic(records, records if sources is None else sources):
+            batch = self._batch(_Rows(topic, of_topic, behind, self._errors, skipped))
+            if batch.values:
+                batches.append(batch)
+        return batches, skipped
 
     def convert_table(self, table: pa.Table) -> list[TopicBatch] | None:
         """A polled Arrow table without an object per record; None if a converter has no columnar path for it."""
@@ -79,20 +137,19 @@ class RecordConverter:
         return batches
 
     def close(self) -> None:
-        self._key.close()
-        self._value.close()
-        if self._header is not None:
-            self._header.close()
+        self._key.converter.close()
+        self._value.converter.close()
+        self._headers.close()
 
     def _convert_columns(self, topic: str, rows: pa.Table) -> TopicBatch | None:
         names = set(rows.column_names)
-        if "headers" in names or self._key_with_headers or self._value_with_headers:
+        if "headers" in names or self._key.with_headers or self._value.with_headers:
             return None
         try:
-            values = self._value.from_arrow(topic, rows.column("value"))
-            keys = self._key.from_arrow(topic, rows.column("key")) if "key" in names else None
-        except DataError:
-            # Row by row it can be told which record it is.
+            values = self._value.converter.from_arrow(topic, rows.column("value"))
+            keys = self._key.converter.from_arrow(topic, rows.column("key")) if "key" in names else None
+        except Exception:
+            # Row by row it shows which record it is, and the others are converted.
             return None
         if values is None or ("key" in names and keys is None):
             return None
@@ -100,54 +157,132 @@ class RecordConverter:
             topic, values, keys, partitions=_integers(rows, "partition"), timestamps=_integers(rows, "timestamp")
         )
 
-    def _add(self, batch: TopicBatch, record: SourceRecord) -> None:
-        row = len(batch.values)
-        try:
-            batch.values.append(self._convert(self._value, self._value_with_headers, record, False))
-            if record.key is not None or record.key_schema is not None:
-                key = self._convert(self._key, self._key_with_headers, record, True)
-                if batch.keys is None:
-                    batch.keys = [None] * row
-                batch.keys.append(key)
-            elif batch.keys is not None:
-                batch.keys.append(None)
-        except ConnectError as error:
-            raise DataError(f"{_where(record)} cannot be converted: {error}") from error
-        except Exception as error:
-            raise DataError(f"{_where(record)} cannot be converted: {type(error).__name__}: {error}") from error
-        batch.partitions = _extended(batch.partitions, row, record.kafka_partition)
-        batch.timestamps = _extended(batch.timestamps, row, record.timestamp)
-        batch.headers = _extended(batch.headers, row, self._headers(record) if record.has_headers else None)
-
-    def _convert(self, converter: Converter, with_headers: bool, record: SourceRecord, is_key: bool) -> bytes | None:
-        schema, data = (record.key_schema, record.key) if is_key else (record.value_schema, record.value)
-        if with_headers:
-            return converter.from_connect_data_with_headers(record.topic, record.headers, schema, data)
-        return converter.from_connect_data(record.topic, schema, data)
-
-    def _headers(self, record: SourceRecord) -> RawHeaders:
-        if self._header is None:
-            self._header = self._make_header()
-        convert = self._header.from_connect_header
-        return [(h.key, convert(record.topic, h.key, h.schema, h.value)) for h in record.headers]
+    def _batch(self, rows: _Rows) -> TopicBatch:
+        records = rows.records
+        if any(record.key is not None or record.key_schema is not None for record in records):
+            self._key.convert(rows, "keys", [r.key_schema for r in records], [r.key for r in records])
+            records = rows.records
+        self._value.convert(rows, "values", [r.value_schema for r in records], [r.value for r in records])
+        # Last, as the other two may add some.
+        if any(record.has_headers for record in rows.records):
+            self._headers.convert(rows)
+        return rows.batch()
 
 
-def record_converter(connector: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins) -> RecordConverter:
+class _Rows:
+    """Records of one topic, and what is converted of them so far. A row that is skipped leaves all columns."""
+
+    def __init__(
+        self,
+        topic: str,
+        records: Sequence[SourceRecord],
+        sources: Sequence[SourceRecord],
+        errors: RetryWithTolerance[SourceRecord],
+        skipped: list[SourceRecord],
+    ) -> None:
+        self.topic = topic
+        self.records = records
+        self._sources = sources
+        self._errors = errors
+        self._skipped = skipped
+        self._columns: dict[str, list[Any]] = {}
+
+    def fill(self, name: str, operation: Operation, convert: Callable[..., Any], *arguments: Iterable[Any]) -> None:
+        """Make a column of what ``convert`` gives for each row's arguments."""
+        column: list[Any] = []
+        append = column.append
+        failed = set()
+        for given in zip(*arguments, strict=False):
+            try:
+                append(convert(*given))
+            except Exception as error:
+                row = len(column)
+                again = partial(convert, *given)
+                recovered = self._errors.recover(operation, self._sources[row], error, again)
+                if recovered is SKIPPED:
+                    failed.add(row)
+                append(recovered)
+        self._columns[name] = column
+        if failed:
+            self._remove(failed)
+
+    def batch(self) -> TopicBatch:
+        return TopicBatch(
+            self.topic,
+            **self._columns,
+            partitions=_column([record.kafka_partition for record in self.records]),
+            timestamps=_column([record.timestamp for record in self.records]),
+            sources=self._sources,
+        )
+
+    def _remove(self, failed: Set[int]) -> None:
+        self._skipped.extend(self._sources[row] for row in sorted(failed))
+        self.records = _without(failed, self.records)
+        self._sources = _without(failed, self._sources)
+        self._columns = {name: _without(failed, column) for name, column in self._columns.items()}
+
+
+def _without(rows: Set[int], column: Sequence[T]) -> list[T]:
+    return [entry for row, entry in enumerate(column) if row not in rows]
+
+
+def _column(entries: list[T | None]) -> list[T | None] | None:
+    return entries if any(entry is not None for entry in entries) else None
+
+
+def _by_topic(
+    records: Sequence[SourceRecord], sources: Sequence[SourceRecord]
+) -> Iterator[tuple[str, Sequence[SourceRecord], Sequence[SourceRecord]]]:
+    """Topics with their records and what is behind each; nearly always there is one topic."""
+    if not records:
+        return
+    first = records[0].topic
+    if all(record.topic == first for record in records):
+        yield first, records, sources
+        return
+    by_topic: dict[str, tuple[list[SourceRecord], list[SourceRecord]]] = {}
+    for record, source in zip(records, sources, strict=True):
+        of_topic, behind = by_topic.setdefault(record.topic, ([], []))
+        of_topic.append(record)
+        behind.append(source)
+    for topic, (of_topic, behind) in by_topic.items():
+        yield topic, of_topic, behind
+
+
+def record_converter(
+    connector: Mapping[str, str],
+    worker: Mapping[str, str],
+    plugins: Plugins,
+    errors: RetryWithTolerance[SourceRecord],
+) -> RecordConverter:
     """The converters of a connector, or the worker's where it names none; properties of the one that is named."""
-    key, key_properties = _named("key.converter", connector, worker)
-    value, value_properties = _named("value.converter", connector, worker)
-    header, header_properties = _named("header.converter", connector, worker)
-    key_converter = plugins.converter(key, "key.converter")()
-    key_converter.configure(key_properties, True)
-    value_converter = plugins.converter(value, "value.converter")()
-    value_converter.configure(value_properties, False)
+    name, properties = _named("header.converter", connector, worker)
+    header_class = plugins.header_converter(name, "header.converter")
 
     def header_converter() -> HeaderConverter:
-        converter = plugins.header_converter(header, "header.converter")()
-        converter.configure(header_properties)
+        converter = header_class()
+        converter.configure(properties)
         return converter
 
-    return RecordConverter(key_converter, value_converter, header_converter)
+    operation = Operation(Stage.HEADER_CONVERTER, plugins.class_name(PluginKind.HEADER_CONVERTER, header_class))
+    return RecordConverter(
+        _part_converter("key.converter", connector, worker, plugins),
+        _part_converter("value.converter", connector, worker, plugins),
+        HeadersConverter(operation, header_converter),
+        errors,
+    )
+
+
+def _part_converter(
+    property: str, connector: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins
+) -> PartConverter:
+    name, properties = _named(property, connector, worker)
+    cls = plugins.converter(name, property)
+    is_key = property == "key.converter"
+    converter = cls()
+    converter.configure(properties, is_key)
+    stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
+    return PartConverter.of(stage, converter, plugins.class_name(PluginKind.CONVERTER, cls))
 
 
 def _named(name: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -155,19 +290,6 @@ def _named(name: str, connector: Mapping[str, str], worker: Mapping[str, str]) -
     default = "SimpleHeaderConverter" if name == "header.converter" else "JsonConverter"
     prefix = f"{name}."
     return source.get(name) or default, {k[len(prefix) :]: v for k, v in source.items() if k.startswith(prefix)}
-
-
-def _overrides(converter: Converter) -> bool:
-    return type(converter).from_connect_data_with_headers is not Converter.from_connect_data_with_headers
-
-
-def _extended(column: list[T | None] | None, row: int, value: T | None) -> list[T | None] | None:
-    if column is None:
-        if value is None:
-            return None
-        column = [None] * row
-    column.append(value)
-    return column
 
 
 def _integers(rows: pa.Table, name: str) -> list[int | None] | None:
@@ -179,10 +301,3 @@ def _integers(rows: pa.Table, name: str) -> list[int | None] | None:
     import pyarrow as pa
 
     return list(column.cast(pa.int64()).to_pylist())
-
-
-def _where(record: SourceRecord) -> str:
-    return (
-        f"record of topic {record.topic} with source partition {record.source_partition} "
-        f"and offset {record.source_offset}"
-    )

@@ -1,100 +1,226 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's ``transforms``, made once and applied to every record. Java: ``TransformationChain``."""
+"""A connector's ``transforms``, compiled once and applied to batches of records. Java: ``TransformationChain``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import groupby
+from typing import Any, Generic, TypeVar
 
-from headrace.api.errors import ConfigError, ConnectError
-from headrace.api.record import SourceRecord
-from headrace.api.transform import Predicate, Transformation
+from headrace.api.errors import ConfigError
+from headrace.api.record import ConnectRecord
+from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
+from headrace.config.connector_config import ConnectorConfig, PluginStage
+from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.processing_context import O, Operation, Stage
+from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
+
+R = TypeVar("R", bound=ConnectRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TransformationStage:
     """One transformation under its alias, with the predicate that decides whether it applies."""
 
-    alias: str
+    operation: Operation
     transformation: Transformation[Any]
-    predicate: Predicate[Any] | None
-    negate: bool
+    predicate: Predicate[Any] | None = None
+    negate: bool = False
+
+    def apply(self, record: R) -> R | None:
+        if self.predicate is not None and bool(self.predicate.test(record)) == self.negate:
+            return record
+        result: R | None = self.transformation.apply(record)
+        return result
+
+    def close(self) -> None:
+        self.transformation.close()
+        if self.predicate is not None:
+            self.predicate.close()
 
 
-class TransformationChain:
-    """Used by the task's thread only."""
+class _StageFailedError(Exception):
+    """The ``index``th stage raised ``error`` for ``record``, which is as the stages before have left it."""
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    def __init__(self, index: int, record: Any, error: Exception) -> None:
+        super().__init__(index)
+        self.index = index
+        self.record = record
+        self.error = error
+
+
+class TransformationChain(Generic[O, R]):
+    """Used by the task's thread only.
+
+    Records that pass cost no more than the calls of their transformations: neighbours that change the same part of a
+    record are fused, and only an exception makes the record that raised it special.
+    """
+
+    def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
         self._stages = tuple(stages)
+        self._errors = errors
+        self._apply = _compiled(self._stages)
 
     def __bool__(self) -> bool:
         return bool(self._stages)
 
-    def apply(self, record: SourceRecord) -> SourceRecord | None:
-        """The record after all stages; None as soon as one drops it."""
-        current: SourceRecord | None = record
-        for stage in self._stages:
+    def apply_all(self, records: Sequence[R], originals: Sequence[O]) -> list[R | None]:
+        """For each record what the stages make of it; None if one drops it, or if it is skipped (and reported).
+
+        ``originals`` are the records as they came to the task. ToleranceExceededError for a record that fails.
+        """
+        apply = self._apply
+        result: list[R | None] = []
+        append = result.append
+        for record in records:
             try:
-                if stage.predicate is not None and stage.predicate.test(current) == stage.negate:
-                    continue
-                current = stage.transformation.apply(current)
-            except ConnectError as error:
-                error.add_note(f"in transformation {stage.alias}")
-                raise
-            except Exception as error:
-                raise ConnectError(
-                    f"transformation {stage.alias} failed on a record of topic {record.topic} with source offset "
-                    f"{record.source_offset}: {type(error).__name__}: {error}"
-                ) from error
-            if current is None:
-                return None
-        return current
+                append(apply(record))
+            except _StageFailedError as failed:
+                append(self._recovered(failed, originals[len(result)]))
+        return result
 
     def close(self) -> None:
         for stage in self._stages:
-            stage.transformation.close()
-            if stage.predicate is not None:
-                stage.predicate.close()
+            stage.close()
+
+    def _recovered(self, failed: _StageFailedError, original: O) -> R | None:
+        """Try the stage that failed again; the record goes on from there, so that no stage sees it twice."""
+        stage = self._stages[failed.index]
+        result: Any = self._errors.recover(stage.operation, original, failed.error, partial(stage.apply, failed.record))
+        for later in self._stages[failed.index + 1 :]:
+            if result is None or result is SKIPPED:
+                return None
+            result = self._errors.execute(later.operation, original, partial(later.apply, result))
+        return None if result is SKIPPED else result
 
 
-def transformation_chain(config: Mapping[str, str], plugins: Plugins) -> TransformationChain:
+# ---- compilation: stages to functions, each of which raises nothing but _StageFailedError
+
+_Step = Callable[[Any], Any]
+
+
+def _compiled(stages: Sequence[TransformationStage]) -> _Step:
+    steps = []
+    for part, group in groupby(enumerate(stages), key=lambda numbered: _fusible_part(numbered[1])):
+        run = list(group)
+        if part is None:
+            steps += [_single(index, stage) for index, stage in run]
+        else:
+            steps.append(_fused(part, run[0][0], [stage.transformation for _, stage in run]))
+    return steps[0] if len(steps) == 1 else _in_turn(tuple(steps))
+
+
+def _fusible_part(stage: TransformationStage) -> RecordPart | None:
+    transformation = stage.transformation
+    if stage.predicate is not None or not isinstance(transformation, PartTransformation):
+        return None
+    # One that has an `apply` of its own may do more than its `apply_to`.
+    return transformation.part if type(transformation).apply is PartTransformation.apply else None
+
+
+def _in_turn(steps: tuple[_Step, ...]) -> _Step:
+    def apply(record: Any) -> Any:
+        for step in steps:
+            record = step(record)
+            if record is None:
+                return None
+        return record
+
+    return apply
+
+
+def _single(index: int, stage: TransformationStage) -> _Step:
+    call = stage.transformation.apply if stage.predicate is None else stage.apply
+
+    def apply(record: Any) -> Any:
+        try:
+            return call(record)
+        except Exception as error:
+            raise _StageFailedError(index, record, error) from error
+
+    return apply
+
+
+def _fused(part: RecordPart, first: int, transformations: Sequence[Any]) -> _Step:
+    """One record made of the results of all, in place of one for each."""
+    functions = tuple(transformation.apply_to for transformation in transformations)
+    if any(functions.index(function) != place for place, function in enumerate(functions)):
+        # The function that failed has to tell the stage, so stages may not share one.
+        functions = tuple(map(partial, functions))
+
+    def failed(apply_to: Any, record: Any, error: Exception) -> _StageFailedError:
+        return _StageFailedError(first + functions.index(apply_to), record, error)
+
+    def apply_to_value(record: Any) -> Any:
+        schema, value = record.value_schema, record.value
+        for apply_to in functions:
+            try:
+                schema, value = apply_to(record, schema, value)
+            except Exception as error:
+                raise failed(apply_to, record.with_value(schema, value), error) from error
+        return record.with_value(schema, value)
+
+    def apply_to_key(record: Any) -> Any:
+        schema, key = record.key_schema, record.key
+        for apply_to in functions:
+            try:
+                schema, key = apply_to(record, schema, key)
+            except Exception as error:
+                raise failed(apply_to, record.with_key(schema, key), error) from error
+        return record.with_key(schema, key)
+
+    return apply_to_value if part is RecordPart.VALUE else apply_to_key
+
+
+# ---- construction
+
+
+def transformation_chain(
+    config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
+) -> TransformationChain[O, Any]:
     """The chain that a connector's ``transforms`` and ``predicates`` describe."""
-    return TransformationChain([_stage(alias, config, plugins) for alias in _names(config.get("transforms"))])
+    used = {stage.predicate for stage in config.transforms}
+    for unused in (stage for stage in config.predicates if stage.alias not in used):
+        # What is wrong with it is told all the same, as in Java.
+        with _full_names(f"predicates.{unused.alias}"):
+            _predicate_class(unused, plugins)().config().parse(unused.config)
+    return TransformationChain([_stage(stage, config, plugins) for stage in config.transforms], errors)
 
 
-def _stage(alias: str, config: Mapping[str, str], plugins: Plugins) -> Stage:
-    properties = _with_prefix(config, f"transforms.{alias}.")
-    kind = _required(properties.pop("type", None), f"transforms.{alias}.type")
-    negate = properties.pop("negate", "false").strip().lower() == "true"
-    predicate_name = properties.pop("predicate", None)
-    if predicate_name is not None and predicate_name not in _names(config.get("predicates")):
-        raise ConfigError.invalid(f"transforms.{alias}.predicate", predicate_name, "`predicates` does not list it")
-    transformation = plugins.transformation(kind, f"transforms.{alias}.type")()
-    transformation.configure(properties)
+def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
+    prefix = f"transforms.{stage.alias}"
+    cls = plugins.transformation(stage.type, f"{prefix}.type")
+    operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
+    transformation = cls()
+    with _full_names(prefix):
+        transformation.configure(stage.config)
     # Its own instance for each stage, as each is closed with its stage.
-    predicate = _predicate(predicate_name, config, plugins) if predicate_name else None
-    return Stage(alias, transformation, predicate, negate)
+    predicates = (_predicate(each, plugins) for each in config.predicates if each.alias == stage.predicate)
+    return TransformationStage(operation, transformation, next(predicates, None), stage.negate)
 
 
-def _predicate(alias: str, config: Mapping[str, str], plugins: Plugins) -> Predicate[Any]:
-    properties = _with_prefix(config, f"predicates.{alias}.")
-    kind = _required(properties.pop("type", None), f"predicates.{alias}.type")
-    predicate = plugins.predicate(kind, f"predicates.{alias}.type")()
-    predicate.configure(properties)
+def _predicate(stage: PluginStage, plugins: Plugins) -> Predicate[Any]:
+    predicate = _predicate_class(stage, plugins)()
+    with _full_names(f"predicates.{stage.alias}"):
+        predicate.configure(stage.config)
     return predicate
 
 
-def _names(value: str | None) -> list[str]:
-    return [name.strip() for name in (value or "").split(",") if name.strip()]
+def _predicate_class(stage: PluginStage, plugins: Plugins) -> type[Predicate[Any]]:
+    return plugins.predicate(stage.type, f"predicates.{stage.alias}.type")
 
 
-def _with_prefix(config: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
-
-
-def _required(value: str | None, name: str) -> str:
-    if not value:
-        raise ConfigError.invalid(name, value, "it names the class")
-    return value
+@contextmanager
+def _full_names(prefix: str) -> Iterator[None]:
+    """What a plugin says of a property of its own is told under the property's full name."""
+    try:
+        yield
+    except ConfigError as error:
+        if error.name is None:
+            raise ConfigError(f"{prefix}: {error}", prefix) from error
+        name = error.name if error.name.startswith(f"{prefix}.") else f"{prefix}.{error.name}"
+        raise ConfigError(str(error).replace(error.name, name, 1), name, error.value) from error

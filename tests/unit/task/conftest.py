@@ -8,7 +8,11 @@ import pytest
 
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
+from headrace.config.connector_config import ErrorHandling
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.processing_context import ProcessingContext
+from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
+from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl
 
 MakeRecord = Callable[..., SourceRecord]
@@ -73,6 +77,38 @@ def control() -> TaskControl:
 @pytest.fixture
 def plugins() -> Plugins:
     return Plugins()
+
+
+class Errors:
+    """Error handling on a clock of its own: ``waited`` are the waits, ``reported`` the failures that stand.
+
+    Called, it makes a ``RetryWithTolerance`` without jitter; before each return of a wait ``on_wait`` is called.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.waited: list[float] = []
+        self.reported: list[ProcessingContext[Any]] = []
+        self.on_wait: Callable[[], bool] = lambda: False
+        self.figures: dict[str, float] = {}
+        self.metrics = TaskMetrics(self.figures.update, clock)
+
+    def __call__(self, **config: Any) -> RetryWithTolerance[Any]:
+        handling = ErrorHandling(**{"tolerates": True, **config})
+        return RetryWithTolerance(handling, [self], self.metrics, self._wait, self.clock, lambda: 1.0)
+
+    def report(self, context: ProcessingContext[Any]) -> None:
+        self.reported.append(context)
+
+    def _wait(self, seconds: float) -> bool:
+        self.waited.append(round(seconds, 6))
+        self.clock.now += seconds
+        return self.on_wait()
+
+
+@pytest.fixture
+def errors(clock: Clock) -> Errors:
+    return Errors(clock)
 
 
 @pytest.fixture

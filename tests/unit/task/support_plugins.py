@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from headrace.api.converter import Converter
-from headrace.api.errors import DataError
+from headrace.api.errors import ConfigError, DataError, RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
 from headrace.api.transform import Predicate, Transformation
@@ -16,7 +16,7 @@ closed: list[str] = []
 
 
 class Suffix(Transformation[SourceRecord]):
-    """Adds `suffix` to values; drops `drop`, and fails on `bad` and on `refused`."""
+    """Adds `suffix` to values; drops `drop`, and fails on `bad`, on `refused` and, for now, on `later`."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         assert not {"type", "predicate", "negate"} & set(configs)
@@ -29,6 +29,8 @@ class Suffix(Transformation[SourceRecord]):
             raise ZeroDivisionError("oh")
         if record.value == "refused":
             raise DataError("not that one")
+        if record.value == "later":
+            raise RetriableError("not now")
         return record.replace(value=record.value + self._suffix)
 
     def close(self) -> None:
@@ -79,3 +81,13 @@ class ScriptedTask(SourceTask):
         return polled
 
     def stop(self) -> None: ...
+
+
+class Strict(Transformation[SourceRecord]):
+    """Cannot be configured."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        raise ConfigError.invalid("limit", "x", "too much")
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        return record

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -62,3 +62,30 @@ def test_a_commit_that_times_out_is_said_and_tried_again(
         caplog.clear()
     assert committer.take_committed() == ()
     assert committer.take_delivered()[1] == [record("a", 1)]
+
+
+class Noting(RecordProducer):
+    """Tells the topics that single records, such as those with headers, are sent to."""
+
+    sent: ClassVar[list[str]] = []
+
+    def send(self, topic: str, *record: Any) -> None:
+        self.sent.append(topic)
+        super().send(topic, *record)
+
+
+def test_dead_letters_are_sent_and_waited_for_too(record: Any) -> None:
+    committer = OffsetCommitter(
+        Noting({"bootstrap.servers": "127.0.0.1:1"}, every_delivery=True),
+        "offsets",
+        interval=10.0,
+        timeout=0.05,
+        remember=True,
+    )
+    polled = [record("a", 1), record("b", 2)]
+    letters = TopicBatch("dead", [b"b"], [None], headers=[[("h", b"1")]])
+    offsets = offsets_of_records("c", polled)
+    committer.send(SourceBatch([TopicBatch("t", [b"a"])], offsets, 2, polled[1:], letters))
+    assert Noting.sent == ["dead"]
+    assert not committer.commit()
+    committer.close()

@@ -6,12 +6,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.api.converter import Converter
-from headrace.api.errors import DataError
+from headrace.api.converter import Converter, HeaderConverter
+from headrace.api.errors import DataError, RetriableError
 from headrace.api.headers import Headers
 from headrace.api.schema import Schema
 from headrace.plugins.discovery import Plugins
-from headrace.task.record_converter import RecordConverter, record_converter
+from headrace.task.errors.processing_context import Operation, Stage
+from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
+from headrace.task.record_converter import (
+    HeadersConverter,
+    PartConverter,
+    RecordConverter,
+    TopicBatch,
+    record_converter,
+)
 from tests.unit.task import support_plugins
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -20,18 +28,23 @@ PLAIN = f"{support_plugins.__name__}.Plain"
 
 
 @pytest.fixture
-def converter(plugins: Plugins) -> RecordConverter:
-    return record_converter({}, WORKER, plugins)
+def converter(plugins: Plugins, errors: Any) -> RecordConverter:
+    return record_converter({}, WORKER, plugins, errors())
+
+
+def batches_of(converter: RecordConverter, *args: Any) -> list[TopicBatch]:
+    batches, skipped = converter.convert_records(*args)
+    assert skipped == []
+    return batches
 
 
 def test_one_batch_for_each_topic_in_order(converter: RecordConverter, record: Any) -> None:
     records = [record("1"), record("2", topic="u"), record("3")]
-    batches = converter.convert_records(records)
+    batches = batches_of(converter, records)
     assert [(b.topic, b.values) for b in batches] == [("t", [b"1", b"3"]), ("u", [b"2"])]
     for batch in batches:
         assert batch.plain
         assert batch.keys is None
-        assert batch.sources is None
 
 
 def test_columns_come_into_being_with_their_first_value(converter: RecordConverter, record: Any) -> None:
@@ -42,7 +55,7 @@ def test_columns_come_into_being_with_their_first_value(converter: RecordConvert
         record("3", timestamp=5, headers=headers),
         record(None),
     ]
-    [batch] = converter.convert_records(records)
+    [batch] = batches_of(converter, records)
     assert batch.values == [b"1", b"2", b"3", None]
     assert batch.keys == [None, b"k", None, None]
     assert batch.partitions == [None, 0, None, None]
@@ -53,28 +66,87 @@ def test_columns_come_into_being_with_their_first_value(converter: RecordConvert
 
 def test_the_records_behind_the_rows(converter: RecordConverter, record: Any) -> None:
     polled = [record("a"), record("b", topic="u"), record("c")]
-    first, second = converter.convert_records([r.replace(value="x") for r in polled], polled)
+    first, second = batches_of(converter, [r.replace(value="x") for r in polled], polled)
     assert first.sources is not None
     assert first.sources[0] is polled[0] and first.sources[1] is polled[2]
     assert second.sources == [polled[1]]
 
 
-def test_what_cannot_be_converted_is_named(plugins: Plugins, record: Any) -> None:
-    json = record_converter({}, {"key.converter": "JsonConverter", "value.converter": "JsonConverter"}, plugins)
-    with pytest.raises(DataError, match=r"^record of topic t with source partition {'p': 'p'} and offset {'n': 7} can"):
+def test_what_cannot_be_converted_is_named(plugins: Plugins, record: Any, errors: Any) -> None:
+    worker = {"key.converter": "JsonConverter", "value.converter": "JsonConverter"}
+    json = record_converter({}, worker, plugins, errors(tolerates=False))
+    named = r"^VALUE_CONVERTER \(org.apache.kafka.connect.json.JsonConverter\) failed for the record of topic t with "
+    place = r"source partition {'p': 'p'} and offset {'n': 7}: "
+    hint = r"\. To set such records aside, set errors.tolerance=all and errors.deadletterqueue.topic.name$"
+    with pytest.raises(ToleranceExceededError, match=f"{named}{place}.*{hint}"):
         json.convert_records([record("fine"), record(object(), 7, value_schema=None)])
-    with pytest.raises(DataError, match=r"offset {'n': 8} cannot be converted"):
+    with pytest.raises(ToleranceExceededError, match=r"^KEY_CONVERTER .*offset {'n': 8}: "):
         json.convert_records([record("fine", 8, key=object())])
 
 
-def test_an_error_of_the_converters_own_is_a_data_error(plugins: Plugins, record: Any) -> None:
-    class Broken(support_plugins.Plain):
-        def from_connect_data(self, topic: str, schema: Any, value: Any) -> bytes | None:
-            raise KeyError("x")
+def scripted(errors: Any, key: Converter | None = None, value: Converter | None = None) -> RecordConverter:
+    plain = support_plugins.Plain()
+    plain.configure({}, True)
+    return RecordConverter(
+        PartConverter.of(Stage.KEY_CONVERTER, key or plain, "k"),
+        PartConverter.of(Stage.VALUE_CONVERTER, value or plain, "v"),
+        HeadersConverter(Operation(Stage.HEADER_CONVERTER, "h"), _Keys),
+        errors,
+    )
 
-    broken = RecordConverter(Broken(), Broken(), _no_headers)
-    with pytest.raises(DataError, match="cannot be converted: KeyError: 'x'"):
-        broken.convert_records([record("v")])
+
+class Picky(support_plugins.Plain):
+    """Refuses what is in ``refused``, as often as it says there."""
+
+    def __init__(self, refused: dict[str, list[Exception]]) -> None:
+        self.refused = refused
+        self.configure({}, True)
+
+    def from_connect_data(self, topic: str, schema: Any, value: Any) -> bytes | None:
+        if self.refused.get(value):
+            raise self.refused[value].pop(0)
+        return super().from_connect_data(topic, schema, value)
+
+
+def test_what_is_skipped_leaves_all_columns_and_what_is_behind_is_told(record: Any, errors: Any) -> None:
+    key, value = Picky({"k2": [KeyError("x")]}), Picky({"5": [DataError("no")]})
+    headers = [Headers().add_string("bad" if n == 4 else "h", "") for n in range(7)]
+    polled = [
+        record(str(n), n, key=f"k{n}", timestamp=n, headers=headers[n], topic="u" if n == 3 else "t") for n in range(7)
+    ]
+    [first, second], skipped = scripted(errors(), key, value).convert_records(polled, polled)
+    assert first.values == [b"0", b"1", b"6"] and second.values == [b"3"]
+    assert first.keys == [b"k0", b"k1", b"k6"] and first.timestamps == [0, 1, 6]
+    assert first.headers == [[("h", b"h")]] * 3
+    assert first.sources == [polled[0], polled[1], polled[6]] and second.sources == [polled[3]]
+    assert skipped == [polled[2], polled[5], polled[4]]
+    told = [(c.original, c.operation.stage, c.attempt, repr(c.error)) for c in errors.reported]
+    assert told == [
+        (polled[2], Stage.KEY_CONVERTER, 1, "KeyError('x')"),
+        (polled[5], Stage.VALUE_CONVERTER, 1, "DataError('no')"),
+        (polled[4], Stage.HEADER_CONVERTER, 1, "DataError('bad')"),
+    ]
+
+
+def test_a_topic_of_which_nothing_is_left_has_no_batch(record: Any, errors: Any) -> None:
+    polled = [record("x", topic="u"), record("y")]
+    [batch], skipped = scripted(errors(), value=Picky({"x": [DataError("no")]})).convert_records(polled, polled)
+    assert (batch.topic, skipped) == ("t", [polled[0]])
+    assert scripted(errors()).convert_records([], []) == ([], [])
+
+
+def test_what_may_succeed_later_is_tried_again_in_its_place(record: Any, errors: Any) -> None:
+    value = Picky({"b": [RetriableError("away"), RetriableError("still")]})
+    batches, skipped = scripted(errors(retry_timeout=10), value=value).convert_records([record(v) for v in "abc"])
+    assert [b.values for b in batches] == [[b"a", b"b", b"c"]]
+    assert (skipped, errors.reported, errors.waited) == ([], [], [0.3, 0.6])
+
+
+def test_an_iteration_that_ends_within_a_converter_ends_no_batch(record: Any, errors: Any) -> None:
+    [batch], skipped = scripted(errors(), value=Picky({"b": [StopIteration()]})).convert_records(
+        [record(v) for v in "abc"]
+    )
+    assert (batch.values, len(skipped)) == ([b"a", b"c"], 1)
 
 
 def test_a_table_is_converted_column_by_column(converter: RecordConverter) -> None:
@@ -101,39 +173,41 @@ def test_partitions_and_timestamps_of_a_table(converter: RecordConverter) -> Non
     assert (batch.partitions, batch.timestamps, batch.plain) == ([None, 3], None, False)
 
 
-def test_what_has_no_columnar_path(plugins: Plugins, converter: RecordConverter) -> None:
+def test_what_has_no_columnar_path(plugins: Plugins, converter: RecordConverter, errors: Any) -> None:
     table = pa.table({"topic": ["t"], "value": ["1"]})
-    assert record_converter({"value.converter": PLAIN}, WORKER, plugins).convert_table(table) is None
+    assert record_converter({"value.converter": PLAIN}, WORKER, plugins, errors()).convert_table(table) is None
     headers = pa.array([[("h", "x")]], pa.map_(pa.string(), pa.string()))
     assert converter.convert_table(table.append_column("headers", headers)) is None
 
 
-def test_a_connectors_converter_has_the_connectors_properties_only(plugins: Plugins, record: Any) -> None:
+def test_a_connectors_converter_has_the_connectors_properties_only(plugins: Plugins, record: Any, errors: Any) -> None:
     worker = {**WORKER, "value.converter": PLAIN, "value.converter.mark": "-worker"}
-    by_worker = record_converter({"value.converter.mark": "-connector"}, worker, plugins)
-    assert by_worker.convert_records([record("v")])[0].values == [b"v-worker"]
+    by_worker = record_converter({"value.converter.mark": "-connector"}, worker, plugins, errors())
+    assert batches_of(by_worker, [record("v")])[0].values == [b"v-worker"]
     for properties, expected in (({}, b"v"), ({"value.converter.mark": "-connector"}, b"v-connector")):
-        by_connector = record_converter({"value.converter": PLAIN, **properties}, worker, plugins)
-        assert by_connector.convert_records([record("v")])[0].values == [expected]
+        by_connector = record_converter({"value.converter": PLAIN, **properties}, worker, plugins, errors())
+        assert batches_of(by_connector, [record("v")])[0].values == [expected]
 
 
-def test_a_converter_that_wants_headers_is_given_them(record: Any) -> None:
+def test_a_converter_that_wants_headers_is_given_them_and_may_add_some(record: Any, errors: Any) -> None:
     class WithHeaders(support_plugins.Plain):
         def from_connect_data_with_headers(self, topic: str, headers: Any, schema: Any, value: Any) -> bytes | None:
-            return f"{value} {[h.key for h in headers]}".encode()
+            names = [h.key for h in headers]
+            headers.add_string("added", "")
+            return f"{value} {names}".encode()
 
-    plain: Converter = support_plugins.Plain()
-    plain.configure({}, True)
-    converter = RecordConverter(plain, WithHeaders(), _Keys)
-    [batch] = converter.convert_records([record("v", headers=Headers().add_string("h", "x"), key="k")])
+    converter = scripted(errors(), value=WithHeaders())
+    [batch] = batches_of(converter, [record("v", headers=Headers().add_string("h", "x"), key="k")])
     assert (batch.values, batch.keys) == ([b"v ['h']"], [b"k"])
+    assert batch.headers == [[("h", b"h"), ("added", b"added")]]
     assert converter.convert_table(pa.table({"topic": ["t"], "value": ["1"]})) is None
 
 
-class _Keys:
+class _Keys(HeaderConverter):
     def from_connect_header(self, topic: str, key: str, schema: Any, value: Any) -> bytes:
+        if key == "bad":
+            raise DataError(key)
         return key.encode()
 
-
-def _no_headers() -> Any:
-    raise AssertionError("no record has headers")
+    def to_connect_header(self, topic: str, key: str, value: bytes | None) -> Any:
+        raise NotImplementedError

@@ -9,15 +9,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.api.errors import DataError
 from headrace.api.source import RecordMetadata
+from headrace.config.connector_config import ConnectorConfig
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.reporters import DeadLetterQueueReporter
+from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
 from headrace.task.record_converter import TopicBatch, record_converter
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.poller import Poller
 from headrace.task.source.source_batch import SourceBatch, SourceBatches
+from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
 from headrace.task.source.task_callbacks import TaskCallbacks
 from headrace.task.source.transaction_boundary import (
@@ -101,15 +105,18 @@ class Memory:
 
 
 @pytest.fixture
-def stage(link: Any, clock: Any, control: TaskControl, plugins: Plugins) -> Stage:
-    return Stage(link, clock, control, plugins)
+def stage(link: Any, clock: Any, control: TaskControl, plugins: Plugins, errors: Any) -> Stage:
+    return Stage(link, clock, control, plugins, errors)
 
 
 class Stage:
     """Puts a loop together around a script."""
 
-    def __init__(self, link: Any, clock: Any, control: TaskControl, plugins: Plugins) -> None:
+    def __init__(self, link: Any, clock: Any, control: TaskControl, plugins: Plugins, errors: Any) -> None:
         self.link, self.clock, self.control, self._plugins = link, clock, control, plugins
+        self.errors = errors
+        self.handling: dict[str, Any] = {"tolerates": False}
+        self.dead_letters: SourceDeadLetters | None = None
         self.memory = Memory()
 
     def parts(
@@ -117,9 +124,11 @@ class Stage:
     ) -> tuple[Poller, SourceBatches, CommittedOffsets, TaskMetrics]:
         task = kind(self.control, self.link.heard, script)
         callbacks = TaskCallbacks(task)
-        converter = record_converter({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins)
-        chain = transformation_chain(transforms, self._plugins)
-        batches = SourceBatches("c", chain, converter, remember=callbacks.wants_records)
+        handled = self.errors(**self.handling)
+        converter = record_converter({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins, handled)
+        config = ConnectorConfig({"name": "c", "connector.class": "C", **transforms})
+        chain = transformation_chain(config, self._plugins, handled)
+        batches = SourceBatches("c", chain, converter, self.dead_letters, remember=callbacks.wants_records)
         committed = CommittedOffsets(callbacks, self.link)
         return Poller(task, self.control, self.link), batches, committed, TaskMetrics(self.link.metrics, self.clock)
 
@@ -244,7 +253,7 @@ def test_a_table_beside_commit_record(stage: Stage, transforms: dict[str, str]) 
 
 
 def test_a_record_that_cannot_be_written_leaves_nothing_of_its_poll(stage: Stage, record: Any) -> None:
-    with pytest.raises(DataError):
+    with pytest.raises(ToleranceExceededError):
         stage.run(PollBoundary(), [record("a", 1)], [record("b", 2), record("refused", 3)], transforms=SUFFIX)
     assert stage.memory.visible == [([b"a!"], [1])]
 
@@ -275,7 +284,7 @@ class MemoryCommits:
 
     def serve(self) -> None:
         for batch in self._sent:
-            for topic in batch.topics:
+            for topic in batch.all_topics:
                 self._delivered += [(source, RecordMetadata("t", 0, 0)) for source in topic.sources or ()]
             self._offsets += batch.offsets.values()
         self._sent = []
@@ -304,8 +313,10 @@ class MemoryCommits:
         return taken, []
 
 
-def run_at_least_once(stage: Stage, commits: MemoryCommits, *script: Any) -> list[Any]:
-    poller, batches, committed, metrics = stage.parts(script, WantsRecords, {})
+def run_at_least_once(
+    stage: Stage, commits: MemoryCommits, *script: Any, transforms: dict[str, str] | None = None
+) -> list[Any]:
+    poller, batches, committed, metrics = stage.parts(script, WantsRecords, transforms or {})
     WorkerSourceTask(poller, batches, commits, committed, metrics, stage.clock).run()
     return [heard for heard in stage.link.heard if heard[0] != "metrics"]
 
@@ -338,4 +349,91 @@ def test_a_commit_that_did_not_succeed_is_not_told(stage: Stage, record: Any) ->
     commits = MemoryCommits(False, True)
     heard = run_at_least_once(stage, commits, [record("a", 1)])
     assert heard == [("record", "a", 0), "commit", ("topics", ["t"]), ("offsets", [({"p": "p"}, {"n": 1})])]
+    assert commits.log == ["commit", "flush", "commit"]
+
+
+# ---- records that fail
+
+
+@pytest.fixture
+def tolerant(stage: Stage) -> Stage:
+    """Sets what fails aside, in topic ``dead``."""
+    stage.handling = {"tolerates": True}
+    stage.dead_letters = SourceDeadLetters("dead")
+    add, metrics = stage.dead_letters.add, stage.errors.metrics
+    reporter: Any = DeadLetterQueueReporter(ConnectorTaskId("c", 0), True, add, metrics)
+    stage.errors.report = reporter.report
+    return stage
+
+
+def test_what_is_set_aside_is_in_the_transaction_of_its_offset(tolerant: Stage, record: Any) -> None:
+    script = [[record("a", 1), record("bad", 2)], [record("refused", 3)], [record("b", 4)]]
+    visible = tolerant.run(PollBoundary(), *script, transforms=SUFFIX)
+    assert visible == [([b"a!", b'"bad"'], [2]), ([b'"refused"'], [3]), ([b"b!"], [4])]
+    assert ("topics", ["t"]) in tolerant.link.heard
+
+
+def test_the_task_is_told_of_what_was_set_aside_as_of_what_was_dropped(tolerant: Stage, record: Any) -> None:
+    tolerant.run(PollBoundary(), [record("bad", 1), record("a", 2)], kind=WantsRecords, transforms=SUFFIX)
+    assert tolerant.link.heard[:3] == [("record", "a", 0), ("record", "bad", None), "commit"]
+
+
+def test_figures_count_what_was_set_aside(tolerant: Stage, record: Any) -> None:
+    script = [[record("a", 1), record("bad", 2)], tolerant.after(2, None)]
+    tolerant.run(PollBoundary(), *script, transforms=SUFFIX)
+    [(_, values)] = [heard for heard in tolerant.link.heard if heard[0] == "metrics"]
+    assert (values["source-record-poll-total"], values["source-record-write-total"]) == (2, 1)
+
+
+def test_a_row_of_a_table_is_set_aside(tolerant: Stage) -> None:
+    table = pa.table(
+        {
+            "topic": ["t", "t"],
+            "value": ["a", "bad"],
+            "source_partition": [{"p": "p"}] * 2,
+            "source_offset": [{"n": 1}, {"n": 2}],
+        }
+    )
+    assert tolerant.run(PollBoundary(), table, transforms=SUFFIX) == [([b"a!", b'"bad"'], [2])]
+
+
+def test_skipped_without_a_topic_for_it(stage: Stage, record: Any) -> None:
+    stage.handling = {"tolerates": True}
+    assert stage.run(PollBoundary(), [record("bad", 1)], [record("a", 2)], transforms=SUFFIX) == [
+        ([], [1]),
+        ([b"a!"], [2]),
+    ]
+
+
+def test_a_stop_while_a_record_is_tried_again_leaves_its_poll_for_the_next_attempt(stage: Stage, record: Any) -> None:
+    def stop() -> bool:
+        stage.control.stop()
+        return True
+
+    stage.handling = {"tolerates": True, "retry_timeout": None}
+    stage.errors.on_wait = stop
+    boundary = IntervalBoundary(10.0, stage.clock.now)
+    visible = stage.run(boundary, [record("a", 1)], [record("b", 2), record("later", 3)], transforms=SUFFIX)
+    assert visible == [([b"a!"], [1])]
+    assert stage.errors.reported == []
+
+
+def test_at_least_once_sends_and_waits_for_what_is_set_aside(tolerant: Stage, record: Any) -> None:
+    commits = MemoryCommits()
+    sent: list[SourceBatch] = []
+    commits_send = commits.send
+    commits.send = lambda batch: (sent.append(batch), commits_send(batch))[1]  # type: ignore[method-assign]
+    heard = run_at_least_once(tolerant, commits, [record("a", 1), record("bad", 2)], transforms=SUFFIX)
+    [batch] = sent
+    assert [(t.topic, t.values) for t in batch.all_topics] == [("t", [b"a!"]), ("dead", [b'"bad"'])]
+    assert (batch.size, batch.written) == (2, 1)
+    assert heard[-1] == ("offsets", [({"p": "p"}, {"n": 2})])
+
+
+def test_at_least_once_stops_while_a_record_is_tried_again(stage: Stage, record: Any) -> None:
+    stage.handling = {"retry_timeout": None}
+    stage.errors.on_wait = lambda: True
+    commits = MemoryCommits()
+    heard = run_at_least_once(stage, commits, [record("a", 1)], [record("later", 2)], transforms=SUFFIX)
+    assert heard[-1] == ("offsets", [({"p": "p"}, {"n": 1})])
     assert commits.log == ["commit", "flush", "commit"]

@@ -7,10 +7,12 @@ Java: ``ExactlyOnceWorkerSourceTask``. The whole loop runs on the task's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.poller import Polled, Poller, size_of
@@ -62,27 +64,33 @@ class ExactlyOnceWorkerSourceTask:
         self._dropped: list[SourceRecord] = []
 
     def run(self) -> None:
-        while self._poller.may_poll(before_pause=self._before_pause):
-            polled = self._poller.poll()
-            records = polled if isinstance(polled, Sequence) else None
-            start = 0
-            for step in self._boundary.plan(size_of(polled), records, self._clock()):
-                if step.end > start:
-                    self._write(polled[start : step.end] if records is not None else polled)
-                start = step.end
-                self._end(step.then)
-            self._metrics.report_if_due()
+        # A record that is still tried again when the task is to stop is not written, nor is its offset.
+        with suppress(StoppedWhileRetryingError):
+            while self._poller.may_poll(before_pause=self._before_pause):
+                self._iterate()
         self._end_last()
+
+    def _iterate(self) -> None:
+        polled = self._poller.poll()
+        records = polled if isinstance(polled, Sequence) else None
+        start = 0
+        for step in self._boundary.plan(size_of(polled), records, self._clock()):
+            if step.end > start:
+                self._write(polled[start : step.end] if records is not None else polled)
+            start = step.end
+            self._end(step.then)
+        self._metrics.report_if_due()
 
     def _write(self, polled: Polled) -> None:
         batch = self._batches.make(polled)
         if batch.size:
-            self._writer.write(batch.topics)
+            # What is set aside is visible exactly when its offset is, as all else (invariant 1).
+            self._writer.write(batch.all_topics)
             self._committed.topics(batch.topics)
         self._writer.add_offsets(batch.offsets)
         self._dropped.extend(batch.dropped)
         self._metrics.add("source-record-poll-total", size_of(polled))
-        self._metrics.add("source-record-write-total", batch.size)
+        self._metrics.add("source-record-write-total", batch.written)
 
     def _before_pause(self) -> None:
         """A transaction of the task's own that it has not ended cannot stay open: the broker would abort it in time.

@@ -41,7 +41,8 @@ class OffsetCommitter:
         """Send a batch; its offsets may be committed when all its records and all earlier ones are delivered."""
         submitted = self._submitted.submit(batch.size, batch.offsets)
         self._dropped.extend(batch.dropped)
-        for topic in batch.topics:
+        # A dead letter is delivered before its offset is committed, as all else.
+        for topic in batch.all_topics:
             send(self._producer, topic, submitted.ack, self._note if self._remember else None)
 
     def serve(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.api.record import SourceRecord
 from headrace.task.record_converter import RecordConverter, TopicBatch
 from headrace.task.source.poller import Polled
+from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
 from headrace.task.transformation_chain import TransformationChain
 
@@ -21,45 +22,62 @@ if TYPE_CHECKING:
 class SourceBatch:
     """Records ready to be sent, and the offsets that become visible with them (invariant 1).
 
-    ``dropped`` are the polled records that a transformation dropped; their offsets count all the same.
+    ``size`` counts all that is to be sent. ``dropped`` are the polled records that a transformation dropped or that
+    were skipped; their offsets count all the same. ``dead_letters`` is what is sent in place of the latter.
     """
 
     topics: Sequence[TopicBatch]
     offsets: OffsetsByKey
     size: int
     dropped: Sequence[SourceRecord] = ()
+    dead_letters: TopicBatch | None = None
+
+    @property
+    def all_topics(self) -> Sequence[TopicBatch]:
+        """All that is to be sent."""
+        return self.topics if self.dead_letters is None else (*self.topics, self.dead_letters)
+
+    @property
+    def written(self) -> int:
+        """Records that go where they were meant to."""
+        return self.size if self.dead_letters is None else self.size - len(self.dead_letters.values)
 
 
 class SourceBatches:
-    """Makes batches. Task's thread only. ``remember`` keeps the polled record of each row, for ``commit_record``."""
+    """Makes batches. Task's thread only. ``remember`` keeps the polled record of each row, for ``commit_record``.
+
+    Records that fail are tried again, set aside in ``dead_letters`` (None: nowhere) or fail the task, as chain and
+    converter were told to handle errors: ToleranceExceededError, StoppedWhileRetryingError.
+    """
 
     def __init__(
-        self, connector: str, chain: TransformationChain, converter: RecordConverter, *, remember: bool
+        self,
+        connector: str,
+        chain: TransformationChain[SourceRecord, SourceRecord],
+        converter: RecordConverter,
+        dead_letters: SourceDeadLetters | None = None,
+        *,
+        remember: bool,
     ) -> None:
         self._connector = connector
         self._chain = chain
         self._converter = converter
+        self._dead_letters = dead_letters
         self._remember = remember
 
     def make(self, polled: Polled) -> SourceBatch:
-        """Transform and convert what a task polled; DataError for a record that cannot be."""
+        """Transform and convert what a task polled."""
         return self.of_records(polled) if isinstance(polled, Sequence) else self.of_table(polled)
 
     def of_records(self, polled: Sequence[SourceRecord]) -> SourceBatch:
         offsets = offsets_of_records(self._connector, polled)
-        if not self._chain:
-            topics = self._converter.convert_records(polled, polled if self._remember else None)
-            return SourceBatch(topics, offsets, len(polled))
-        records, sources, dropped = [], [], []
-        for record in polled:
-            transformed = self._chain.apply(record)
-            if transformed is None:
-                dropped.append(record)
-            else:
-                records.append(transformed)
-                sources.append(record)
-        topics = self._converter.convert_records(records, sources if self._remember else None)
-        return SourceBatch(topics, offsets, len(records), dropped)
+        records, sources, dropped = self._transformed(polled) if self._chain else (polled, polled, [])
+        topics, skipped = self._converter.convert_records(records, sources)
+        dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
+        size = len(records) - len(skipped) + (len(dead_letters.values) if dead_letters is not None else 0)
+        if not self._remember:
+            _forget_sources(topics)
+        return SourceBatch(topics, offsets, size, [*dropped, *skipped], dead_letters)
 
     def of_table(self, polled: pa.Table) -> SourceBatch:
         """Column by column; as records only where a transformation or a converter needs them."""
@@ -69,10 +87,26 @@ class SourceBatches:
         from headrace.api.arrow import table_to_records
 
         batch = self.of_records(table_to_records(polled))
-        for topic in batch.topics:
-            topic.sources = None
-        return SourceBatch(batch.topics, batch.offsets, batch.size)
+        _forget_sources(batch.topics)
+        return SourceBatch(batch.topics, batch.offsets, batch.size, dead_letters=batch.dead_letters)
 
     def close(self) -> None:
         self._chain.close()
         self._converter.close()
+
+    def _transformed(
+        self, polled: Sequence[SourceRecord]
+    ) -> tuple[Sequence[SourceRecord], Sequence[SourceRecord], list[SourceRecord]]:
+        """What is left of the records, the polled records behind it, and those of which nothing is left."""
+        all_records = self._chain.apply_all(polled, polled)
+        records = [record for record in all_records if record is not None]
+        if len(records) == len(polled):
+            return records, polled, []
+        pairs = list(zip(all_records, polled, strict=True))
+        sources = [source for record, source in pairs if record is not None]
+        return records, sources, [source for record, source in pairs if record is None]
+
+
+def _forget_sources(topics: Sequence[TopicBatch]) -> None:
+    for topic in topics:
+        topic.sources = None

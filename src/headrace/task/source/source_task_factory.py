@@ -7,24 +7,34 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from headrace.api.errors import ConfigError
+from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
+from headrace.config.client_configs import source_task_admin
+from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
+from headrace.config.distributed_config import DistributedConfig
+from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.kafka.record_producer import RecordProducer
 from headrace.kafka.transactional_producer import TransactionalProducer
-from headrace.plugins.discovery import Plugins
+from headrace.plugins.discovery import plugins_of
+from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
+from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
 from headrace.task.record_converter import record_converter
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.offset_committer import OffsetCommitter
 from headrace.task.source.poller import Poller
 from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
 from headrace.task.source.task_callbacks import TaskCallbacks
 from headrace.task.source.transaction_boundary import (
     Boundary,
     ConnectorBoundary,
     IntervalBoundary,
+    PollBoundary,
     WorkerTransactionContext,
     boundary_of,
 )
@@ -37,6 +47,7 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 
 _log = logging.getLogger(__name__)
 _STOP_TIME = 2.0
+_BROKERS_LONGEST_TRANSACTION = 900.0
 TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 
 
@@ -83,52 +94,102 @@ class RunnableSourceTask:
 
 def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSourceTask:
     """The task that ``spec`` describes, not started and without any connection yet."""
-    plugins = Plugins(tuple(p.strip() for p in spec.worker_config.get("plugin.path", "").split(",") if p.strip()))
+    plugins = plugins_of(spec.worker_config)
     task_class = plugins.task(spec.task_class)
     if not issubclass(task_class, SourceTask):
         raise ConfigError.invalid("task.class", spec.task_class, f"task {spec.id} needs a SourceTask")
-    task = task_class()
+    config = SourceConnectorConfig(spec.connector_config)
+    task, metrics = task_class(), TaskMetrics(link.metrics, time.monotonic)
     callbacks = TaskCallbacks(task)
-    converter = record_converter(spec.connector_config, spec.worker_config, plugins)
-    chain = transformation_chain(spec.connector_config, plugins)
-    batches = SourceBatches(spec.id.connector, chain, converter, remember=callbacks.wants_records)
-    make = _exactly_once if spec.exactly_once else _at_least_once
-    return make(spec, task, batches, callbacks, Poller(task, control, link), link, control)
+    dead_letters = _dead_letters(spec, config)
+    errors = _errors(spec, config, dead_letters, metrics, control)
+    converter = record_converter(spec.connector_config, spec.worker_config, plugins, errors)
+    chain = transformation_chain(config, plugins, errors)
+    batches = SourceBatches(spec.id.connector, chain, converter, dead_letters, remember=callbacks.wants_records)
+    parts = _Parts(spec, config, task, batches, callbacks, metrics, link, control)
+    return _exactly_once(parts) if spec.exactly_once else _at_least_once(parts)
 
 
-def _exactly_once(
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What both kinds of tasks are made of."""
+
+    spec: TaskSpec
+    config: SourceConnectorConfig
+    task: SourceTask
+    batches: SourceBatches
+    callbacks: TaskCallbacks
+    metrics: TaskMetrics
+    link: WorkerLink
+    control: TaskControl
+
+    @property
+    def poller(self) -> Poller:
+        return Poller(self.task, self.control, self.link)
+
+    @property
+    def committed(self) -> CommittedOffsets:
+        return CommittedOffsets(self.callbacks, self.link)
+
+    def make_dead_letter_topic(self) -> None:
+        queue = self.config.dead_letter_queue
+        if queue is not None and self.config.tolerates_errors:
+            # Few tasks have one, and the admin client takes time to import.
+            from headrace.task.errors.dead_letter_topic import create_dead_letter_topic
+
+            worker = DistributedConfig(self.spec.worker_config)
+            create_dead_letter_topic(queue, source_task_admin(worker, self.config.raw, self.spec.id.task))
+
+
+def _dead_letters(spec: TaskSpec, config: SourceConnectorConfig) -> SourceDeadLetters | None:
+    queue = config.dead_letter_queue
+    if queue is None:
+        return None
+    if not config.tolerates_errors:
+        message = "Task %s: %s=%s is without effect, as %s=none lets no record be set aside"
+        _log.warning(message, spec.id, DLQ_TOPIC, queue.topic, ERRORS_TOLERANCE)
+    return SourceDeadLetters(queue.topic)
+
+
+def _errors(
     spec: TaskSpec,
-    task: SourceTask,
-    batches: SourceBatches,
-    callbacks: TaskCallbacks,
-    poller: Poller,
-    link: WorkerLink,
+    config: SourceConnectorConfig,
+    dead_letters: SourceDeadLetters | None,
+    metrics: TaskMetrics,
     control: TaskControl,
-) -> RunnableSourceTask:
+) -> RetryWithTolerance[SourceRecord]:
+    handling, queue = config.error_handling, config.dead_letter_queue
+    reporters: list[ErrorReporter[SourceRecord]] = [LogReporter(spec.id, handling, metrics)]
+    if queue is not None and dead_letters is not None:
+        reporters.append(DeadLetterQueueReporter(spec.id, queue.context_headers, dead_letters.add, metrics))
+    return RetryWithTolerance(handling, reporters, metrics, control.wait_for_stop)
+
+
+def _exactly_once(parts: _Parts) -> RunnableSourceTask:
+    spec, callbacks, link = parts.spec, parts.callbacks, parts.link
     transactions = WorkerTransactionContext()
     boundary = boundary_of(spec.connector_config, _flush_interval(spec), time.monotonic, transactions)
-    timeout = _transaction_timeout(spec, boundary)
+    timeout = _transaction_timeout(spec, boundary, parts.config.error_handling.retry_timeout)
     properties = {**spec.producer, TRANSACTION_TIMEOUT: str(round(timeout * 1000))}
     producer = TransactionalProducer(properties, every_delivery=callbacks.wants_records)
     writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=callbacks.wants_records)
-    metrics = TaskMetrics(link.metrics, time.monotonic)
     loop = ExactlyOnceWorkerSourceTask(
-        poller, batches, writer, boundary, CommittedOffsets(callbacks, link), metrics, time.monotonic
+        parts.poller, parts.batches, writer, boundary, parts.committed, parts.metrics, time.monotonic
     )
     given = transactions if isinstance(boundary, ConnectorBoundary) else None
     context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), given)
-    return RunnableSourceTask(spec, task, context, control, writer.init, loop.run, (writer.close, batches.close))
+
+    def init() -> None:
+        parts.make_dead_letter_topic()
+        writer.init()
+
+    return RunnableSourceTask(
+        spec, parts.task, context, parts.control, init, loop.run, (writer.close, parts.batches.close)
+    )
 
 
-def _at_least_once(
-    spec: TaskSpec,
-    task: SourceTask,
-    batches: SourceBatches,
-    callbacks: TaskCallbacks,
-    poller: Poller,
-    link: WorkerLink,
-    control: TaskControl,
-) -> RunnableSourceTask:
+def _at_least_once(parts: _Parts) -> RunnableSourceTask:
+    spec, callbacks = parts.spec, parts.callbacks
     timeout = int(spec.worker_config.get("offset.flush.timeout.ms", 5_000)) / 1000
     committer = OffsetCommitter(
         RecordProducer(spec.producer, every_delivery=True),
@@ -137,18 +198,26 @@ def _at_least_once(
         timeout,
         remember=callbacks.wants_records,
     )
-    metrics = TaskMetrics(link.metrics, time.monotonic)
-    loop = WorkerSourceTask(poller, batches, committer, CommittedOffsets(callbacks, link), metrics, time.monotonic)
-    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), None)
-    return RunnableSourceTask(spec, task, context, control, _nothing, loop.run, (committer.close, batches.close))
+    loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.committed, parts.metrics, time.monotonic)
+    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(parts.link), None)
+    closing = (committer.close, parts.batches.close)
+    # There is nobody to fence.
+    return RunnableSourceTask(spec, parts.task, context, parts.control, parts.make_dead_letter_topic, loop.run, closing)
 
 
-def _transaction_timeout(spec: TaskSpec, boundary: Boundary) -> float:
-    """Seconds; the broker aborts older transactions and fences their producer, so an interval has to fit in."""
+def _transaction_timeout(spec: TaskSpec, boundary: Boundary, retry_timeout: float | None) -> float:
+    """Seconds; the broker aborts older transactions and fences their producer, so an interval has to fit in.
+
+    So have, as far as brokers allow by default, the retries of a record: others of its transaction may be written.
+    """
     interval = boundary.interval if isinstance(boundary, IntervalBoundary) else 0.0
     given = spec.producer.get(TRANSACTION_TIMEOUT)
     if given is None:
-        return interval + 60.0
+        least = interval + 60.0
+        if isinstance(boundary, PollBoundary):
+            return least
+        longest = max(least, _BROKERS_LONGEST_TRANSACTION)
+        return longest if retry_timeout is None else min(least + retry_timeout, longest)
     timeout = int(given) / 1000
     if timeout <= interval:
         reason = f"transactions last transaction.boundary.interval.ms = {interval * 1000:g}, so it has to be larger"
@@ -158,7 +227,3 @@ def _transaction_timeout(spec: TaskSpec, boundary: Boundary) -> float:
 
 def _flush_interval(spec: TaskSpec) -> float:
     return int(spec.worker_config.get("offset.flush.interval.ms", 60_000)) / 1000
-
-
-def _nothing() -> None:
-    """At-least-once tasks have nobody to fence."""

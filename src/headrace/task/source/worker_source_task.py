@@ -7,9 +7,11 @@ Java: ``WorkerSourceTask``. The whole loop, delivery callbacks included, runs on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from headrace.api.record import SourceRecord
+from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.offset_committer import Delivered
 from headrace.task.source.poller import Polled, Poller, size_of
@@ -56,23 +58,28 @@ class WorkerSourceTask:
         self._clock = clock
 
     def run(self) -> None:
-        while self._poller.may_poll(before_pause=self._commit_rest):
-            polled = self._poller.poll()
-            if size_of(polled):
-                self._send(polled)
-            self._committer.serve()
-            if self._committer.due(self._clock()):
-                self._commit()
-            self._committed.records(*self._committer.take_delivered())
-            self._metrics.report_if_due()
+        # A record that is still tried again when the task is to stop is not sent, nor is its offset.
+        with suppress(StoppedWhileRetryingError):
+            while self._poller.may_poll(before_pause=self._commit_rest):
+                self._iterate()
         self._commit_rest()
+
+    def _iterate(self) -> None:
+        polled = self._poller.poll()
+        if size_of(polled):
+            self._send(polled)
+        self._committer.serve()
+        if self._committer.due(self._clock()):
+            self._commit()
+        self._committed.records(*self._committer.take_delivered())
+        self._metrics.report_if_due()
 
     def _send(self, polled: Polled) -> None:
         batch = self._batches.make(polled)
         self._committed.topics(batch.topics)
         self._committer.send(batch)
         self._metrics.add("source-record-poll-total", size_of(polled))
-        self._metrics.add("source-record-write-total", batch.size)
+        self._metrics.add("source-record-write-total", batch.written)
 
     def _commit_rest(self) -> None:
         self._committer.flush()

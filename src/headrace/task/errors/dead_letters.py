@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dead letter topic holds of a record that failed. Pure. Java: ``DeadLetterQueueReporter``.
+
+A consumed record is set aside as it was consumed. A polled one never had bytes: its key and value become JSON without
+schemas (bytes stay as they are), and text where JSON cannot hold them.
+"""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
+from headrace.api.schema import Schema, Struct
+from headrace.converters.json_converter import JsonConverter
+from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext
+
+RawHeader = tuple[str, bytes | None]
+PREFIX: Final = "__connect.errors."
+_JAVA_NAMES: Final[dict[type[BaseException], str]] = {
+    ConnectError: "org.apache.kafka.connect.errors.ConnectException",
+    DataError: "org.apache.kafka.connect.errors.DataException",
+    RetriableError: "org.apache.kafka.connect.errors.RetriableException",
+    SchemaBuilderError: "org.apache.kafka.connect.errors.SchemaBuilderException",
+    ConfigError: "org.apache.kafka.common.config.ConfigException",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record for the dead letter topic, whose partition is left to the producer. ``timestamp`` is in ms."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[RawHeader]
+    timestamp: int | None
+
+
+def dead_letter(task: ConnectorTaskId, context: ProcessingContext[O], context_headers: bool) -> DeadLetter:
+    """The record, with its own headers first and, if asked for, what is known of the failure after them."""
+    record: Original = context.original
+    if isinstance(record, ConsumedRecord):
+        key, value, headers = record.key, record.value, list(record.headers)
+    else:
+        key, value = _json(record.key_schema, record.key), _json(record.value_schema, record.value)
+        headers = [(h.key, _header(h.schema, h.value)) for h in record.headers] if record.has_headers else []
+    if context_headers:
+        headers += error_headers(task, context)
+    return DeadLetter(key, value, headers, record.timestamp)
+
+
+def error_headers(task: ConnectorTaskId, context: ProcessingContext[O]) -> list[RawHeader]:
+    """Names, texts and order are Java's. A source's record has ``source.partition`` and ``source.offset``, as JSON, in
+    place of ``partition`` and ``offset``. Exceptions that stand for one of Java's have its name."""
+    error = context.error
+    cls = type(error)
+    python_name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    told: list[tuple[str, str | bytes | None]] = [
+        *_place(context.original),
+        ("connector.name", task.connector),
+        ("task.id", str(task.task)),
+        ("stage", context.operation.stage.value),
+        ("class.name", context.operation.executing_class),
+        ("exception.class.name", _JAVA_NAMES.get(cls, python_name)),
+        ("exception.message", _text(error) or None),
+        ("exception.stacktrace", "".join(traceback.format_exception(error))),
+    ]
+    return [(PREFIX + name, _utf8(text) if isinstance(text, str) else text) for name, text in told]
+
+
+def _place(record: Original) -> list[tuple[str, str | bytes | None]]:
+    if isinstance(record, ConsumedRecord):
+        return [("topic", record.topic), ("partition", str(record.partition)), ("offset", str(record.offset))]
+    return [
+        ("topic", record.topic),
+        ("source.partition", _json(None, record.source_partition)),
+        ("source.offset", _json(None, record.source_offset)),
+    ]
+
+
+def _header(schema: Schema | None, value: Any) -> bytes | None:
+    """Text goes without quotes, as Java's SimpleHeaderConverter has it."""
+    return _utf8(value) if isinstance(value, str) else _json(schema, value)
+
+
+def _json(schema: Schema | None, value: Any) -> bytes | None:
+    """Never fails: a record may be here because its value does not fit its schema."""
+    if value is None:
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    for written_as in (schema, None):
+        try:
+            return _converter().from_connect_data("", written_as, value)
+        except Exception:
+            continue
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except Exception:
+        return _utf8(_text(value))
+
+
+def _plain(value: Any) -> Any:
+    """What orjson does not know, within a value."""
+    if isinstance(value, Struct):
+        names = (field.name for field in value.schema.fields)
+        return dict(zip(names, value.field_values, strict=True))
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return object.__repr__(value)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+@functools.cache
+def _converter() -> JsonConverter:
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "false"}, False)
+    return converter

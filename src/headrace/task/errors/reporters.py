@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who hears of records that failed: the log, and a dead letter topic. Java: ``LogReporter`` and its neighbour."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Generic
+
+from headrace.api.record import TimestampType
+from headrace.config.connector_config import ErrorHandling
+from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.dead_letters import DeadLetter, dead_letter
+from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext
+from headrace.task.task_metrics import TaskMetrics
+
+_log = logging.getLogger(__name__)
+
+
+class LogReporter(Generic[O]):
+    """Logs what fails, with ``errors.log.enable``; the record too with ``errors.log.include.messages``."""
+
+    def __init__(self, task: ConnectorTaskId, config: ErrorHandling, metrics: TaskMetrics) -> None:
+        self._task = task
+        self._config = config
+        self._metrics = metrics
+
+    def report(self, context: ProcessingContext[O]) -> None:
+        if self._config.log:
+            _log.error("%s", self._message(context), exc_info=context.error)
+            self._metrics.add("total-errors-logged", 1)
+
+    def _message(self, context: ProcessingContext[O]) -> str:
+        operation = context.operation
+        alias = "" if operation.alias is None else f" of transformation '{operation.alias}'"
+        record = _shown(context.original) if self._config.log_messages else ""
+        return (
+            f"Error encountered in task {self._task}. Executing stage '{operation.stage.value}' "
+            f"with class '{operation.executing_class}'{alias}{record}."
+        )
+
+
+class DeadLetterQueueReporter(Generic[O]):
+    """Hands what is skipped to ``send``, which puts it into the dead letter topic. Both on the task's thread.
+
+    A record that is not skipped is not sent: its offset stays, so it comes again.
+    """
+
+    def __init__(
+        self, task: ConnectorTaskId, context_headers: bool, send: Callable[[DeadLetter], None], metrics: TaskMetrics
+    ) -> None:
+        self._task = task
+        self._context_headers = context_headers
+        self._send = send
+        self._metrics = metrics
+
+    def report(self, context: ProcessingContext[O]) -> None:
+        if context.tolerated:
+            self._metrics.add("deadletterqueue-produce-requests", 1)
+            self._send(dead_letter(self._task, context, self._context_headers))
+
+
+def _shown(original: Original) -> str:
+    if not isinstance(original, ConsumedRecord):
+        return f", where source record is = {original!r}"
+    timestamp = ""
+    if original.timestamp_type is not TimestampType.NO_TIMESTAMP_TYPE:
+        timestamp = f", timestamp={original.timestamp}, timestampType={original.timestamp_type.value}"
+    return (
+        f", where consumed record is {{topic='{original.topic}', partition={original.partition}, "
+        f"offset={original.offset}{timestamp}}}"
+    )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about a record that failed: try again, skip it, or give up. Java: ``RetryWithToleranceOperator``.
+
+It is asked only once something has failed: records that succeed never come here.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final, Generic, Protocol, TypeVar
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE, ErrorHandling
+from headrace.task.errors.processing_context import O, Operation, ProcessingContext, Stage, reason, where
+from headrace.task.task_metrics import TaskMetrics
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+_FIRST_DELAY: Final = 0.3
+_LEAST_DELAY: Final = 0.01
+_MOST_DOUBLINGS: Final = 30
+_CONCERNS_ONE_RECORD: Final = frozenset(
+    {Stage.TRANSFORMATION, Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER}
+)
+_HINT: Final = f"To set such records aside, set {ERRORS_TOLERANCE}=all and {DLQ_TOPIC}"
+
+
+class Skipped(Enum):
+    """The answer in place of a result."""
+
+    SKIPPED = "skipped"
+
+
+SKIPPED: Final = Skipped.SKIPPED
+
+
+class ToleranceExceededError(ConnectError):
+    """A record failed for good and ``errors.tolerance`` does not let it be skipped."""
+
+
+class StoppedWhileRetryingError(ConnectError):
+    """The task is to stop while an operation is tried again. Nothing of its batch was written: it is read again."""
+
+
+class ErrorReporter(Protocol[O]):
+    """Hears of every failure that stands, on the task's thread, before the task goes on or fails."""
+
+    def report(self, context: ProcessingContext[O]) -> None: ...
+
+
+class RetryWithTolerance(Generic[O]):
+    """The ``errors.*`` of one task. Task's thread only.
+
+    ``wait`` waits for so many seconds and returns True at once when the task is to stop; ``clock`` is in seconds.
+    """
+
+    def __init__(
+        self,
+        config: ErrorHandling,
+        reporters: Sequence[ErrorReporter[O]],
+        metrics: TaskMetrics,
+        wait: Callable[[float], bool],
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._config = config
+        self._reporters = tuple(reporters)
+        self._metrics = metrics
+        self._wait = wait
+        self._clock = clock
+        self._jitter = jitter
+
+    def execute(self, operation: Operation, original: O, call: Callable[[], T]) -> T | Skipped:
+        """The result of ``call``, however many attempts it takes; SKIPPED, ToleranceExceededError as ``recover``."""
+        try:
+            return call()
+        except Exception as error:
+            return self.recover(operation, original, error, call)
+
+    def recover(self, operation: Operation, original: O, error: Exception, again: Callable[[], T]) -> T | Skipped:
+        """What becomes of an operation whose first attempt has failed with ``error``.
+
+        ``again`` repeats it, as long as it fails with a RetriableError and ``errors.retry.timeout`` has not passed.
+        A failure that stands is reported, and SKIPPED or a ToleranceExceededError follows; never neither (KAFKA-18073).
+        StoppedWhileRetryingError if the task is to stop meanwhile.
+        """
+        attempt = 1
+        timeout = self._config.retry_timeout
+        deadline = None if timeout is None else self._clock() + timeout
+        self._metrics.add("total-record-failures", 1)
+        while isinstance(error, RetriableError) and self._backed_off(operation, original, error, attempt, deadline):
+            attempt += 1
+            self._metrics.add("total-retries", 1)
+            self._metrics.report_if_due()
+            try:
+                return again()
+            except Exception as failure:
+                error = failure
+                self._metrics.add("total-record-failures", 1)
+        return self._give_up(operation, original, error, attempt)
+
+    def _backed_off(
+        self, operation: Operation, original: O, error: Exception, attempt: int, deadline: float | None
+    ) -> bool:
+        """Wait for the next attempt, False if there is none. Doubles from 300 ms, and never all tasks at one time."""
+        left = None if deadline is None else deadline - self._clock()
+        if left is not None and left <= 0:
+            return False
+        delay = min(_FIRST_DELAY * 2 ** min(attempt - 1, _MOST_DOUBLINGS), self._config.retry_max_delay)
+        delay = max(delay * (1 + self._jitter()) / 2, _LEAST_DELAY)
+        delay = delay if left is None else min(delay, left)
+        _log.warning(
+            "%s failed for %s and is tried again in %.1f s: %s", operation, where(original), delay, reason(error)
+        )
+        if self._wait(delay):
+            raise StoppedWhileRetryingError(f"stopped while {operation} was tried again for {where(original)}")
+        return True
+
+    def _give_up(self, operation: Operation, original: O, error: Exception, attempt: int) -> Skipped:
+        tolerated = self._config.tolerates and _tolerable(operation.stage, error)
+        self._metrics.add("total-record-errors", 1)
+        self._metrics.maximum("last-error-timestamp", time.time_ns() // 1_000_000)
+        context = ProcessingContext(original, operation, attempt, error, tolerated)
+        for reporter in self._reporters:
+            reporter.report(context)
+        if not tolerated:
+            raise ToleranceExceededError(self._message(context)) from error
+        self._metrics.add("total-records-skipped", 1)
+        return SKIPPED
+
+    def _message(self, context: ProcessingContext[O]) -> str:
+        attempts = f" after {context.attempt} attempts" if context.attempt > 1 else ""
+        failed = f"{context.operation} failed{attempts} for {where(context.original)}: {reason(context.error)}"
+        return failed if self._config.tolerates else f"{failed.rstrip('.')}. {_HINT}"
+
+
+def _tolerable(stage: Stage, error: Exception) -> bool:
+    """As in Java, where running out of memory is no Exception either."""
+    if stage in _CONCERNS_ONE_RECORD:
+        return not isinstance(error, MemoryError)
+    return isinstance(error, RetriableError)

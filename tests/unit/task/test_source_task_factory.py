@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks as they are put together; nothing connects."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConfigError
+from headrace.model.ids import ConnectorTaskId
+from headrace.task.source.source_task_factory import RunnableSourceTask, source_task
+from headrace.task.task_spec import TaskKind, TaskSpec
+from tests.unit.task import support_plugins
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+SPEC = TaskSpec(
+    id=ConnectorTaskId("c", 0),
+    kind=TaskKind.SOURCE,
+    task_class=f"{support_plugins.__name__}:ScriptedTask",
+    task_config={},
+    connector_config={"name": "c", "connector.class": "C"},
+    worker_config={"key.converter": STRING, "value.converter": STRING},
+    producer={"bootstrap.servers": "127.0.0.1:1", "transactional.id": "g-c-0"},
+    consumer={},
+    offsets_topic="offsets",
+    exactly_once=True,
+)
+DEAD = {"errors.deadletterqueue.topic.name": "dead"}
+SECONDS = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "5000"}
+
+
+@pytest.fixture
+def make(link: Any, control: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def made(spec: TaskSpec = SPEC, **properties: str) -> RunnableSourceTask:
+        task = source_task(replace(spec, connector_config={**SPEC.connector_config, **properties}), link, control)
+        task.close()
+        return task
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("properties", "seconds"),
+    [
+        ({}, 60),
+        ({"errors.retry.timeout": "-1"}, 60),
+        (SECONDS, 65),
+        ({**SECONDS, "errors.retry.timeout": "30000"}, 95),
+        ({**SECONDS, "errors.retry.timeout": "-1"}, 900),
+        ({**SECONDS, "errors.retry.timeout": "3600000"}, 900),
+        ({**SECONDS, "errors.retry.timeout": "-1", "transaction.boundary.interval.ms": "1000000"}, 1060),
+    ],
+)
+def test_retries_have_their_time_within_an_open_transaction(
+    properties: dict[str, str], seconds: int, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    from headrace.task.source import source_task_factory
+
+    producer = source_task_factory.TransactionalProducer
+
+    def noted(given: Any, **more: Any) -> Any:
+        seen.append(given["transaction.timeout.ms"])
+        return producer(given, **more)
+
+    monkeypatch.setattr(source_task_factory, "TransactionalProducer", noted)
+    make(**properties)
+    assert seen == [str(seconds * 1000)]
+
+
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_a_topic_for_what_nobody_sets_aside_is_warned_of(
+    exactly_once: bool, make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = replace(SPEC, exactly_once=exactly_once)
+    make(spec, **DEAD, **{"errors.tolerance": "all"})
+    assert not caplog.records
+    with caplog.at_level(logging.WARNING):
+        make(spec, **DEAD)
+    assert [entry.getMessage() for entry in caplog.records] == [
+        "Task c-0: errors.deadletterqueue.topic.name=dead is without effect, as errors.tolerance=none lets no record "
+        "be set aside"
+    ]
+
+
+def test_bad_properties_are_named(make: Any) -> None:
+    with pytest.raises(ConfigError, match=r"errors\.tolerance"):
+        make(**{"errors.tolerance": "some"})
