@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 $(READY): pyproject.toml requirements-dev.lock
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found: install one, or name it with PYTHON=..." >&2; exit 1; }
@@ -47,6 +47,10 @@ demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own f
 .PHONY: bench
 bench: setup ## Side by side with Java Kafka Connect on the same broker (about ten minutes)
 	@$(PY) -m bench
+
+.PHONY: bench-records
+bench-records: $(READY) ## Records/s of converters and transformations on one core
+	@$(PY) -m bench.record_layer
 
 .PHONY: test
 test: lint types layers setup ## All gates and all tests

@@ -21,6 +21,7 @@ from rich.status import Status
 from bench import java_connect
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
+from bench.record_layer_chain import LINE_CHAIN, converted
 from bench.report import IDLE_CONNECTORS, print_table
 from headrace.api.errors import ConnectError
 from headrace.kafka.embedded_broker import EmbeddedBroker
@@ -36,6 +37,7 @@ class Part(StrEnum):
     """What can be measured alone."""
 
     THROUGHPUT = "throughput"
+    CHAIN = "chain"
     FIRST_RECORD = "first-record"
     LINE = "line"
     VERIFIABLE = "verifiable"
@@ -53,6 +55,7 @@ class Plan:
 
     parts: tuple[Part, ...]
     lines: int
+    chain_lines: int
     rounds: int
     latencies: int
     idle_s: float
@@ -73,6 +76,7 @@ def main(
     plan = Plan(
         parts=tuple(only or Part),
         lines=lines or (200_000 if quick else 1_000_000),
+        chain_lines=100_000 if quick else 300_000,
         rounds=rounds or (1 if quick else 2),
         latencies=100 if quick else 300,
         idle_s=10 if quick else 30,
@@ -137,9 +141,12 @@ def _round(bench: Bench, plan: Plan, figures: Figures, progress: Callable[[str],
 
 def _warm_up(bench: Bench, plan: Plan) -> None:
     """Let the JIT compile: half of the lines, or a few records where throughput is not measured."""
-    if Part.THROUGHPUT in plan.parts:
-        lines = plan.lines // 2
-        bench.throughput(write_lines(bench.directory / "warm-up.txt", lines), lines, _POLL)
+    for part, lines, properties in (
+        (Part.THROUGHPUT, plan.lines // 2, _POLL),
+        (Part.CHAIN, plan.chain_lines // 2, _POLL | LINE_CHAIN),
+    ):
+        if part in plan.parts:
+            bench.throughput(write_lines(bench.directory / "warm-up.txt", lines), lines, properties)
     bench.create_to_first_record()
 
 
@@ -150,6 +157,15 @@ def _throughput(bench: Bench, plan: Plan, figures: Figures) -> None:
         figures[f"{kind}_total_s"].append(measured.total_s)
         figures[f"{kind}_cpu_s"].append(measured.usage.cpu_s)
         figures[f"{kind}_rss_mb"].append(measured.usage.rss_mb)
+
+
+def _chain(bench: Bench, plan: Plan, figures: Figures) -> None:
+    file = write_lines(bench.directory / "chain.txt", plan.chain_lines)
+    first = file.read_text().partition("\n")[0]
+    measured = bench.throughput(file, plan.chain_lines, _POLL | LINE_CHAIN, converted(first))
+    figures["chain_rate"].append(measured.records_per_s)
+    figures["chain_total_s"].append(measured.total_s)
+    figures["chain_cpu_s"].append(measured.usage.cpu_s)
 
 
 def _first_record(bench: Bench, plan: Plan, figures: Figures) -> None:
@@ -179,6 +195,7 @@ def _add_latency(figures: Figures, kind: str, latency: Latency) -> None:
 
 _MEASURE: dict[Part, Callable[[Bench, Plan, Figures], None]] = {
     Part.THROUGHPUT: _throughput,
+    Part.CHAIN: _chain,
     Part.FIRST_RECORD: _first_record,
     Part.LINE: _line,
     Part.VERIFIABLE: _verifiable,

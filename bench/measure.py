@@ -15,7 +15,7 @@ from confluent_kafka import Message
 
 from bench.engines import Engine
 from bench.processes import Usage, watched
-from bench.topics import await_first, await_growth, count_records, receiving, temporary_topic
+from bench.topics import await_first, await_growth, count_records, first_value, receiving, temporary_topic
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 VERIFIABLE_SOURCE = "org.apache.kafka.connect.tools.VerifiableSourceConnector"
@@ -49,11 +49,16 @@ class Bench:
     bootstrap_servers: str
     directory: Path
 
-    def throughput(self, file: Path, lines: int, boundary: dict[str, str]) -> Throughput:
-        """How fast a new connector brings a whole file into a topic. Lost or surplus records are an error."""
+    def throughput(
+        self, file: Path, lines: int, properties: dict[str, str], expected_first: bytes | None = None
+    ) -> Throughput:
+        """How fast a new connector brings a whole file into a topic.
+
+        Lost or surplus records are an error, and a first value other than `expected_first`, if that is given.
+        """
         name = _unique("throughput")
         rest = self.engine.rest
-        config = file_source(file, name) | {"batch.size": "2000"} | boundary
+        config = file_source(file, name) | {"batch.size": "2000"} | properties
         with temporary_topic(self.bootstrap_servers, name), watched(self.engine.pid) as usage:
             sent = rest.create(name, config)
             try:
@@ -61,6 +66,8 @@ class Bench:
             finally:
                 rest.delete(name)
             counted = count_records(self.bootstrap_servers, name, lines)
+            if expected_first is not None:
+                self._check_first(name, expected_first)
         if counted != lines:
             raise RuntimeError(f"{self.engine.name}: {counted} records of {lines} lines")
         total = growth.last - sent
@@ -68,6 +75,11 @@ class Bench:
         # What the first transaction brought was read before it became visible, so its time is not known.
         rate = (lines - growth.first_records) / remaining if remaining else lines / total
         return Throughput(rate, total, usage)
+
+    def _check_first(self, topic: str, expected: bytes) -> None:
+        found = first_value(self.bootstrap_servers, topic)
+        if found != expected:
+            raise RuntimeError(f"{self.engine.name}: the first record's value is {found!r}, not {expected!r}")
 
     def create_to_first_record(self) -> float:
         """Seconds from the request that creates a connector to its first visible record."""

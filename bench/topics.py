@@ -101,6 +101,13 @@ def count_records(bootstrap_servers: str, topic: str, expected: int) -> int:
     return count
 
 
+def first_value(bootstrap_servers: str, topic: str) -> bytes | None:
+    """The value of the first visible record."""
+    with _reader(bootstrap_servers, topic, {}) as consumer:
+        message = consumer.poll(30)
+        return None if message is None or message.error() else message.value()
+
+
 @contextmanager
 def receiving(bootstrap_servers: str, topic: str, receive: Callable[[Message, float], None]) -> Iterator[None]:
     """Call `receive(message, time.time())` for each visible record, in a thread, while the block runs."""

@@ -19,19 +19,17 @@ makes one. `source_partition` and `source_offset` come together or not at all.
 
 Rows are written in order. For each distinct source partition the last row's source offset is what is committed, in the
 same transaction as the rows. `SourceTask.commit` is called as for records, `commit_record` is not.
-Where a chain of transformations or a converter without a columnar path needs records, `table_to_records` makes them.
+Where a chain of transformations or a converter without a columnar path needs records, `arrow_records` makes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.errors import DataError
-from headrace.api.headers import Header, Headers
-from headrace.api.record import SourceRecord
-from headrace.api.schema import Schema, Struct
+from headrace.api.schema import Schema
 from headrace.api.schema_builder import SchemaBuilder
 
 if TYPE_CHECKING:
@@ -150,6 +148,7 @@ def _is_headers(kind: pa.DataType) -> bool:
     return [field.name for field in kind.value_type] == ["key", "value"] and _is_text(kind.value_type.field(0).type)
 
 
+@lru_cache(maxsize=256)  # one schema object for each type: caches by schema compare what is not the same object
 def schema_of(kind: pa.DataType, column: str, optional: bool = False) -> Schema | None:
     """The Connect schema of an Arrow type; None for the null type. DataError, naming the column, if there is none.
 
@@ -236,8 +235,8 @@ def _last_rows(partitions: pa.ChunkedArray) -> list[tuple[dict[str, Any], int]]:
     last: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
     start = 0
     for chunk in partitions.chunks:
-        runs = _runs(chunk) if pa.types.is_run_end_encoded(chunk.type) else _distinct(decoded(chunk))
-        for partition, row in runs:
+        found = runs(chunk) if pa.types.is_run_end_encoded(chunk.type) else _distinct(decoded(chunk))
+        for partition, row in found:
             if partition is not None:
                 key = tuple(partition.items())
                 last.pop(key, None)
@@ -246,7 +245,7 @@ def _last_rows(partitions: pa.ChunkedArray) -> list[tuple[dict[str, Any], int]]:
     return list(last.values())
 
 
-def _runs(chunk: pa.RunEndEncodedArray) -> Iterator[tuple[dict[str, Any] | None, int]]:
+def runs(chunk: pa.RunEndEncodedArray) -> Iterator[tuple[dict[str, Any] | None, int]]:
     """Each run's value and last row."""
     first = chunk.find_physical_offset()
     for index in range(first, first + chunk.find_physical_length()):
@@ -281,7 +280,7 @@ def tables_by_topic(table: pa.Table) -> list[tuple[str, pa.Table]]:
     if PARTITION in table.column_names:
         table = table.set_column(table.column_names.index(PARTITION), PARTITION, decoded(table.column(PARTITION)))
     if TIMESTAMP in table.column_names:
-        table = table.set_column(table.column_names.index(TIMESTAMP), TIMESTAMP, _millis(table.column(TIMESTAMP)))
+        table = table.set_column(table.column_names.index(TIMESTAMP), TIMESTAMP, millis(table.column(TIMESTAMP)))
     if len(topics) == 1:
         return [(topics[0], table)]
     return [(topic, table.filter(pc.equal(table.column(TOPIC), topic))) for topic in topics]
@@ -298,52 +297,7 @@ def _distinct_topics(column: pa.ChunkedArray) -> list[str]:
     return list(found)
 
 
-def table_to_records(table: pa.Table) -> list[SourceRecord]:
-    """The records that the rows stand for. DataError as `validate_table`.
-
-    A null key or value is None without a schema, so that it becomes a Kafka null with every converter.
-    """
-    validate_table(table)
-    # Columns that are not there repeat None without end; `topic` ends the rows.
-    rows = zip(
-        _plain(table, SOURCE_PARTITION),
-        _plain(table, SOURCE_OFFSET),
-        _plain(table, TOPIC),
-        _plain(table, PARTITION),
-        _data(table, KEY),
-        _data(table, VALUE),
-        _millis(table.column(TIMESTAMP)).to_pylist() if TIMESTAMP in table.column_names else repeat(None),
-        _headers(table),
-        strict=False,
-    )
-    return [
-        SourceRecord(
-            source_partition, source_offset, topic, partition, key_schema, key, value_schema, value, timestamp, headers
-        )
-        for (
-            source_partition, source_offset, topic, partition,
-            (key_schema, key), (value_schema, value), timestamp, headers,
-        ) in rows
-    ]  # fmt: skip
-
-
-def _plain(table: pa.Table, name: str) -> Iterable[Any]:
-    return decoded(table.column(name)).to_pylist() if name in table.column_names else repeat(None)
-
-
-def _data(table: pa.Table, name: str) -> Iterator[tuple[Schema | None, Any]]:
-    if name not in table.column_names:
-        return repeat((None, None))
-    column = decoded(table.column(name))
-    schema = schema_of(column.type, name)
-    if schema is None:
-        return repeat((None, None))
-    null = (None, None)
-    convert = _from_python(schema)
-    return (null if value is None else (schema, convert(value)) for value in column.to_pylist())
-
-
-def _millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The timestamps as int64, in ms since the epoch; finer ones are rounded down."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -353,47 +307,3 @@ def _millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     whole = pc.floor_temporal(column, unit="millisecond")
     return whole.cast(pa.timestamp("ms", column.type.tz)).cast(pa.int64())
-
-
-def _headers(table: pa.Table) -> Iterable[Headers | None]:
-    import pyarrow as pa
-
-    if HEADERS not in table.column_names:
-        return repeat(None)
-    column = table.column(HEADERS)
-    kind = column.type.item_type if pa.types.is_map(column.type) else column.type.value_type.field(1).type
-    schema = schema_of(kind, HEADERS)
-    convert = _identity if schema is None else _from_python(schema)
-
-    def header(key: str, value: Any) -> Header:
-        return Header(key, None, None) if value is None else Header(key, convert(value), schema)
-
-    def row(entries: Any) -> Headers | None:
-        if not entries:
-            return None
-        pairs = entries if isinstance(entries[0], tuple) else [(entry["key"], entry["value"]) for entry in entries]
-        return Headers(header(key, value) for key, value in pairs)
-
-    return map(row, column.to_pylist())
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-def _from_python(schema: Schema) -> Callable[[Any], Any]:
-    """The function from what pyarrow makes of a value, which is not None, to Connect data of `schema`."""
-    if schema.fields:
-        fields = [(field.name, _optional(_from_python(field.schema))) for field in schema.fields]
-        return lambda value: Struct(schema, {name: convert(value[name]) for name, convert in fields})
-    if schema.key_schema is not None and schema.value_schema is not None:
-        to_key, to_value = _from_python(schema.key_schema), _optional(_from_python(schema.value_schema))
-        return lambda pairs: {to_key(key): to_value(value) for key, value in pairs}
-    if schema.value_schema is not None:
-        element = _optional(_from_python(schema.value_schema))
-        return lambda values: [element(value) for value in values]
-    return _identity
-
-
-def _optional(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return convert if convert is _identity else lambda value: None if value is None else convert(value)

@@ -239,6 +239,9 @@ def _has_type(schema: Schema, value: Any) -> bool:
     return isinstance(value, _PYTHON_TYPES[schema.type])
 
 
+_new: Final = object.__new__
+
+
 class Struct:
     """Values for the fields of a struct schema. What is put in is checked at once.
 
@@ -260,7 +263,7 @@ class Struct:
     @classmethod
     def of_valid(cls, schema: Schema, values: list[Any]) -> Struct:
         """A struct of values in the order of the schema's fields, known to fit: nothing is checked or copied."""
-        struct = cls.__new__(cls)
+        struct = _new(cls)
         struct._schema = schema
         struct._values = values
         return struct

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 
+from headrace.spark.memory import keep_freed_memory
 from headrace.spark.python_path import without_spark_archives
 
 # Before anything of Spark is imported.
@@ -30,6 +31,7 @@ import headrace.spark.executor_entry  # noqa: E402, F401
 from headrace.plugins.installed import known_plugins  # noqa: E402
 
 if __name__ == "__main__":
+    keep_freed_memory()
     pyarrow.set_cpu_count(1)
     known_plugins()
     # What is here before the fork stays shared: no collection may touch its pages.

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headrace.api.arrow import constant, last_offsets, schema_of, table_to_records, tables_by_topic, validate_table
+from headrace.api.arrow import constant, last_offsets, schema_of, tables_by_topic, validate_table
+from headrace.api.arrow_records import table_to_records
 from headrace.api.errors import DataError
 from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord

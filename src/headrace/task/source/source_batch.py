@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.api.record import SourceRecord
@@ -70,12 +70,14 @@ class SourceBatches:
         return self.of_records(polled) if isinstance(polled, Sequence) else self.of_table(polled)
 
     def of_records(self, polled: Sequence[SourceRecord]) -> SourceBatch:
-        offsets = offsets_of_records(self._connector, polled)
+        return self._batch(polled, offsets_of_records(self._connector, polled), self._remember)
+
+    def _batch(self, polled: Sequence[SourceRecord], offsets: OffsetsByKey, remember: bool) -> SourceBatch:
         records, sources, dropped = self._transformed(polled) if self._chain else (polled, polled, [])
         topics, skipped = self._converter.convert_records(records, sources)
         dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
         size = len(records) - len(skipped) + (len(dead_letters.values) if dead_letters is not None else 0)
-        if not self._remember:
+        if not remember:
             _forget_sources(topics)
         return SourceBatch(topics, offsets, size, [*dropped, *skipped], dead_letters)
 
@@ -84,11 +86,11 @@ class SourceBatches:
         topics = None if self._chain else self._converter.convert_table(polled)
         if topics is not None:
             return SourceBatch(topics, offsets_of_table(self._connector, polled), polled.num_rows)
-        from headrace.api.arrow import table_to_records
+        from headrace.api.arrow_records import table_to_records
 
-        batch = self.of_records(table_to_records(polled))
-        _forget_sources(batch.topics)
-        return SourceBatch(batch.topics, batch.offsets, batch.size, dead_letters=batch.dead_letters)
+        records = table_to_records(polled)
+        batch = self._batch(records, offsets_of_table(self._connector, polled), remember=False)
+        return replace(batch, dropped=())  # of a table no single record is told to the task
 
     def close(self) -> None:
         self._chain.close()
