@@ -69,4 +69,6 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 async def on_unexpected_error(request: Request, error: Exception) -> Response:
     """A defect of ours: the trace is for the log, the answer tells what kind it was."""
     log.error("%s %s failed unexpectedly", request.method, request.url.path, exc_info=error)
-    return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, f"Internal error: {type(error).__name__}: {error}")
+    message = f"Internal error: {type(error).__name__}: {error}"
+    # The framework raises the error once more, at which the server closes the connection: nobody should use it again.
+    return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, message, {"Connection": "close"})
