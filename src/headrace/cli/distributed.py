@@ -1,35 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace distributed`: puts a worker together, runs it until a signal comes, and stops it in order."""
+"""`headrace distributed`: puts a worker of a cluster together and runs it."""
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Final
 
-from headrace import __version__
-from headrace.api.errors import ConnectError
+from headrace.cli.worker_process import WorkerProcess, resolved_properties
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
-from headrace.config.worker_config import CONFIG_PROVIDERS
-from headrace.herder.herder import Herder
-from headrace.model.deadline import Deadline
 from headrace.rest.listeners import BoundListeners
 from headrace.rest.server import RestServer
-
-log = logging.getLogger(__name__)
-
-_LOOK_SECONDS: Final = 0.5
-_KAFKA_SECONDS: Final = 60.0
-_STOP_MARGIN_SECONDS: Final = 10.0
-_REST_STOP_SECONDS: Final = 3.0
-_EXIT_FORCED: Final = 130
 
 
 def run(worker_properties: Path) -> int:
@@ -37,7 +17,7 @@ def run(worker_properties: Path) -> int:
 
     The sockets are bound before anything is imported that takes time, so that clients need not try twice.
     """
-    with _resolved(read_properties(worker_properties)) as properties:
+    with resolved_properties(read_properties(worker_properties)) as properties:
         config = DistributedConfig(properties)
         listeners = BoundListeners.bind(config.listeners)
         try:
@@ -46,91 +26,19 @@ def run(worker_properties: Path) -> int:
             listeners.close()
 
 
-@contextmanager
-def _resolved(properties: Mapping[str, str]) -> Iterator[Mapping[str, str | None]]:
-    """The properties with values in place of references to config providers; what goes wrong does not show them."""
-    if CONFIG_PROVIDERS not in properties:
-        yield properties
-        return
-    from headrace.plugins.config_transformer import resolve_worker_properties
-    from headrace.plugins.discovery import plugins_of
-
-    resolved = resolve_worker_properties(properties, plugins_of(properties))
-    with resolved.hidden_errors():
-        yield resolved.config
-
-
 def _serve(config: DistributedConfig, listeners: BoundListeners) -> int:
     from headrace.distributed.assembly import distributed_herder
     from headrace.plugins.discovery import plugins_of
-    from headrace.rest.app import create_app
+    from headrace.rest.app import OtherWorkers, create_app
+    from headrace.rest.internal_request_signature import SignatureVerifier
+    from headrace.rest.leader_client import LeaderClient
+    from headrace.rest.rest_client import RestClient
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     url = listeners.advertised_url(config.get("rest.advertised.host.name"), config.get("rest.advertised.port"))
-    herder = distributed_herder(config, plugins_of(config.raw), SparkTaskLauncher(config.spark), url)
-    server = RestServer(create_app(herder), listeners)
+    client = RestClient()
+    leader = LeaderClient(client, config.signature_algorithm)
+    herder = distributed_herder(config, plugins_of(config.raw), SparkTaskLauncher(config.spark), url, leader)
+    others = OtherWorkers(herder, client, SignatureVerifier(config.verification_algorithms))
+    server = RestServer(create_app(herder, others=others), listeners)
     return WorkerProcess(herder, server, listeners.local_url, config).run()
-
-
-class WorkerProcess:
-    """The life of the process between two signals. `run` on the main thread, which alone receives them."""
-
-    def __init__(self, herder: Herder, server: RestServer, url: str, config: DistributedConfig) -> None:
-        self._herder = herder
-        self._server = server
-        self._url = url
-        self._brokers = config.bootstrap_servers
-        self._stop_timeout = config.graceful_timeout + _STOP_MARGIN_SECONDS
-        self._asked_to_stop = threading.Event()
-
-    def run(self) -> int:
-        """0 after an orderly stop. ConnectError when the herder died, or Kafka is not there."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-        self._server.start()
-        self._herder.start()
-        log.info("headrace %s: the REST API listens at %s", __version__, self._url)
-        try:
-            if self._await_kafka(Deadline.after(_KAFKA_SECONDS)):
-                print(f"headrace worker ready: {self._url}", flush=True)
-            while not self._stops():
-                pass
-        finally:
-            self._stop()
-        return 0
-
-    def _await_kafka(self, deadline: Deadline) -> bool:
-        """False when asked to stop first. Java as well gives up a start without brokers after a minute."""
-        while self._herder.server_info().kafka_cluster_id is None:
-            if deadline.expired:
-                raise ConnectError(
-                    f"Kafka cannot be reached at bootstrap.servers={self._brokers} for {_KAFKA_SECONDS:.0f} s; "
-                    f"the worker is {self._herder.stage()}"
-                )
-            if self._stops():
-                return False
-        return True
-
-    def _stops(self) -> bool:
-        """Whether a signal came; waits for one for a moment. ConnectError if the herder has died."""
-        stops = self._asked_to_stop.wait(_LOOK_SECONDS)
-        failure = self._herder.failure()
-        if failure is None:
-            return stops
-        if isinstance(failure, ConnectError):
-            raise failure
-        raise ConnectError(f"The worker has failed: {failure!r}") from failure
-
-    def _stop(self) -> None:
-        deadline = Deadline.after(self._stop_timeout)
-        log.info("Stopping, within %.0f s", self._stop_timeout)
-        self._server.stop(min(_REST_STOP_SECONDS, deadline.remaining()))
-        self._herder.stop(deadline.remaining())
-        log.info("Stopped")
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._asked_to_stop.is_set():
-            # What is left of the group's and the tasks' state is what a crash would leave, and as harmless.
-            os.write(2, b"Forced to end\n")
-            os._exit(_EXIT_FORCED)
-        self._asked_to_stop.set()

@@ -35,6 +35,24 @@ def distributed(
     raise typer.Exit(code)
 
 
+@app.command()
+def standalone(
+    worker_properties: Annotated[Path, typer.Argument(help="The worker's properties file.", show_default=False)],
+    connectors: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A file for each connector, JSON or properties.", show_default=False),
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
+) -> None:
+    """Run a worker that is alone, with its offsets in a file, until SIGTERM or Ctrl-C."""
+    from headrace.cli.standalone import run
+
+    configure_logging(log_level)
+    with one_line_errors():
+        code = run(worker_properties, connectors or [])
+    raise typer.Exit(code)
+
+
 app.command()(broker)
 
 

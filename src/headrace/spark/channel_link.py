@@ -12,9 +12,10 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
+from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.spark import messages
-from headrace.spark.messages import Command, OffsetsRead, Refused
+from headrace.spark.messages import Command, OffsetsRead, OffsetsWritten, Refused
 from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended
 
@@ -49,6 +50,11 @@ class ChannelLink:
         if answer.error is not None:
             raise RetriableKafkaError(f"source offsets could not be read: {answer.error}")
         return list(answer.offsets)
+
+    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
+        answer: OffsetsWritten = self._ask(messages.WriteOffsets(records))
+        if answer.error is not None:
+            raise RetriableError(answer.error)
 
     def running(self) -> None:
         self.send(messages.Running())

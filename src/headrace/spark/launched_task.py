@@ -161,6 +161,8 @@ class LaunchedTask:
                 self._answer(lambda: self._confirm(attempt))
             case messages.ReadOffsets(partitions):
                 self._answer(lambda: self._read_offsets(attempt, partitions))
+            case messages.WriteOffsets(records):
+                self._answer(lambda: self._write_offsets(attempt, records))
             case messages.Running():
                 listener.running(id)
             case messages.Paused():
@@ -208,6 +210,16 @@ class LaunchedTask:
         except Exception as error:
             _log.warning("offsets of task %s could not be read: %s", self._spec.id, error, exc_info=_unexpected(error))
             answer = messages.OffsetsRead((), str(error))
+        attempt.channel.send(answer)
+
+    def _write_offsets(self, attempt: Attempt, records: Mapping[bytes, bytes | None]) -> None:
+        try:
+            self._listener.write_offsets(self._spec.id, records)
+            answer = messages.OffsetsWritten()
+        except Exception as error:
+            if _unexpected(error):
+                _log.exception("offsets of task %s could not be written", self._spec.id)
+            answer = messages.OffsetsWritten(str(error) or repr(error))
         attempt.channel.send(answer)
 
     def _run(self, on_gone: Callable[[LaunchedTask], None]) -> None:

@@ -46,6 +46,13 @@ class OffsetsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsWritten:
+    """Down, the answer to WriteOffsets; ``error`` if they were not, or perhaps not."""
+
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attach:
     """Up, first: the process ``pid`` on ``host`` was started for the launch ``key``."""
 
@@ -64,6 +71,13 @@ class ReadOffsets:
     """Up: OffsetsRead is awaited (invariant 3)."""
 
     partitions: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOffsets:
+    """Up: OffsetsWritten is awaited. Offset records for a worker that keeps them without a topic."""
+
+    records: Mapping[bytes, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)

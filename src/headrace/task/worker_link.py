@@ -12,13 +12,16 @@ Partition = Mapping[str, Any]
 
 
 class WorkerLink(Protocol):
-    """The task's process asks and tells its worker. Called on the task's thread; the first two block for an answer."""
+    """The task's process asks and tells its worker. Called on the task's thread; those that ask block for an answer."""
 
     def confirm_start(self) -> bool:
         """Asked once, after ``init_transactions``: True is GO, False is ABANDON (invariant 4)."""
 
     def read_offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
         """Committed offsets, after the worker has read the offsets topics to the end (invariant 3)."""
+
+    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
+        """Has a worker without an offsets topic write offset records. RetriableError if they are not written."""
 
     def running(self) -> None: ...
 

@@ -52,7 +52,7 @@ def test_version() -> None:
 def test_help_names_every_command() -> None:
     code, out, _ = invoke("--help")
     assert code == 0
-    assert all(command in out for command in ("distributed", "broker", "version"))
+    assert all(command in out for command in ("distributed", "standalone", "broker", "version"))
 
 
 def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class HeardTask:
         self.events: list[Any] = []
         self.asked: list[int] = []
         self.may_start: Callable[[int], bool] = lambda attempt: True
+        self.write: Callable[[Any], None] = lambda records: self.events.append(("write", dict(records)))
         self.offsets: Callable[[Any], Any] = lambda partitions: [{"n": 1} for _ in partitions]
 
     def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
@@ -75,6 +76,9 @@ class HeardTask:
 
     def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]) -> Any:
         return self.offsets(partitions)
+
+    def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
+        self.write(records)
 
     def running(self, task: ConnectorTaskId) -> None:
         self.events.append("running")

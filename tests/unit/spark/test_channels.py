@@ -14,10 +14,23 @@ from typing import Any
 
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.spark import channel_link
 from headrace.spark.channel_link import ChannelLink, log_through
-from headrace.spark.messages import Attach, Command, ConfirmStart, Done, Log, OffsetsRead, ReadOffsets, Refused, Running
+from headrace.spark.messages import (
+    Attach,
+    Command,
+    ConfirmStart,
+    Done,
+    Log,
+    OffsetsRead,
+    OffsetsWritten,
+    ReadOffsets,
+    Refused,
+    Running,
+    WriteOffsets,
+)
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
 from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended, Outcome
@@ -215,3 +228,13 @@ def test_who_does_not_know_the_key_is_sent_away(channels: TaskChannels, attached
         Client(channels.address, authkey=b"guessed").send(Attach("k", 1, "h"))
     attach(channels, attached, "other")
     assert set(attached.channels) == {"other"}
+
+
+def test_offsets_that_the_worker_is_to_write(pipe: Any) -> None:
+    link, there = pipe
+    there.send(OffsetsWritten())
+    link.write_offsets({b"k": b"v", b"gone": None})
+    assert there.recv() == WriteOffsets({b"k": b"v", b"gone": None})
+    there.send(OffsetsWritten("the disk is full"))
+    with pytest.raises(RetriableError, match="the disk is full"):
+        link.write_offsets({b"k": b"v"})

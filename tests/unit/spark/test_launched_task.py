@@ -24,12 +24,14 @@ from headrace.spark.messages import (
     Metrics,
     OffsetsCommitted,
     OffsetsRead,
+    OffsetsWritten,
     Paused,
     ReadOffsets,
     Refused,
     Running,
     Start,
     TopicsUsed,
+    WriteOffsets,
 )
 from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
@@ -260,6 +262,24 @@ def test_offsets_that_cannot_be_read(launch: Any, error: Exception) -> None:
     process.take()
     process.say(ReadOffsets([{}]))
     assert process.take() == OffsetsRead((), str(error))
+
+
+@pytest.mark.parametrize("error", [None, RetriableError("the disk is full"), KeyError("a defect")])
+def test_offsets_are_written_for_the_task(launch: Any, error: Exception | None) -> None:
+    written: list[Any] = []
+
+    def write(records: Any) -> None:
+        written.append(records)
+        if error is not None:
+            raise error
+
+    launch.listener.write = write
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.say(WriteOffsets({b"k": b"v"}))
+    assert process.take() == OffsetsWritten(None if error is None else str(error))
+    assert written == [{b"k": b"v"}]
 
 
 def test_a_failure_is_final(launch: Any) -> None:

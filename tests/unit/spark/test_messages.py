@@ -20,6 +20,8 @@ EXAMPLES = [
     messages.Attach("k", 1, "h"),
     messages.ConfirmStart(),
     messages.ReadOffsets(({"p": 1},)),
+    messages.OffsetsWritten("the disk is full"),
+    messages.WriteOffsets({b"k": b"v", b"gone": None}),
     messages.Running(),
     messages.Paused(),
     messages.OffsetsCommitted((({"p": 1}, None),)),

@@ -25,6 +25,8 @@ class HeardLink:
         self.heard: list[Any] = []
         self.go = True
         self.offsets: dict[str, Mapping[str, Any]] = {}
+        self.refusal: Exception | None = None
+        self.written: list[dict[bytes, bytes | None]] = []
 
     def confirm_start(self) -> bool:
         self.heard.append("confirm")
@@ -32,6 +34,11 @@ class HeardLink:
 
     def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
         return [self.offsets.get(str(partition)) for partition in partitions]
+
+    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.written.append(dict(records))
 
     def running(self) -> None:
         self.heard.append("running")

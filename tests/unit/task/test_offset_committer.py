@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.kafka.record_producer import RecordProducer
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
 from headrace.task.source.source_batch import SourceBatch
 from headrace.task.source.source_offsets import offsets_of_records
 
@@ -21,7 +23,9 @@ from headrace.task.source.source_offsets import offsets_of_records
 def committer() -> Iterator[OffsetCommitter]:
     # Port 1 refuses at once.
     producer = RecordProducer({"bootstrap.servers": "127.0.0.1:1"}, every_delivery=True)
-    made = OffsetCommitter(producer, "offsets", interval=10.0, timeout=0.05, remember=False)
+    made = OffsetCommitter(
+        producer, TopicOffsetWriter(producer, "offsets"), interval=10.0, timeout=0.05, remember=False
+    )
     yield made
     made.close()
 
@@ -75,17 +79,40 @@ class Noting(RecordProducer):
 
 
 def test_dead_letters_are_sent_and_waited_for_too(record: Any) -> None:
-    committer = OffsetCommitter(
-        Noting({"bootstrap.servers": "127.0.0.1:1"}, every_delivery=True),
-        "offsets",
-        interval=10.0,
-        timeout=0.05,
-        remember=True,
-    )
+    producer = Noting({"bootstrap.servers": "127.0.0.1:1"}, every_delivery=True)
+    writer = TopicOffsetWriter(producer, "offsets")
+    committer = OffsetCommitter(producer, writer, interval=10.0, timeout=0.05, remember=True)
     polled = [record("a", 1), record("b", 2)]
     letters = TopicBatch("dead", [b"b"], [None], headers=[[("h", b"1")]])
     offsets = offsets_of_records("c", polled)
     committer.send(SourceBatch([TopicBatch("t", [b"a"])], offsets, 2, polled[1:], letters))
     assert Noting.sent == ["dead"]
     assert not committer.commit()
+    committer.close()
+
+
+def test_a_worker_without_a_topic_is_asked_until_it_has_written(
+    link: Any, record: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = RecordProducer({"bootstrap.servers": "127.0.0.1:1"}, every_delivery=True)
+    committer = OffsetCommitter(producer, LinkOffsetWriter(link), interval=10.0, timeout=0.05, remember=False)
+
+    def delivered(*records: Any) -> None:
+        committer.send(SourceBatch([], offsets_of_records("c", records), 0, list(records)))
+
+    assert not committer.commit()  # there is nothing, and so nobody to be asked
+    link.refusal = RetriableError("the disk is full")
+    delivered(record("a", 1), record("b", 7, partition="q"))
+    assert not committer.commit()
+    assert caplog.messages == ["offsets are not committed yet: the disk is full; they are with the next commit"]
+    delivered(record("a", 2))
+    link.refusal = None
+    assert committer.commit()
+    assert link.written == [{b'["c",{"p":"p"}]': b'{"n":2}', b'["c",{"p":"q"}]': b'{"n":7}'}]
+    assert [offset.offset for offset in committer.take_committed()] == [{"n": 1}, {"n": 7}, {"n": 2}]
+    assert not committer.commit()
+    # What Kafka has not acknowledged is not the worker's to keep.
+    committer.send(batch(record("c", 3)))
+    assert not committer.commit()
+    assert len(link.written) == 1
     committer.close()

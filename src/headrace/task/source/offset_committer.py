@@ -6,11 +6,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.kafka.record_producer import RecordProducer
 from headrace.task.source.batch_sender import send
+from headrace.task.source.offset_writer import OffsetWriter
 from headrace.task.source.source_batch import SourceBatch
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.source.submitted_records import SubmittedRecords
@@ -23,10 +25,10 @@ class OffsetCommitter:
     """The task's thread only. ``interval`` and ``timeout`` are the worker's ``offset.flush.*``, in seconds."""
 
     def __init__(
-        self, producer: RecordProducer, offsets_topic: str, interval: float, timeout: float, *, remember: bool
+        self, producer: RecordProducer, writer: OffsetWriter, interval: float, timeout: float, *, remember: bool
     ) -> None:
         self._producer = producer
-        self._offsets_topic = offsets_topic
+        self._writer = writer
         self._interval = interval
         self._timeout = timeout
         self._remember = remember
@@ -64,14 +66,17 @@ class OffsetCommitter:
         """Write the offsets of what is delivered so far and wait for them; False if there are none."""
         self.serve()
         offsets = tuple(self._submitted.committable().values())
-        for offset in offsets:
-            self._producer.send(self._offsets_topic, offset.key, offset.value)
+        self._writer.send(offsets)
         self._awaited += offsets
         if not self._awaited:
             return False
-        if not self._delivered_in_time():
-            _log.warning("offsets are not committed yet: %s; they are with the next commit", self._what_is_late())
+        try:
+            self._writer.flush(self._timeout)
+        except RetriableError as late:
+            self.serve()
+            _log.warning("offsets are not committed yet: %s; they are with the next commit", late)
             return False
+        self.serve()
         self._committed, self._awaited = self._committed + self._awaited, ()
         return True
 

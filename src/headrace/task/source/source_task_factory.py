@@ -14,8 +14,8 @@ from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
 from headrace.config.client_configs import source_task_admin
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
-from headrace.config.distributed_config import DistributedConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.record_producer import RecordProducer
 from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.plugins.discovery import plugins_of
@@ -25,6 +25,7 @@ from headrace.task.record_converter import record_converter
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
 from headrace.task.source.poller import Poller
 from headrace.task.source.source_batch import SourceBatches
 from headrace.task.source.source_dead_letters import SourceDeadLetters
@@ -137,7 +138,7 @@ class _Parts:
             # Few tasks have one, and the admin client takes time to import.
             from headrace.task.errors.dead_letter_topic import create_dead_letter_topic
 
-            worker = DistributedConfig(self.spec.worker_config)
+            worker = WorkerConfig(self.spec.worker_config)
             create_dead_letter_topic(queue, source_task_admin(worker, self.config.raw, self.spec.id.task))
 
 
@@ -191,9 +192,10 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
 def _at_least_once(parts: _Parts) -> RunnableSourceTask:
     spec, callbacks = parts.spec, parts.callbacks
     timeout = int(spec.worker_config.get("offset.flush.timeout.ms", 5_000)) / 1000
+    producer = RecordProducer(spec.producer, every_delivery=True)
     committer = OffsetCommitter(
-        RecordProducer(spec.producer, every_delivery=True),
-        spec.offsets_topic,
+        producer,
+        TopicOffsetWriter(producer, spec.offsets_topic) if spec.offsets_topic else LinkOffsetWriter(parts.link),
         _flush_interval(spec),
         timeout,
         remember=callbacks.wants_records,

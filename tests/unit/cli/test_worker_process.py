@@ -7,15 +7,17 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.cli import distributed
-from headrace.cli.distributed import WorkerProcess
+from headrace.cli import worker_process
+from headrace.cli.worker_process import WorkerProcess
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.info import ServerInfo
+from headrace.worker.futures import failed_future
 
 CONFIG = DistributedConfig(
     {
@@ -57,15 +59,15 @@ class Parts:
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
-    monkeypatch.setattr(distributed, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(worker_process, "_LOOK_SECONDS", 0.01)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield Parts()
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
 
-def process(parts: Any) -> WorkerProcess:
-    return WorkerProcess(parts, parts, "http://localhost:8083", CONFIG)
+def process(parts: Any, begin: Any = None) -> WorkerProcess:
+    return WorkerProcess(parts, parts, "http://localhost:8083", CONFIG, begin)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -94,11 +96,41 @@ def test_a_defect_of_the_herder_is_told_as_one(parts: Parts) -> None:
 def test_brokers_that_stay_away_end_the_start(
     parts: Parts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(distributed, "_KAFKA_SECONDS", 0.05)
+    monkeypatch.setattr(worker_process, "_KAFKA_SECONDS", 0.05)
     parts.cluster_id = None
     with pytest.raises(ConnectError, match=r"bootstrap\.servers=nowhere:9092 .* waiting for Kafka to answer"):
         process(parts).run()
     assert parts.calls[-2:] == ["stop", "stop"]
+    assert capsys.readouterr().out == ""
+
+
+def test_it_is_ready_when_what_has_to_begin_has_begun(parts: Parts, capsys: pytest.CaptureFixture[str]) -> None:
+    begun: Future[None] = Future()
+    out: list[str] = []
+
+    def end() -> None:
+        out.append(capsys.readouterr().out)
+        begun.set_result(None)
+
+    timers = [threading.Timer(0.1, end), threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))]
+    for timer in timers:
+        timer.start()
+    assert process(parts, lambda: begun).run() == 0
+    assert out == [""]
+    assert "ready" in capsys.readouterr().out
+
+
+def test_what_fails_to_begin_ends_the_process_in_order(parts: Parts) -> None:
+    with pytest.raises(ConnectError, match="no such class"):
+        process(parts, lambda: failed_future(ConnectError("no such class"))).run()
+    assert parts.calls == ["start", "start", "stop", "stop"]
+
+
+def test_a_signal_ends_what_takes_long_to_begin(parts: Parts, capsys: pytest.CaptureFixture[str]) -> None:
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    assert process(parts, Future).run() == 0
+    timer.join()
     assert capsys.readouterr().out == ""
 
 

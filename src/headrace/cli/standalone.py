@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace standalone`: puts a worker that is alone together, runs it, and creates its connectors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.cli.connector_files import ConnectorFile, read_connector_files
+from headrace.cli.worker_process import WorkerProcess, resolved_properties
+from headrace.config.properties_file import read_properties
+from headrace.config.standalone_config import StandaloneConfig
+from headrace.rest.listeners import BoundListeners
+from headrace.rest.server import RestServer
+from headrace.worker.stages import Stages
+
+if TYPE_CHECKING:
+    from headrace.standalone.standalone_herder import StandaloneHerder
+
+log = logging.getLogger(__name__)
+
+
+def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
+    """Blocks until the worker has stopped; the exit code. ConfigError for properties and files that cannot be meant.
+
+    As in Kafka Connect a connector that cannot be created or started ends the worker.
+    """
+    files = read_connector_files(connectors)
+    with resolved_properties(read_properties(worker_properties)) as properties:
+        config = StandaloneConfig(properties)
+        listeners = BoundListeners.bind(config.listeners)
+        try:
+            return _serve(config, listeners, files)
+        finally:
+            listeners.close()
+
+
+def _serve(config: StandaloneConfig, listeners: BoundListeners, files: Sequence[ConnectorFile]) -> int:
+    from headrace.plugins.discovery import plugins_of
+    from headrace.rest.app import create_app
+    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.standalone.assembly import standalone_herder
+
+    url = listeners.advertised_url(config.get("rest.advertised.host.name"), config.get("rest.advertised.port"))
+    launcher = SparkTaskLauncher(config.spark)
+    try:
+        herder = standalone_herder(config, plugins_of(config.raw), launcher, url)
+    except BaseException:
+        launcher.stop(0)
+        raise
+    server = RestServer(create_app(herder), listeners)
+    return WorkerProcess(herder, server, listeners.local_url, config, lambda: _begin(herder, files)).run()
+
+
+def _begin(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> Future[None]:
+    return Stages(time.monotonic).run("creation of connectors", lambda: create_connectors(herder, files))
+
+
+def create_connectors(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> None:
+    """Blocks until all run. The first one that cannot be is raised, with the name of its file."""
+    for file in files:
+        try:
+            herder.put_connector_config(
+                file.name, file.config, target_state=file.target_state, allow_replace=False
+            ).result()
+        except ConnectError as error:
+            raise ConfigError(f"Connector file {file.path}: {error}") from error
+    for file in files:
+        try:
+            herder.connector_started(file.name).result()
+        except ConnectError as error:
+            raise ConnectError(f"Connector file {file.path}: {error}") from error
+        log.info("Created connector %s", file.name)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of a standalone worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import NonEmptyString
+from headrace.config.distributed_config import ENABLED, SUPPORT
+from headrace.config.worker_config import WorkerConfig
+
+OFFSETS_FILE: Final = "offset.storage.file.filename"
+_EXACTLY_ONCE: Final = {SUPPORT: "enabled", ENABLED: "true"}
+
+
+class StandaloneConfig(WorkerConfig):
+    """Java: ``StandaloneConfig``. What only a group of workers needs is not looked at."""
+
+    DEFINITION = ConfigDef(WorkerConfig.DEFINITION).define(
+        OFFSETS_FILE, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(),
+        doc="File that keeps source offsets.",
+    )  # fmt: skip
+
+    def __init__(self, props: Mapping[str, str | None]) -> None:
+        super().__init__(props)
+        for name, on in _EXACTLY_ONCE.items():
+            # Java passes over it; who asks for a guarantee has to hear that there is none.
+            if self.raw.get(name, "").strip().lower() == on:
+                reason = "sources of a standalone worker are at-least-once; exactly-once needs headrace distributed"
+                raise ConfigError.invalid(name, self.raw[name], reason)
+
+    @property
+    def offsets_file(self) -> Path:
+        return Path(self.get(OFFSETS_FILE))

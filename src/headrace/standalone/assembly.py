@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a standalone herder together from a worker's configuration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from headrace.config import client_configs
+from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
+from headrace.config.standalone_config import StandaloneConfig
+from headrace.herder.connector_validation import ConnectorValidator
+from headrace.herder.herder_queries import HerderQueries
+from headrace.kafka.topic_admin import TopicAdmin
+from headrace.model.deadline import Clock
+from headrace.plugins.discovery import Plugins
+from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
+from headrace.standalone.kafka_cluster import KafkaCluster
+from headrace.standalone.managed_connector import Hands
+from headrace.standalone.standalone_herder import StandaloneHerder, Surface
+from headrace.standalone.status_keeper import StatusKeeper
+from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
+from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
+from headrace.worker.config_watch import after
+from headrace.worker.stages import Stages
+from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.worker import Worker
+
+
+def standalone_herder(
+    config: StandaloneConfig,
+    plugins: Plugins,
+    launcher: TaskLauncher,
+    advertised_url: str,
+    clock: Clock = time.monotonic,
+) -> StandaloneHerder:
+    """A herder that is ready to start, and the only one that has the offsets file until it is stopped.
+
+    The host:port of ``advertised_url`` is the worker's id in statuses. ConfigError for converters that are not there,
+    and for an offsets file that cannot be used.
+    """
+    _check_converters(config, plugins)
+    stages = Stages(clock)
+    offsets = FileOffsetBackingStore(config.offsets_file)
+    offsets.start()
+    configs, statuses = MemoryConfigBackingStore(), MemoryStatusBackingStore()
+    keeper = StatusKeeper(statuses, urlsplit(advertised_url).netloc, config.topic_tracking)
+    try:
+        worker = Worker(config, plugins, launcher, offsets, keeper, clock)
+        validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)
+    except BaseException:
+        offsets.stop()
+        raise
+    keeper.version_of = worker.version
+    admin = client_configs.admin(config)
+    cluster = KafkaCluster(lambda: _cluster_id(admin), stages)
+    queries = HerderQueries(configs.snapshot, statuses, worker.connector_type, plugins.describe, cluster.id)
+    hands = Hands(worker, configs, statuses, keeper, stages, after)
+    return StandaloneHerder(hands, Surface(queries, validator), cluster, offsets)
+
+
+def _check_converters(config: StandaloneConfig, plugins: Plugins) -> None:
+    """What every connector without converters of its own would fail of is told at the start."""
+    for property in (KEY_CONVERTER, VALUE_CONVERTER):
+        plugins.converter(config.get(property), property)
+    plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
+
+
+def _cluster_id(admin: Mapping[str, str]) -> str:
+    client = TopicAdmin(admin)
+    try:
+        return client.cluster_id()
+    finally:
+        client.close()

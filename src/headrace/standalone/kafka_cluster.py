@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Kafka cluster that a standalone worker's connectors write to: all that the worker itself asks it is its id."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from headrace.api.errors import RetriableError
+from headrace.worker.stages import Stages
+
+log = logging.getLogger(__name__)
+
+_FIRST_BACKOFF = 0.25
+_LAST_BACKOFF = 5.0
+"""Seconds between attempts to reach the brokers, doubled each time."""
+
+
+class KafkaCluster:
+    """Looks the cluster's id up, however long the brokers take to be there. Thread-safe."""
+
+    def __init__(self, find_id: Callable[[], str], stages: Stages) -> None:
+        """``find_id`` may block."""
+        self._find_id = find_id
+        self._stages = stages
+        self._id: str | None = None
+        self._trouble: str | None = None
+        self._stopping = threading.Event()
+
+    def start(self, failed: Callable[[BaseException], None]) -> None:
+        """Returns at once; ``failed`` is called, on another thread, for what waiting cannot heal."""
+        looking = self._stages.run("answer of the Kafka brokers", self._look)
+        looking.add_done_callback(lambda done: failed(error) if (error := done.exception()) else None)
+
+    def stop(self) -> None:
+        """Returns at once."""
+        self._stopping.set()
+
+    def id(self) -> str | None:
+        """None while it is not known."""
+        return self._id
+
+    def trouble(self) -> str | None:
+        """What the brokers' last answer was while there was none of use."""
+        return self._trouble
+
+    def _look(self) -> None:
+        backoff = _FIRST_BACKOFF
+        while self._id is None and not self._stopping.is_set():
+            try:
+                self._id, self._trouble = self._find_id(), None
+            except RetriableError as error:
+                if self._trouble is None:
+                    log.warning("Kafka cannot be reached, will go on trying: %s", error)
+                self._trouble = str(error)
+                self._stopping.wait(backoff)
+                backoff = min(_LAST_BACKOFF, 2 * backoff)

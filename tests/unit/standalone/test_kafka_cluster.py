@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.standalone import kafka_cluster
+from headrace.standalone.kafka_cluster import KafkaCluster
+from headrace.worker.stages import Stages
+from tests.support.polling import wait_for
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_cluster, "_FIRST_BACKOFF", 0.01)
+
+
+def cluster(*answers: Any) -> tuple[KafkaCluster, list[BaseException]]:
+    """A cluster that answers so, and then for ever as the last time, and how the search failed."""
+    left, failures = list(answers), []
+
+    def find() -> str:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    made = KafkaCluster(find, Stages(time.monotonic))
+    made.start(failures.append)
+    return made, failures
+
+
+def test_brokers_are_waited_for() -> None:
+    away = RetriableError("nobody there")
+    found, failures = cluster(away, away, away, "the-id")
+    wait_for(lambda: found.id() == "the-id", 5)
+    assert found.trouble() is None
+    assert failures == []
+
+
+def test_trouble_is_named_until_it_stops() -> None:
+    found, failures = cluster(RetriableError("nobody there"))
+    wait_for(lambda: found.trouble() == "nobody there", 5)
+    assert found.id() is None
+    found.stop()
+    assert failures == []
+
+
+def test_what_waiting_cannot_heal_is_told() -> None:
+    error = ConnectError("not authorized")
+    found, failures = cluster(error)
+    wait_for(lambda: failures == [error], 5)
+    assert found.id() is None
