@@ -15,17 +15,23 @@ from headrace.distributed import herder_actions as actions
 from headrace.distributed import herder_events as events
 from headrace.distributed.config_writes import (
     ConfigWrite,
+    OffsetsRequest,
     PutConnector,
+    PutOffsetsDeleted,
+    PutRestart,
+    PutSessionKey,
     PutTargetState,
     PutTaskConfigs,
     PutTaskCount,
+    PutTaskRestart,
     RemoveConnector,
 )
 from headrace.distributed.herder_core import step
 from headrace.distributed.herder_state import HerderState
 from headrace.model.assignment import Assignment
-from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.cluster_config_state import ClusterConfigState, RemovedOffsets
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 
 ME, OTHER = "me", "other"
@@ -47,10 +53,24 @@ class ConfigTopic:
                 if target is not None:
                     state = replace(state, target_states={**state.target_states, name: target})
                 connectors = (name,)
-            case RemoveConnector(name=name):
+            case RemoveConnector(name=name, with_offsets=with_offsets):
+                left = RemovedOffsets(state.connector_configs[name], state.task_count_records.get(name, 0))
                 state = self._without(state, name)
+                if with_offsets:
+                    state = replace(state, removed_offsets={**state.removed_offsets, name: left})
+            case PutOffsetsDeleted(name=name):
+                rest = {key: left for key, left in state.removed_offsets.items() if key != name}
+                state = replace(state, removed_offsets=rest)
             case PutTargetState(name=name, state=target):
                 state = replace(state, target_states={**state.target_states, name: target})
+                if target is TargetState.STOPPED and state.task_counts.get(name):
+                    state = replace(
+                        state,
+                        task_counts={**state.task_counts, name: 0},
+                        task_config_offsets={**state.task_config_offsets, name: state.offset},
+                        pending_fencing=state.pending_fencing | {name},
+                    )
+                    tasks = (name,)
             case PutTaskConfigs(name=name, configs=configs):
                 ids = {ConnectorTaskId(name, n): config for n, config in enumerate(configs)}
                 others = {id: config for id, config in state.task_configs.items() if id.connector != name}
@@ -62,6 +82,8 @@ class ConfigTopic:
                     pending_fencing=state.pending_fencing | {name},
                 )
                 tasks = (name,)
+            case PutSessionKey(rules=rules):
+                state = replace(state, session_key=rules.new_key(0, lambda size: bytes([state.offset]) * size))
             case PutTaskCount(name=name, tasks=count):
                 state = replace(
                     state,
@@ -134,6 +156,9 @@ class Stage:
         full = {"connector.class": "Source", "name": name}
         self.request(PutConnector(request, name, full, target, allow_replace=False))
 
+    def change_offsets(self, name: str, *, request: int = 1, dry_run: bool = False) -> None:
+        self.happen(events.OffsetsRequested(OffsetsRequest(request, name, OffsetsChange(None, dry_run))))
+
     def start(self) -> None:
         self.happen(events.StoresStarted(self.topic.state))
 
@@ -164,21 +189,42 @@ class Stage:
                 return [events.ConfigUpdated(self.topic.state), events.CaughtUp(rejoin)]
             case actions.FindType(connector_class=name):
                 return [events.TypeFound(name, name.lower())]
+            case actions.PlanRestart(name=name, include_tasks=include_tasks):
+                tasks = self.topic.state.tasks(name) if include_tasks else ()
+                return [events.RestartPlanned((name,), tasks)]
+            case actions.ChangeOffsets(wanted=wanted):
+                return [events.OffsetsEnded(wanted, OffsetsChanged("done", ()))]
+            case actions.DeleteRemovedOffsets(name=name):
+                return [events.RemovedOffsetsGone(name)]
+            case actions.SetConnectorTarget(name=name):
+                return [events.ConnectorStarted(name)]
             case actions.StartConnector(name=name):
                 return [events.ConnectorStarted(name)]
             case actions.StopConnector(name=name):
                 return [events.ConnectorStopped(name)]
             case actions.ComputeTaskConfigs(name=name):
                 return [events.TaskConfigsComputed(name, self.task_configs[name])]
+            case actions.PublishTaskConfigs(name=name):
+                return [events.TaskConfigsPublished(name)]
             case actions.StopTasks(ids=ids):
                 return [events.TasksStopped(ids)]
             case actions.ClaimWrites():
                 return [events.WritesClaimed()]
+            case actions.Write(write=PutRestart(name=name) as write):
+                asked = events.RestartRequested(name, write.only_failed, write.include_tasks)
+                return [self.topic.write(write), asked, events.WriteDone(write)]
+            case actions.Write(write=PutTaskRestart(name=name, task=task) as write):
+                asked = events.RestartPlanned((), (ConnectorTaskId(name, task),))
+                return [self.topic.write(write), asked, events.WriteDone(write)]
             case actions.Write(write=write):
                 return [self.topic.write(write), events.WriteDone(write)]
             case actions.Fence(connector=connector, generation=generation):
                 return [events.FencingDone(connector, generation)]
         return []
+
+
+_USUAL = (("request", None), ("base", None), ("with_offsets", False), ("result", None))
+"""What most values have, and so is not shown."""
 
 
 def show(value: object) -> str:
@@ -188,16 +234,22 @@ def show(value: object) -> str:
             return f"ConfigUpdated(offset={config.offset})"
         case events.StoresStarted(config=config):
             return f"StoresStarted(offset={config.offset})"
+        case events.SessionLost():
+            return "SessionLost()"
         case events.Assigned(generation=generation, assignment=a):
+            revoked = (*a.revoked_connectors, *a.revoked_tasks)
             return (
                 f"Assigned(generation={generation}, leader={a.leader}, offset={a.config_offset}, "
-                f"connectors={_text(a.connectors)}, tasks={_text(a.tasks)})"
+                f"connectors={_text(a.connectors)}, tasks={_text(a.tasks)}"
+                f"{f', revoked={_text(revoked)}' if revoked else ''}"
+                f"{f', delay={a.delay_ms} ms' if a.delay_ms else ''})"
             )
         case actions.SweepStatuses():
             return "SweepStatuses()"
         case actions.Write(write=write) | events.WriteRequested(write=write) | events.WriteDone(write=write):
             return f"{type(value).__name__}({show(write)})"
-    parts = (f"{field.name}={_text(getattr(value, field.name))}" for field in fields(value))  # type: ignore[arg-type]
+    shown = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
+    parts = (f"{name}={_text(each)}" for name, each in shown.items() if (name, each) not in _USUAL)
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
@@ -211,7 +263,7 @@ def _text(value: object) -> str:
             return "[" + ", ".join(_text(each) for each in value) + "]"
         case dict():
             return "{" + ", ".join(f"{key}: {_text(each)}" for key, each in value.items()) + "}"
-        case events.HerderEvent():
+        case events.HerderEvent() | OffsetsRequest() | OffsetsChange() | OffsetsChanged():
             return show(value)
     return str(value) if isinstance(value, str) else repr(value)
 

@@ -234,10 +234,12 @@ def test_write_errors_go_to_who_asked_or_are_tried_again(stage: MakeStage, golde
     s.hold(actions.Write)
     s.request(PutTargetState(2, "c", TargetState.PAUSED))
     s.happen(events.WriteFailed(s.state.leadership.writing, RuntimeError("no brokers")))
+    s.happen(events.ClaimDue())
     s.task_configs["c"] = [{"part": "b"}]
     s.happen(events.ReconfigurationRequested("c"))
     s.happen(events.WriteFailed(s.state.leadership.writing, RuntimeError("no brokers")))
     s.release(actions.Write)
+    s.happen(events.ClaimDue())
     s.happen(events.ReconfigurationRequested("c"))
     golden(s)
 

@@ -22,8 +22,12 @@ class Worker:
     def __init__(self, bootstrap: str, group: str, metadata: bytes = b"abc", session_timeout: float = 6.0) -> None:
         self.heard: queue.Queue[tuple[object, ...]] = queue.Queue()
         self.metadata = metadata
+        self.ready = True
         settings = GroupSettings(group, session_timeout, session_timeout / 6, 10.0)
         self.member = GroupMember({"bootstrap_servers": bootstrap}, settings, self)
+
+    def ready_to_join(self) -> bool:
+        return self.ready
 
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
         return [("sessioned", self.metadata)]
@@ -81,6 +85,18 @@ def test_a_group_of_one_rejoins_in_milliseconds(broker: EmbeddedBroker, join: Jo
         assert (generation, assignment) == (expected, str(expected).encode()[::-1])
         took.append(float(str(at)) - begun)
     assert sorted(took)[5] < 0.1, took
+
+
+def test_a_member_that_is_not_ready_keeps_its_session_and_joins_when_it_is(broker: EmbeddedBroker, join: Join) -> None:
+    worker = join(broker.bootstrap_servers)
+    worker.next("assigned")
+    worker.ready = False
+    worker.member.request_rejoin()
+    with pytest.raises(queue.Empty):
+        worker.next("assigned", timeout=2.0)
+    assert worker.member.in_session()
+    worker.ready = True
+    worker.next("assigned")
 
 
 def test_members_rebalance_when_one_comes_and_when_one_leaves(broker: EmbeddedBroker, join: Join) -> None:

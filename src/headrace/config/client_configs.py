@@ -89,7 +89,7 @@ def offsets_log_producer(worker: DistributedConfig) -> dict[str, str]:
     return _log_producer(worker, "offsets")
 
 
-def admin(worker: DistributedConfig) -> dict[str, str]:
+def admin(worker: WorkerConfig) -> dict[str, str]:
     """Creates and describes the worker's own topics."""
     return _common(worker) | {"client.id": _own_client_id(worker, "shared-admin")}
 
@@ -97,7 +97,7 @@ def admin(worker: DistributedConfig) -> dict[str, str]:
 # ---- clients of one connector
 
 
-def source_task_producer(worker: DistributedConfig, connector_config: Config, task: int) -> dict[str, str]:
+def source_task_producer(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
     """Of a source task; transactional with exactly-once on (invariant 2)."""
     name = _name(connector_config)
     client_id = f"connector-producer-{name}-{task}"
@@ -112,9 +112,7 @@ def source_task_admin(worker: WorkerConfig, connector_config: Config, task: int)
     return _connector_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}-{task}")
 
 
-def source_offsets_consumer(
-    worker: DistributedConfig, connector_config: Config, task: int | None = None
-) -> dict[str, str]:
+def source_offsets_consumer(worker: WorkerConfig, connector_config: Config, task: int | None = None) -> dict[str, str]:
     """Reads a connector's own offsets topic, for the connector itself or for one of its tasks."""
     required: dict[str, str | None] = {"auto.offset.reset": "earliest"}
     if worker.exactly_once_source_enabled:
@@ -127,8 +125,10 @@ def source_offsets_admin(worker: WorkerConfig, connector_config: Config) -> dict
     return _connector_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}")
 
 
-def offset_alter_producer(worker: DistributedConfig, connector_config: Config) -> dict[str, str]:
-    """Writes altered offsets (KIP-875); with exactly-once on it is task 0's producer, and so fences it."""
+def offset_alter_producer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    """Writes altered offsets (KIP-875). With exactly-once on its ``transactional.id`` is task 0's, as in released Kafka
+    Connect: so neither can write once the other has begun (invariant 2), and no ACL is needed that tasks do not need.
+    KIP-875's text has ``${groupId}-${connector}``, which is also that of a task where a connector is named ``x-0``."""
     if worker.exactly_once_source_enabled:
         return source_task_producer(worker, connector_config, 0)
     client_id = f"connector-offset-producer-{_name(connector_config)}"
@@ -162,7 +162,7 @@ def _common(worker: WorkerConfig) -> dict[str, str]:
     return _connection(worker) | {key: text for key, text in worker.raw.items() if key in _COMMON}
 
 
-def _own_client_id(worker: DistributedConfig, use: str) -> str:
+def _own_client_id(worker: WorkerConfig, use: str) -> str:
     return "-".join(part for part in (worker.group_id, worker.client_id, use) if part)
 
 

@@ -4,29 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CaseInsensitiveValidString, LambdaValidator, NonEmptyString, Range
-from headrace.config.worker_config import WorkerConfig
+from headrace.config.mac_algorithms import MINIMUM_KEY_BITS, NAMES, MacAlgorithm, mac_algorithm
+from headrace.config.worker_config import InternalTopic, WorkerConfig
 
 GROUP_ID: Final = "group.id"
 SUPPORT: Final = "exactly.once.source.support"
 ENABLED: Final = "exactly.once.source.enabled"
+KEY_ALGORITHM: Final = "inter.worker.key.generation.algorithm"
+KEY_SIZE: Final = "inter.worker.key.size"
+KEY_TTL: Final = "inter.worker.key.ttl.ms"
+SIGNATURE_ALGORITHM: Final = "inter.worker.signature.algorithm"
+VERIFICATION_ALGORITHMS: Final = "inter.worker.verification.algorithms"
 _SETTINGS_OF_OURS: Final = frozenset({"topic", "partitions", "replication.factor"})
 _FIXED_SETTINGS: Final = frozenset({"cleanup.policy"})
-
-
-@dataclass(frozen=True, slots=True)
-class InternalTopic:
-    """One of the worker's topics: partitions and replication factor of -1 are the brokers' defaults."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    config: Mapping[str, str]
 
 
 def _check_count(name: str, value: int) -> None:
@@ -35,6 +30,44 @@ def _check_count(name: str, value: int) -> None:
 
 
 _COUNT: Final = LambdaValidator(_check_count, lambda: "-1 or [1,...]")
+
+
+def _check_algorithm(name: str, value: str) -> None:
+    if mac_algorithm(value) is None:
+        raise ConfigError.invalid(name, value, f"Algorithm must be one of {', '.join(NAMES)}")
+
+
+def _check_algorithms(name: str, value: list[str]) -> None:
+    if not value:
+        raise ConfigError.invalid(name, value, "At least one algorithm must be given")
+    for each in value:
+        _check_algorithm(name, each)
+
+
+def _check_key_size(name: str, value: int | None) -> None:
+    if value is not None and value < MINIMUM_KEY_BITS:
+        raise ConfigError.invalid(name, value, f"Value must be at least {MINIMUM_KEY_BITS} bits")
+
+
+_ALGORITHM: Final = LambdaValidator(_check_algorithm, lambda: f"one of {', '.join(NAMES)}")
+
+
+def _define_session_keys(definition: ConfigDef) -> None:
+    low, sha256 = Importance.LOW, "HmacSHA256"
+    # fmt: off
+    definition.define(KEY_ALGORITHM, Type.STRING, sha256, importance=low, validator=_ALGORITHM,
+                      doc="Algorithm of the session keys that the leader makes for requests between workers (KIP-507).")
+    definition.define(KEY_SIZE, Type.INT, None, importance=low,
+                      validator=LambdaValidator(_check_key_size, lambda: f"null or [{MINIMUM_KEY_BITS},...]"),
+                      doc="Size of session keys in bits; by default as the algorithm wants it.")
+    definition.define(KEY_TTL, Type.INT, 3600000, importance=low, validator=Range.between(0, 2**31 - 1),
+                      doc="Age at which the leader replaces a session key; 0 keeps it as long as the leader runs.")
+    definition.define(SIGNATURE_ALGORITHM, Type.STRING, sha256, importance=low, validator=_ALGORITHM,
+                      doc="Algorithm that this worker signs its requests to other workers with.")
+    definition.define(VERIFICATION_ALGORITHMS, Type.LIST, sha256, importance=low,
+                      validator=LambdaValidator(_check_algorithms, lambda: f"one or more of {', '.join(NAMES)}"),
+                      doc=f"Algorithms that other workers may sign with; {SIGNATURE_ALGORITHM} has to be one of them.")
+    # fmt: on
 
 
 def _define_topic(definition: ConfigDef, kind: str, what: str, partitions: int | None) -> None:
@@ -76,6 +109,7 @@ def _distributed_def() -> ConfigDef:
         .define(ENABLED, Type.BOOLEAN, None, importance=high,
                 doc="The same in the words of KIP-618's text: true is enabled, false is not.")
     )  # fmt: skip
+    _define_session_keys(definition)
     _define_topic(definition, "config", "the configurations of connectors", None)
     _define_topic(definition, "offset", "source offsets", 25)
     _define_topic(definition, "status", "the statuses of connectors and tasks", 5)
@@ -99,6 +133,12 @@ class DistributedConfig(WorkerConfig):
                 "heartbeat.interval.ms",
                 self.get("heartbeat.interval.ms"),
                 f"it must be lower than session.timeout.ms={self.get('session.timeout.ms')}",
+            )
+        if self.signature_algorithm not in self.verification_algorithms:
+            raise ConfigError.invalid(
+                VERIFICATION_ALGORITHMS,
+                self.get(VERIFICATION_ALGORITHMS),
+                f"{SIGNATURE_ALGORITHM}={self.signature_algorithm.name} has to be among them",
             )
 
     @property
@@ -126,14 +166,33 @@ class DistributedConfig(WorkerConfig):
         """The leader's ``transactional.id``, fenced by the next leader (KIP-618)."""
         return f"connect-cluster-{self.group_id}"
 
-    def transactional_id(self, connector: str, task: int) -> str:
-        """The ``transactional.id`` of a source task (invariant 2)."""
-        return f"{self.group_id}-{connector}-{task}"
-
     @property
     def connect_protocol(self) -> str:
         """eager, compatible or sessioned."""
         return str(self.get("connect.protocol")).lower()
+
+    @property
+    def key_algorithm(self) -> MacAlgorithm:
+        """What session keys are made for (KIP-507)."""
+        return _algorithm(self.get(KEY_ALGORITHM))
+
+    @property
+    def key_bytes(self) -> int:
+        """How long session keys are; odd bits are rounded up to a byte, as in Java."""
+        return ((self.get(KEY_SIZE) or self.key_algorithm.key_bits) + 7) // 8
+
+    @property
+    def key_ttl_ms(self) -> int:
+        """The age at which a session key is replaced; 0: never."""
+        return int(self.get(KEY_TTL))
+
+    @property
+    def signature_algorithm(self) -> MacAlgorithm:
+        return _algorithm(self.get(SIGNATURE_ALGORITHM))
+
+    @property
+    def verification_algorithms(self) -> tuple[MacAlgorithm, ...]:
+        return tuple(_algorithm(name) for name in self.get(VERIFICATION_ALGORITHMS))
 
     @property
     def config_topic(self) -> InternalTopic:
@@ -157,3 +216,9 @@ class DistributedConfig(WorkerConfig):
             config={k: v for k, v in settings.items() if k not in _SETTINGS_OF_OURS | _FIXED_SETTINGS}
             | {"cleanup.policy": "compact"},
         )
+
+
+def _algorithm(name: str) -> MacAlgorithm:
+    algorithm = mac_algorithm(name)
+    assert algorithm is not None  # the definition has let it through
+    return algorithm

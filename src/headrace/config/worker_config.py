@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,7 +21,19 @@ LISTENERS: Final = "listeners"
 PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONFIG_PROVIDERS: Final = "config.providers"
+TOPIC_TRACKING: Final = "topic.tracking.enable"
+TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
 _NOT_FOR_TASKS: Final = ("spark.", "rest.", LISTENERS, CONFIG_PROVIDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """One of the worker's topics: partitions and replication factor of -1 are the brokers' defaults."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    config: Mapping[str, str]
 
 
 def _check_listeners(name: str, value: list[str]) -> None:
@@ -70,6 +83,10 @@ def _worker_def() -> ConfigDef:
                 doc="Names of the providers that references like ${name:path:key} may be made to.")
         .define("topic.creation.enable", Type.BOOLEAN, True, importance=low,
                 doc="Whether source connectors may define topics to be created (topic.creation.*).")
+        .define(TOPIC_TRACKING, Type.BOOLEAN, True, importance=low,
+                doc="Whether it is kept track of which topics connectors use (KIP-558).")
+        .define(TOPIC_TRACKING_RESET, Type.BOOLEAN, True, importance=low,
+                doc="Whether users may have it forgotten which topics a connector uses.")
         .define(POLICY_PROPERTY, Type.STRING, ALLOWLIST, validator=NonEmptyString(),
                 doc="Which client properties connectors may override: Allowlist, All, None, Principal or a class.")
         .define(ALLOWLIST_PROPERTY, Type.LIST, ",".join(DEFAULT_ALLOWLIST), validator=ValidList(),
@@ -91,9 +108,38 @@ class WorkerConfig(BaseConfig):
         return ",".join(self.get(BOOTSTRAP_SERVERS))
 
     @property
+    def group_id(self) -> str | None:
+        """The group of workers; None for a worker that is alone."""
+        return None
+
+    @property
+    def exactly_once_source_enabled(self) -> bool:
+        """Whether source tasks write in transactions (KIP-618), which needs a group of workers."""
+        return False
+
+    @property
+    def offset_topic(self) -> InternalTopic | None:
+        """The topic that keeps source offsets; None where they are elsewhere."""
+        return None
+
+    def transactional_id(self, connector: str, task: int) -> str:
+        """The ``transactional.id`` of a source task of a group of workers (invariant 2)."""
+        return f"{self.group_id}-{connector}-{task}"
+
+    @property
     def client_id(self) -> str:
         """What the user set, else the empty string."""
         return str(self.get(CLIENT_ID))
+
+    @property
+    def topic_tracking(self) -> bool:
+        """Whether it is kept track of which topics connectors use (KIP-558)."""
+        return bool(self.get(TOPIC_TRACKING))
+
+    @property
+    def topic_tracking_reset(self) -> bool:
+        """Whether users may have that forgotten."""
+        return bool(self.get(TOPIC_TRACKING_RESET))
 
     @property
     def graceful_timeout(self) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,21 +18,27 @@ from headrace.distributed import herder_events as events
 from headrace.distributed.config_writes import (
     ConfigWrite,
     PutConnector,
+    PutOffsetsDeleted,
+    PutRestart,
+    PutSessionKey,
     PutTargetState,
     PutTaskConfigs,
     PutTaskCount,
+    PutTaskRestart,
     RemoveConnector,
 )
 from headrace.distributed.herder_actions import HerderAction
 from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.herder_inbox import HerderInbox
+from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.kafka.group_membership import GroupMember
-from headrace.model.state import TargetState
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.offsets import OffsetsChange
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
-from headrace.worker.stages import Stages
+from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.worker import Worker
 
 _log = logging.getLogger(__name__)
@@ -56,6 +63,7 @@ class Hands:
     member: GroupMember
     inbox: HerderInbox
     stages: Stages
+    leader: LeaderRequests
 
 
 class ActionRunner:
@@ -64,6 +72,8 @@ class ActionRunner:
     def __init__(self, hands: Hands, callbacks: Callbacks) -> None:
         self._hands = hands
         self._callbacks = callbacks
+        # One after the other, lest older task configs of a connector overtake newer ones.
+        self._to_leader = SerialExecutor("requests to the leader", hands.stages)
 
     @singledispatchmethod
     def run(self, action: HerderAction) -> None:
@@ -138,10 +148,49 @@ class ActionRunner:
             f"round of zombie fencing of connector {action.connector}",
             fence,
             lambda _: events.FencingDone(action.connector, action.generation),
-            lambda error: events.FencingFailed(action.connector),
+            lambda error: events.FencingFailed(action.connector, error),
         )
 
+    # ---- offsets
+
+    @run.register
+    def _(self, action: actions.ChangeOffsets) -> None:
+        wanted = action.wanted
+        self._follow(
+            self._hands.worker.change_offsets(wanted.name, action.config, wanted.change),
+            lambda result: events.OffsetsEnded(wanted, result),
+            lambda error: events.OffsetsEnded(wanted, error=error),
+        )
+
+    @run.register
+    def _(self, action: actions.DeleteRemovedOffsets) -> None:
+        def delete() -> None:
+            if action.producers:
+                self._hands.worker.fence_zombies(action.config, action.producers).result()
+            self._hands.worker.change_offsets(action.name, action.config, OffsetsChange(None)).result()
+
+        def failed(error: Exception) -> HerderEvent:
+            if isinstance(error, RetriableError):
+                return events.RemovedOffsetsStay(action.name)
+            _log.error("The offsets of the removed connector %s stay: they cannot be deleted", action.name)
+            return events.RemovedOffsetsGone(action.name)
+
+        stage = f"deletion of the offsets of the removed connector {action.name}"
+        self._background(stage, delete, lambda _: events.RemovedOffsetsGone(action.name), failed)
+
     # ---- connectors and tasks
+
+    @run.register
+    def _(self, action: actions.PlanRestart) -> None:
+        plan = self._hands.statuses.restart_plan(
+            action.name, only_failed=action.only_failed, include_tasks=action.include_tasks
+        )
+        tasks = tuple(ConnectorTaskId(action.name, task) for task in plan.tasks)
+        self._post(events.RestartPlanned((action.name,) if plan.connector else (), tasks))
+
+    @run.register
+    def _(self, action: actions.TellRestart) -> None:
+        self._hands.statuses.on_restart(action.id, None)
 
     @run.register
     def _(self, action: actions.FindType) -> None:
@@ -170,7 +219,11 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.SetConnectorTarget) -> None:
         changed = self._hands.worker.set_connector_target_state(action.name, action.target)
-        self._follow(changed, lambda _: None, lambda error: events.ConnectorFailed(action.name))
+        self._follow(
+            changed,
+            lambda _: events.ConnectorStarted(action.name),
+            lambda error: events.ConnectorFailed(action.name),
+        )
 
     @run.register
     def _(self, action: actions.ComputeTaskConfigs) -> None:
@@ -182,6 +235,20 @@ class ActionRunner:
 
         computed = self._hands.worker.connector_task_configs(action.name)
         self._follow(computed, lambda configs: events.TaskConfigsComputed(action.name, configs), failed)
+
+    @run.register
+    def _(self, action: actions.PublishTaskConfigs) -> None:
+        def publish() -> None:
+            key = self._hands.config_store.snapshot().session_key
+            self._hands.leader.put_task_configs(action.leader_url, action.name, action.configs, key)
+
+        stage = f"publication of the task configs of connector {action.name} by the leader at {action.leader_url}"
+        self._follow_aloud(
+            stage,
+            self._to_leader.submit(stage, publish),
+            lambda _: events.TaskConfigsPublished(action.name),
+            lambda error: events.PublicationFailed(action.name),
+        )
 
     @run.register
     def _(self, action: actions.StartTask) -> None:
@@ -204,6 +271,12 @@ class ActionRunner:
     # ---- the rest
 
     @run.register
+    def _(self, action: actions.WatchSessionKey) -> None:
+        left = action.rules.time_left(action.key, _now_ms())
+        if left is not None:
+            self._hands.inbox.post_later(left, events.SessionKeyExpired(action.key))
+
+    @run.register
     def _(self, action: actions.Later) -> None:
         self._hands.inbox.post_later(action.delay, action.event)
 
@@ -218,11 +291,20 @@ class ActionRunner:
         done: Callable[[Any], HerderEvent],
         failed: Callable[[Exception], HerderEvent],
     ) -> None:
+        self._follow_aloud(stage, self._hands.stages.run(stage, work), done, failed)
+
+    def _follow_aloud(
+        self,
+        stage: str,
+        future: Future[Any],
+        done: Callable[[Any], HerderEvent],
+        failed: Callable[[Exception], HerderEvent],
+    ) -> None:
         def failed_aloud(error: Exception) -> HerderEvent:
             _log.warning("The %s failed: %s", stage, error)
             return failed(error)
 
-        self._follow(self._hands.stages.run(stage, work), done, failed_aloud)
+        self._follow(future, done, failed_aloud)
 
     def _follow(
         self,
@@ -249,22 +331,38 @@ def _write(store: ConfigBackingStore, write: ConfigWrite) -> None:
         case PutConnector():
             store.put_connector(write.name, write.config, write.target_state)
         case RemoveConnector():
-            store.remove_connector(write.name)
-        case PutTargetState(name=name, state=state):
-            if state is TargetState.STOPPED:
-                store.put_task_configs(name, [])
-            store.put_target_state(name, state)
+            store.remove_connector(write.name, with_offsets=write.with_offsets)
+        case PutTargetState():
+            store.put_target_state(write.name, write.state)
+        case PutRestart():
+            store.put_restart_request(write.name, only_failed=write.only_failed, include_tasks=write.include_tasks)
+        case PutTaskRestart():
+            store.put_task_restart_request(ConnectorTaskId(write.name, write.task))
+        case PutOffsetsDeleted():
+            store.put_offsets_deleted(write.name)
         case PutTaskConfigs():
             store.put_task_configs(write.name, write.configs)
         case PutTaskCount():
             store.put_task_count_record(write.name, write.tasks)
+        case PutSessionKey():
+            store.put_session_key(write.rules.new_key(_now_ms()))
+
+
+def _now_ms() -> int:
+    """What other workers can compare with theirs: since the epoch."""
+    return int(time.time() * 1000)
 
 
 def _describe(write: ConfigWrite) -> str:
+    if isinstance(write, PutSessionKey):
+        return "write of a session key"
     what = {
         PutConnector: "write of the config",
         RemoveConnector: "removal",
         PutTargetState: "write of the target state",
+        PutRestart: "write of a request to restart",
+        PutTaskRestart: "write of a request to restart a task",
+        PutOffsetsDeleted: "write of the end of the offsets",
         PutTaskConfigs: "write of the task configs",
         PutTaskCount: "write of the task count record",
     }

@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
 from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
-from headrace.config.distributed_config import DistributedConfig, InternalTopic
+from headrace.config.distributed_config import DistributedConfig
+from headrace.config.worker_config import InternalTopic
 from headrace.distributed.action_runner import Hands
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
-from headrace.distributed.herder_events import ConfigUpdated
+from headrace.distributed.group_leader import GroupLeader
+from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, RestartRequested
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.herder_state import HerderState
+from headrace.distributed.leader_requests import LeaderRequests
+from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.stores import Stores
-from headrace.distributed.worker_coordinator import WorkerCoordinator
+from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.clients import kafka_python_config
@@ -25,6 +30,7 @@ from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
+from headrace.storage import config_log as log
 from headrace.storage.config_log import ConfigUpdate, ConnectorUpdated, TasksUpdated
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
@@ -34,17 +40,21 @@ from headrace.worker.stages import Stages
 from headrace.worker.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
 
+_log = logging.getLogger(__name__)
+
 
 def distributed_herder(
     config: DistributedConfig,
     plugins: Plugins,
     launcher: TaskLauncher,
     advertised_url: str,
+    leader: LeaderRequests,
     clock: Clock = time.monotonic,
 ) -> DistributedHerder:
     """A herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
 
     ``advertised_url`` is where other workers reach this one's REST API; its host:port is the worker's id in statuses.
+    ``leader`` reaches the group's leader there.
     ConfigError for client properties that cannot be used, or converters that are not there.
     """
     _check_converters(config, plugins)
@@ -53,9 +63,14 @@ def distributed_herder(
     config_store = _config_store(config, inbox)
     status_store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
-    coordinator = WorkerCoordinator(advertised_url, config.connect_protocol, config_store.snapshot, inbox.post)
+    coordinator = WorkerCoordinator(
+        advertised_url,
+        config.connect_protocol,
+        GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
+        HerderView(config_store.snapshot, inbox.post, lambda: herder.state),
+    )
     worker_id = urlsplit(advertised_url).netloc
-    statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation)
+    statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
     worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
     statuses.version_of = worker.version
     stores = Stores(
@@ -73,13 +88,25 @@ def distributed_herder(
     queries = HerderQueries(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )
-    return DistributedHerder(
-        HerderState(exactly_once=config.exactly_once_source_enabled),
-        Hands(worker, config_store, statuses, member, inbox, stages),
+    herder = DistributedHerder(
+        HerderState(exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config)),
+        Hands(worker, config_store, statuses, member, inbox, stages, leader),
         stores,
         Surface(queries, ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)),
         clock,
     )
+    return herder
+
+
+def _session_keys(config: DistributedConfig) -> SessionKeyRules | None:
+    if config.connect_protocol != "sessioned":
+        _log.warning(
+            "connect.protocol=%s has no session keys: no worker of the group signs what it asks of others, so whoever "
+            "reaches a worker can change task configs. Use sessioned if that is not intended (KIP-507)",
+            config.connect_protocol,
+        )
+        return None
+    return SessionKeyRules(config.key_algorithm.name, config.key_bytes, config.key_ttl_ms)
 
 
 def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
@@ -94,6 +121,11 @@ def _config_store(config: DistributedConfig, inbox: HerderInbox) -> KafkaConfigB
         connectors = tuple(update.name for update in updates if isinstance(update, ConnectorUpdated))
         tasks = tuple(update.name for update in updates if isinstance(update, TasksUpdated))
         inbox.post(ConfigUpdated(store.snapshot(), connectors, tasks))
+        for update in updates:
+            if isinstance(update, log.RestartRequested):
+                inbox.post(RestartRequested(update.connector, update.only_failed, update.include_tasks))
+            elif isinstance(update, log.TaskRestartRequested):
+                inbox.post(RestartPlanned((), (update.id,)))
 
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = _topic(config.config_topic, "config.storage")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs what: pure functions from the members and what they own to what each is given and has to give up."""
+"""What every assignor speaks of: shares of the cluster's work, members that claim some, and the outcome of a round."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
+from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 
@@ -31,12 +33,58 @@ class Share:
         return len(self.connectors) + len(self.tasks)
 
 
+NOTHING = Share()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A worker in the group: its REST URL, by which it is known again after a restart, and its work.
+
+    ``leaving`` was revoked from it but may still run there: nobody else may have it yet.
+    """
+
+    url: str
+    owned: Share = NOTHING
+    leaving: Share = NOTHING
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What one member is given in addition to what it owns, and what it has to give up."""
 
-    given: Share = field(default_factory=Share)
-    revoked: Share = field(default_factory=Share)
+    given: Share = NOTHING
+    revoked: Share = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Work of a worker that has gone. Until ``until``, a time of the leader's clock, it waits for its return."""
+
+    url: str
+    share: Share
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMemory:
+    """What a leader knows from the round before, for as long as it leads without a break."""
+
+    members: Mapping[str, Member] = field(default_factory=dict)
+    """The members of that round by their ids, with what they were to own from then on."""
+    losses: tuple[Loss, ...] = ()
+    revoking_rounds: int = 0
+    """How many rounds in a row have taken work from members for the sake of balance."""
+    revoke_at: float | None = None
+    """When the next such round may be, if one is due but held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The outcome: what changes for each member, and in how many seconds all of them are to join again (0: never)."""
+
+    changes: Mapping[str, Change]
+    memory: LeaderMemory
+    delay: float = 0.0
 
 
 def all_work(config: ClusterConfigState) -> Share:
@@ -45,52 +93,20 @@ def all_work(config: ClusterConfigState) -> Share:
     return Share(frozenset(config.connectors()), frozenset(tasks))
 
 
-def assign(owned: Mapping[str, Share], config: ClusterConfigState) -> dict[str, Change]:
-    """Lets members keep what they own, and gives the rest to the least loaded.
-
-    ``owned`` has every member of the group. Only what was deleted is revoked, and what two members claim to own, from
-    all but one of them. The tasks of one connector go to as many members as possible.
-    """
-    unassigned = all_work(config)
-    kept: dict[str, Share] = {}
-    for member in sorted(owned):
-        kept[member] = owned[member] & unassigned
-        unassigned = unassigned - kept[member]
-    loads = {member: _Load(share) for member, share in kept.items()}
-    for connector in sorted(unassigned.connectors):
-        min(loads.values(), key=_Load.weight_for_connector).add_connector(connector)
-    for task in sorted(unassigned.tasks):
-        min(loads.values(), key=lambda load, task=task: load.weight_for_task(task)).add_task(task)  # type: ignore[misc]
-    return {
-        member: Change(given=loads[member].share() - kept[member], revoked=owned[member] - kept[member])
-        for member in owned
-    }
-
-
-class _Load:
-    """What one member has so far. Connectors and tasks are balanced apart: they weigh differently."""
-
-    def __init__(self, share: Share) -> None:
-        self._connectors = set(share.connectors)
-        self._tasks = set(share.tasks)
-        self._per_connector: Counter[str] = Counter(task.connector for task in share.tasks)
-
-    def weight_for_connector(self) -> tuple[int, int]:
-        return len(self._connectors), len(self._tasks)
-
-    def weight_for_task(self, task: ConnectorTaskId) -> tuple[int, int]:
-        return len(self._tasks), self._per_connector[task.connector]
-
-    def add_connector(self, connector: str) -> None:
-        self._connectors.add(connector)
-
-    def add_task(self, task: ConnectorTaskId) -> None:
-        self._tasks.add(task)
-        self._per_connector[task.connector] += 1
-
-    def share(self) -> Share:
-        return Share(frozenset(self._connectors), frozenset(self._tasks))
+def union(shares: Iterable[Share]) -> Share:
+    return reduce(or_, shares, NOTHING)
 
 
 def share_of(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> Share:
     return Share(frozenset(connectors), frozenset(tasks))
+
+
+def with_work(base: Assignment, work: Share, revoked: Share) -> Assignment:
+    """``base`` with other work and revocations, in order."""
+    return replace(
+        base,
+        connectors=tuple(sorted(work.connectors)),
+        tasks=tuple(sorted(work.tasks)),
+        revoked_connectors=tuple(sorted(revoked.connectors)),
+        revoked_tasks=tuple(sorted(revoked.tasks)),
+    )

@@ -43,6 +43,25 @@ def chained(future: Future[T], follow: Callable[[T], Future[U]]) -> Future[U]:
     return result
 
 
+def otherwise(future: Future[T], kind: type[Exception], follow: Callable[[], Future[T]]) -> Future[T]:
+    """Ends as ``future``, or as the one that ``follow`` makes if it fails with an error of that kind."""
+    result: Future[T] = Future()
+
+    def ended(_: Future[T]) -> None:
+        if not isinstance(future.exception(), kind):
+            _copy(future, result)
+            return
+        try:
+            second = follow()
+        except BaseException as error:
+            _end(result, error=error)
+        else:
+            second.add_done_callback(lambda _: _copy(second, result))
+
+    future.add_done_callback(ended)
+    return result
+
+
 def _copy(source: Future[U], target: Future[U]) -> None:
     error = source.exception()
     if error is not None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.model.cluster_config_state import Config
+from headrace.distributed.session_keys import SessionKeyRules
+from headrace.model.cluster_config_state import Config, SessionKey
+from headrace.model.offsets import OffsetsChange
 from headrace.model.state import TargetState
 
 
@@ -21,12 +23,17 @@ class PutConnector:
     allow_replace: bool
     replaces: bool = False
     """Whether there was such a connector when its turn came."""
+    base: Config | None = None
+    """The configuration that this one was made from, where it has to be the newest one still."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveConnector:
+    """``with_offsets``: its offsets go as well, as soon as its tasks are gone."""
+
     request: int
     name: str
+    with_offsets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +44,31 @@ class PutTargetState:
 
 
 @dataclass(frozen=True, slots=True)
+class PutRestart:
+    """Every worker hears of it through the config topic and restarts what it has of the connector (KIP-745)."""
+
+    request: int
+    name: str
+    only_failed: bool
+    include_tasks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PutTaskRestart:
+    """As ``PutRestart``, of one task alone."""
+
+    request: int
+    name: str
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
 class PutTaskConfigs:
-    """What a connector has made for its tasks, in order."""
+    """What a connector has made for its tasks, in order; ``request`` is that of a follower who has the connector."""
 
     name: str
     configs: Sequence[Config]
+    request: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +80,29 @@ class PutTaskCount:
     tasks: int
 
 
-UserWrite = PutConnector | RemoveConnector | PutTargetState
-ConfigWrite = UserWrite | PutTaskConfigs | PutTaskCount
+@dataclass(frozen=True, slots=True)
+class PutOffsetsDeleted:
+    """The offsets of a connector that was removed with them are gone."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutSessionKey:
+    """A new key to sign requests with, by ``rules``, in the place of ``replaces`` (KIP-507)."""
+
+    replaces: SessionKey | None
+    rules: SessionKeyRules
+
+
+UserWrite = PutConnector | RemoveConnector | PutTargetState | PutRestart | PutTaskRestart
+ConfigWrite = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | PutSessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRequest:
+    """A user's wish for other source or sink offsets; no write of the config topic, but one that excludes others."""
+
+    request: int
+    name: str
+    change: OffsetsChange

@@ -5,28 +5,51 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed import herder_events as events
 from headrace.distributed.action_runner import ActionRunner, Hands
-from headrace.distributed.chained_futures import chained, mapped
-from headrace.distributed.config_writes import PutConnector, PutTargetState, RemoveConnector, UserWrite
+from headrace.distributed.chained_futures import chained, mapped, otherwise
+from headrace.distributed.config_writes import (
+    ConfigWrite,
+    OffsetsRequest,
+    PutConnector,
+    PutRestart,
+    PutTargetState,
+    PutTaskConfigs,
+    PutTaskRestart,
+    RemoveConnector,
+)
 from headrace.distributed.herder_actions import HerderAction, Leave, RefuseNotLeader, Reply
 from headrace.distributed.herder_core import step
+from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.herder_state import HerderState, Phase
 from headrace.distributed.pending_requests import PendingRequests
 from headrace.distributed.stores import Stores
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator
-from headrace.herder.errors import NotFoundError, NotLeaderError
+from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.restart_plan import plan_of, restarting
+from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
+from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorInfo, ConnectorOffset, ConnectorStateInfo, PluginInfo, ServerInfo, TaskInfo
+from headrace.model.info import (
+    ConnectorInfo,
+    ConnectorOffset,
+    ConnectorStateInfo,
+    PluginInfo,
+    ServerInfo,
+    TaskInfo,
+    TaskState,
+)
+from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.worker.futures import failed_future
 
@@ -38,6 +61,11 @@ _WORTH_TELLING = 1.0
 """Seconds after which something that is waited for is named in ``stage``."""
 _CLOSING = 2.0
 """Seconds of a stop that are kept for leaving the group and closing the stores."""
+_SIGNED = "All workers of the group sign what they ask of each other now"
+_UNSIGNED = (
+    "A worker of the group has a connect.protocol without session keys: nobody signs what workers ask of each other, "
+    "so whoever reaches a worker can change task configs. Use connect.protocol=sessioned everywhere (KIP-507)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +110,11 @@ class DistributedHerder:
             self._thread.join(max(0.0, deadline.remaining() - _CLOSING))
         self._close(deadline)
 
+    @property
+    def state(self) -> HerderState:
+        """The newest published snapshot; read from any thread."""
+        return self._state
+
     def failure(self) -> BaseException | None:
         """Also a config topic that is read no more: a herder that hears of nothing is as good as dead."""
         if self._failure is None and self._state.phase is Phase.ACTIVE:
@@ -119,6 +152,8 @@ class DistributedHerder:
         for event in self._hands.inbox.take():
             state, actions = step(self._state, event)
             # Published before acting: a task that starts asks other threads at once whether it is ours.
+            if state.signed != self._state.signed:
+                _log.warning("%s", _SIGNED if state.signed else _UNSIGNED)
             self._state = state
             for action in actions:
                 self._act(action)
@@ -126,12 +161,11 @@ class DistributedHerder:
     def _act(self, action: HerderAction) -> None:
         match action:
             case Reply(request=request, error=None):
-                self._requests.succeed(request, action.created)
+                self._requests.succeed(request, action.created if action.result is None else action.result)
             case Reply(request=request, error=error) if error is not None:
                 self._requests.fail(request, error)
             case RefuseNotLeader(request=request, leader_url=url):
-                error = NotLeaderError(f"Only the group's leader can do this; it is at {url}", url)
-                self._requests.fail(request, error)
+                self._requests.fail(request, _not_leader(url))
             case Leave():
                 pass
             case _:
@@ -174,10 +208,35 @@ class DistributedHerder:
         target_state: TargetState | None,
         allow_replace: bool,
     ) -> Future[PutResult]:
+        return self._put(
+            name, config, lambda number, checked: PutConnector(number, name, checked, target_state, allow_replace)
+        )
+
+    def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
+        """Made from the configuration that it meets in its turn: a patch that was overtaken is made again."""
+        elsewhere = self._elsewhere()
+        if elsewhere is not None:
+            return failed_future(elsewhere)
+        try:
+            base = self._known().connector_info(name).config
+        except (NotFoundError, RetriableError) as error:
+            return failed_future(error)
+        patched = {key: text for key, text in {**base, **patch}.items() if key not in patch or text is not None}
+        put = self._put(
+            name, patched, lambda number, checked: PutConnector(number, name, checked, None, True, base=base)
+        )
+        return otherwise(put, OvertakenError, lambda: self.patch_connector_config(name, patch))
+
+    def _put(
+        self, name: str, config: Config, make: Callable[[int, dict[str, str | None]], PutConnector]
+    ) -> Future[PutResult]:
         def put(checked: dict[str, str | None]) -> Future[PutResult]:
-            written = self._request(lambda number: PutConnector(number, name, checked, target_state, allow_replace))
+            written = self._request(lambda number: make(number, checked))
             return mapped(written, lambda created: PutResult(created, self._queries.described(name, checked)))
 
+        elsewhere = self._elsewhere()
+        if elsewhere is not None:  # the leader will validate it anyway
+            return failed_future(elsewhere)
         stage = f"validation of the configuration of connector {name}"
         return chained(self._hands.stages.run(stage, lambda: self._validator.check(name, config)), put)
 
@@ -188,8 +247,8 @@ class DistributedHerder:
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
         return self._hands.stages.run(f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin))
 
-    def delete_connector(self, name: str) -> Future[None]:
-        return mapped(self._request(lambda number: RemoveConnector(number, name)), lambda _: None)
+    def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
+        return mapped(self._request(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None)
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
         return mapped(self._request(lambda number: PutTargetState(number, name, state)), lambda _: None)
@@ -201,14 +260,59 @@ class DistributedHerder:
             return failed_future(error)
         return self._hands.worker.connector_offsets(name, config)
 
-    def _request(self, make: Callable[[int], UserWrite]) -> Future[bool]:
+    def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
+        return self._ask(lambda number: events.OffsetsRequested(OffsetsRequest(number, name, change)))
+
+    def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
+        elsewhere = self._elsewhere()
+        if elsewhere is not None:
+            return failed_future(elsewhere)
+        try:
+            status = self._known().connector_status(name)
+        except (NotFoundError, RetriableError) as error:
+            return failed_future(error)
+        shown = restarting(status, plan_of(status, only_failed=only_failed, include_tasks=include_tasks))
+        written = self._request(lambda number: PutRestart(number, name, only_failed, include_tasks))
+        return mapped(written, lambda _: shown)
+
+    def restart_task(self, id: ConnectorTaskId) -> Future[None]:
+        return mapped(self._request(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None)
+
+    def reset_active_topics(self, name: str) -> None:
+        check_topic_reset(self._hands.worker.config)
+        self._hands.statuses.reset_topics(name)
+
+    def _request(self, make: Callable[[int], ConfigWrite]) -> Future[bool]:
         """Ends when the write is in the topic; True if it made a connector."""
-        future: Future[bool] = Future()
+        return self._ask(lambda number: events.WriteRequested(make(number)))
+
+    def _ask(self, make: Callable[[int], HerderEvent]) -> Future[Any]:
+        """Ends with what the core replies to the request that ``make`` gets the number of."""
+        future: Future[Any] = Future()
         if self._failure is not None:
             future.set_exception(ConnectError(f"The herder has failed: {self._failure}"))
             return future
-        self._hands.inbox.post(events.WriteRequested(make(self._requests.add(future))))
+        self._hands.inbox.post(make(self._requests.add(future)))
         return future
+
+    def _elsewhere(self) -> NotLeaderError | None:
+        """Why a request cannot be served here, if that is sure already; else the core finds out in its turn."""
+        membership = self._state.membership
+        return None if membership is None or membership.is_leader else _not_leader(membership.leader_url)
+
+    # ---- what other workers ask
+
+    def signed(self) -> bool:
+        return self._state.signed
+
+    def session_key(self) -> SessionKey | None:
+        return self._hands.config_store.snapshot().session_key
+
+    def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
+        return mapped(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
+
+    def fence_zombies(self, name: str) -> Future[None]:
+        return mapped(self._ask(lambda number: events.FencingRequested(number, name)), lambda _: None)
 
     # ---- queries
 
@@ -224,6 +328,13 @@ class DistributedHerder:
     def connector_status(self, name: str) -> ConnectorStateInfo:
         return self._known().connector_status(name)
 
+    def task_status(self, id: ConnectorTaskId) -> TaskState:
+        return self._known().task_status(id)
+
+    def active_topics(self, name: str) -> tuple[str, ...]:
+        check_topic_tracking(self._hands.worker.config)
+        return self._known().active_topics(name)
+
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
         return self._known().task_infos(name)
 
@@ -235,3 +346,7 @@ class DistributedHerder:
         if self._state.phase is Phase.STARTING:
             raise RetriableError(f"The worker is starting: {self.stage()}")
         return self._queries
+
+
+def _not_leader(leader_url: str) -> NotLeaderError:
+    return NotLeaderError(f"Only the group's leader can do this; it is at {leader_url}", leader_url)

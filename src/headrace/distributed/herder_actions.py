@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.config_writes import ConfigWrite
+from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
 from headrace.distributed.herder_events import HerderEvent
-from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.distributed.session_keys import SessionKeyRules
+from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.offsets import OffsetsChanged
 from headrace.model.state import TargetState
 
 
@@ -88,6 +91,22 @@ class SetTaskTarget(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
+class PlanRestart(HerderAction):
+    """Find out from the statuses what a restart means."""
+
+    name: str
+    only_failed: bool
+    include_tasks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TellRestart(HerderAction):
+    """A connector or task is about to be started again because somebody asked for it."""
+
+    id: str | ConnectorTaskId
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimWrites(HerderAction):
     """Fence the former leader and read the config topic to its end (invariant 7)."""
 
@@ -105,6 +124,23 @@ class Write(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
+class PublishTaskConfigs(HerderAction):
+    """Give the leader the task configs that a connector on this follower has made."""
+
+    name: str
+    configs: Sequence[Config]
+    leader_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSessionKey(HerderAction):
+    """Tell when the key has reached the age that ``rules`` allow."""
+
+    key: SessionKey
+    rules: SessionKeyRules
+
+
+@dataclass(frozen=True, slots=True)
 class Fence(HerderAction):
     """Fence ``producers`` task producers of the connector, unless ``generation`` is no longer its newest."""
 
@@ -115,12 +151,31 @@ class Fence(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeOffsets(HerderAction):
+    """Change the offsets of a connector that is stopped and whose former tasks are fenced (KIP-875)."""
+
+    wanted: OffsetsRequest
+    config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRemovedOffsets(HerderAction):
+    """Fence ``producers`` task producers of a connector that is no more, and delete its offsets."""
+
+    name: str
+    config: Config
+    producers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reply(HerderAction):
     """The end of request ``request``; ``created``: it made a connector that was not there."""
 
     request: int
     error: Exception | None = None
     created: bool = False
+    result: OffsetsChanged | None = None
+    """Of a change of offsets."""
 
 
 @dataclass(frozen=True, slots=True)

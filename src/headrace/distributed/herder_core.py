@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.distributed import fencing_requests, key_rotation, leader_duties, offset_duties, own_work, rebalance
 from headrace.distributed import herder_events as events
-from headrace.distributed import leader_duties, own_work, rebalance
-from headrace.distributed.herder_actions import FindType, HerderAction, Join, Leave, Rejoin, SweepStatuses
+from headrace.distributed.herder_actions import (
+    FindType,
+    HerderAction,
+    Join,
+    Leave,
+    PlanRestart,
+    Rejoin,
+    SweepStatuses,
+)
 from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.herder_state import HerderState, Phase, RunPhase
 
@@ -22,9 +30,15 @@ def step(state: HerderState, event: HerderEvent) -> Settled:
     First the event's fact is taken over, then everything that runs or waits is brought in line with all known facts.
     """
     state, actions = _absorb(state, event)
-    for settle in _SETTLERS:
+    state, more = _settle(state, _SETTLERS)
+    return state, [*actions, *more]
+
+
+def _settle(state: HerderState, settlers: Sequence[Callable[[HerderState], Settled]]) -> Settled:
+    actions: list[HerderAction] = []
+    for settle in settlers:
         state, more = settle(state)
-        actions = [*actions, *more]
+        actions += more
     return state, actions
 
 
@@ -37,7 +51,9 @@ def _absorb(state: HerderState, event: HerderEvent) -> Settled:
         case events.Assigned():
             return rebalance.assigned(state, event)
         case events.SessionLost():
-            return rebalance.session_lost(state), []
+            return rebalance.session_lost(state, event), []
+        case events.RejoinDue(generation=generation):
+            return rebalance.rejoin_due(state, generation)
         case events.CaughtUp(rejoin=rejoin):
             return replace(state, catching_up=state.catching_up and rejoin), [Rejoin()] if rejoin else []
         case events.TypeFound(connector_class=connector_class, type=type):
@@ -61,8 +77,16 @@ def _absorb_own_work(state: HerderState, event: HerderEvent) -> Settled:
             return own_work.task_configs_computed(state, event), []
         case events.TaskConfigsFailed(name=name):
             return own_work.task_configs_failed(state, name)
+        case events.TaskConfigsPublished(name=name):
+            return own_work.task_configs_published(state, name), []
+        case events.PublicationFailed(name=name):
+            return own_work.publication_failed(state, name)
         case events.TasksStopped(ids=ids):
             return own_work.tasks_stopped(state, ids), []
+        case events.RestartRequested(name=name, only_failed=only_failed, include_tasks=include_tasks):
+            return state, [PlanRestart(name, only_failed, include_tasks)]
+        case events.RestartPlanned():
+            return own_work.restart_planned(state, event), []
     return _absorb_leadership(state, event)
 
 
@@ -82,10 +106,29 @@ def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
             return leader_duties.write_failed(state, event)
         case events.FencingDone():
             return leader_duties.fencing_done(state, event), []
-        case events.FencingFailed(connector=connector):
-            return state, leader_duties.fencing_failed(connector)
+        case events.FencingFailed():
+            return leader_duties.fencing_failed(state, event)
         case events.FencingDue(connector=connector):
             return leader_duties.fencing_due(state, connector), []
+        case events.FencingRequested():
+            return fencing_requests.fencing_requested(state, event), []
+        case events.SessionKeyExpired():
+            return key_rotation.session_key_expired(state, event), []
+    return _absorb_offsets(state, event)
+
+
+def _absorb_offsets(state: HerderState, event: HerderEvent) -> Settled:
+    match event:
+        case events.OffsetsRequested(wanted=wanted):
+            return offset_duties.requested(state, wanted), []
+        case events.OffsetsEnded():
+            return offset_duties.ended(state, event)
+        case events.RemovedOffsetsGone(name=name):
+            return offset_duties.removed_offsets_gone(state, name), []
+        case events.RemovedOffsetsStay(name=name):
+            return offset_duties.removed_offsets_stay(state, name)
+        case events.RemovedOffsetsDue(name=name):
+            return offset_duties.removed_offsets_due(state, name), []
     raise AssertionError(f"no rule for {event}")
 
 
@@ -104,6 +147,11 @@ def _settle_types(state: HerderState) -> Settled:
     return replace(state, types={**state.types, **dict.fromkeys(unknown)}), [FindType(name) for name in unknown]
 
 
+def _settle_duties(state: HerderState) -> Settled:
+    """What the leader owes to others; a follower passes it on to the leader, or leaves it."""
+    return _settle(state, _DUTIES)
+
+
 def _settle_leftovers(state: HerderState) -> Settled:
     """Once nothing stops any more: statuses of what is gone are removed, and a herder that is to end ends."""
     if state.phase is Phase.STOPPING and not state.connectors and not state.tasks:
@@ -116,13 +164,21 @@ def _settle_leftovers(state: HerderState) -> Settled:
     return replace(state, sweep=False), [SweepStatuses(state.config)]
 
 
+_DUTIES: tuple[Callable[[HerderState], Settled], ...] = (
+    leader_duties.settle_fencing,
+    offset_duties.settle_offset_requests,
+    offset_duties.settle_removed_offsets,
+    fencing_requests.settle_fencing_requests,
+    key_rotation.settle_session_key,
+)
+
 _SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
     rebalance.settle_membership,
     _settle_types,
     own_work.settle_connectors,
     own_work.settle_tasks,
     leader_duties.settle_privileges,
-    leader_duties.settle_fencing,
+    _settle_duties,
     leader_duties.settle_writes,
     _settle_leftovers,
 )

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.config_writes import ConfigWrite
+from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
 from headrace.model.assignment import Assignment
-from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.offsets import OffsetsChanged
 
 
 class HerderEvent:
@@ -36,16 +37,34 @@ class ConfigUpdated(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class Assigned(HerderEvent):
-    """The group has settled; ``assignment`` is all that this worker owns now, not only what is new."""
+    """The group has settled; ``assignment`` is all that this worker owns now, not only what is new.
+
+    ``sessioned``: the protocol that all members know has session keys (KIP-507). ``number`` counts what this worker
+    hears of its membership, together with ``SessionLost``.
+    """
 
     generation: int
     member_id: str
     assignment: Assignment
+    sessioned: bool = True
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLost(HerderEvent):
-    """Others may be running this worker's work from now on (invariant 10)."""
+    """Others may be running this worker's work from now on (invariant 10).
+
+    Also before each join in the eager protocol, where everything is given up first.
+    """
+
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinDue(HerderEvent):
+    """The delay that came with the assignment of ``generation`` is over."""
+
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,8 @@ class TypeFound(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStarted(HerderEvent):
+    """It is what its target state says, which a failed one is again after it was stopped and resumed."""
+
     name: str
 
 
@@ -101,6 +122,20 @@ class TaskConfigsFailed(HerderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskConfigsPublished(HerderEvent):
+    """The leader has taken over the task configs of a connector of this follower."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationFailed(HerderEvent):
+    """The leader has not, or nobody can tell."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class TasksStopped(HerderEvent):
     """Their processes are proved gone."""
 
@@ -112,6 +147,60 @@ class WriteRequested(HerderEvent):
     """Someone wants a change of the config topic."""
 
     write: ConfigWrite
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRequested(HerderEvent):
+    """The config topic asks for a restart of a connector, of its tasks too or of what has failed alone (KIP-745)."""
+
+    name: str
+    only_failed: bool
+    include_tasks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPlanned(HerderEvent):
+    """What a restart means by the statuses that there are; whatever of it is here is restarted."""
+
+    connectors: tuple[str, ...]
+    tasks: tuple[ConnectorTaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsRequested(HerderEvent):
+    """Someone wants a change of a connector's offsets."""
+
+    wanted: OffsetsRequest
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsEnded(HerderEvent):
+    """A change of offsets is done, or has failed."""
+
+    wanted: OffsetsRequest
+    result: OffsetsChanged | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffsetsDue(HerderEvent):
+    """Time to try again to delete the offsets of a connector that was removed with them."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffsetsGone(HerderEvent):
+    """They are deleted, or nobody can delete them."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffsetsStay(HerderEvent):
+    """They could not be deleted for now."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +245,7 @@ class FencingDone(HerderEvent):
 @dataclass(frozen=True, slots=True)
 class FencingFailed(HerderEvent):
     connector: str
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +253,21 @@ class FencingDue(HerderEvent):
     """Time to try again."""
 
     connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class FencingRequested(HerderEvent):
+    """Another worker waits for the round of fencing of a connector's newest tasks (KIP-618)."""
+
+    request: int
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeyExpired(HerderEvent):
+    """The key has reached its age."""
+
+    key: SessionKey
 
 
 @dataclass(frozen=True, slots=True)

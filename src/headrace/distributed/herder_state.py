@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed.config_writes import ConfigWrite
-from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.session_keys import SessionKeyRules
+from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
@@ -55,7 +56,7 @@ class ConnectorRun:
     """Its task configs have to be made anew as soon as it runs."""
     computing: bool = False
     failures: int = 0
-    """How often in a row making its task configs failed."""
+    """How often in a row making its task configs, or giving them to the leader, failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class TaskRun:
     generation: int
     target: TargetState
     stopping: bool = False
+    stale: bool = False
+    """Somebody wants it restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,11 @@ class Membership:
     config_offset: int
     connectors: frozenset[str]
     tasks: frozenset[ConnectorTaskId]
+    sessioned: bool = True
+    """Whether all members can sign what they ask of each other."""
+    revoked_connectors: frozenset[str] = frozenset()
+    revoked_tasks: frozenset[ConnectorTaskId] = frozenset()
+    """What was taken from this worker: it has to join again as soon as that is stopped, so that others may have it."""
 
     @property
     def is_leader(self) -> bool:
@@ -96,6 +104,16 @@ class Leadership:
     writing: ConfigWrite | None = None
     fencing: Mapping[str, int] = field(default_factory=dict)
     """Connectors with a round of zombie fencing under way, and for which generation of task configs."""
+    fencing_requests: tuple[tuple[int, str], ...] = ()
+    """Requests of other workers that wait for the round of fencing of a connector."""
+    watched_key: SessionKey | None = None
+    """The session key whose age is watched over."""
+    offset_requests: tuple[OffsetsRequest, ...] = ()
+    """Those that wait for their turn or for a round of fencing."""
+    changing_offsets: frozenset[str] = frozenset()
+    """Connectors whose offsets are being changed: nothing else is written about them meanwhile."""
+    deleting_offsets: frozenset[str] = frozenset()
+    """Connectors that were removed with their offsets, which are being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +121,14 @@ class HerderState:
     """What the core knows. Never changed, so any thread may read a published one."""
 
     exactly_once: bool
+    session_keys: SessionKeyRules | None = None
+    """None if this worker's ``connect.protocol`` knows no session keys."""
     phase: Phase = Phase.STARTING
     config: ClusterConfigState = field(default_factory=ClusterConfigState)
     membership: Membership | None = None
     """None while there is no session."""
+    heard: int = 0
+    """Number of the last event about the membership that was taken over."""
     topology_offset: int = -1
     """Offset of the config topic when connectors or tasks last came or went: older assignments do not know of it."""
     rejoining: bool = False
@@ -118,6 +140,8 @@ class HerderState:
     types: Mapping[str, str | None] = field(default_factory=dict)
     """Connector class to source, sink or unknown; None while that is being found out."""
     leadership: Leadership = field(default_factory=Leadership)
+    restarting: frozenset[str | ConnectorTaskId] = frozenset()
+    """What somebody wants restarted and has not been started again yet."""
     sweep: bool = False
     """Statuses of what is gone are to be removed, once nothing is stopping that could still write some."""
 
@@ -126,9 +150,23 @@ class HerderState:
         return self.membership is not None and self.membership.is_leader
 
     @property
+    def signed(self) -> bool:
+        """Whether workers have to sign what they ask of each other (KIP-507)."""
+        return self.session_keys is not None and (self.membership is None or self.membership.sessioned)
+
+    @property
     def in_step(self) -> bool:
         """Whether this worker has read the config topic as far as its assignment rests upon."""
         return self.membership is not None and self.config.offset >= self.membership.config_offset
+
+    @property
+    def rebalance_pending(self) -> bool:
+        """Whether work is about to be moved, so that nobody can say yet who runs what."""
+        membership = self.membership
+        if membership is None or self.rejoining or not self.in_step:
+            return True
+        revoking = membership.revoked_connectors or membership.revoked_tasks
+        return bool(revoking) or membership.config_offset < self.topology_offset
 
     def wanted_connectors(self) -> frozenset[str]:
         """The connectors that are to run here."""
@@ -165,6 +203,7 @@ class HerderState:
         return (
             run is not None
             and not run.stopping
+            and not run.stale
             and id in self.wanted_tasks()
             and config.task_config_offsets.get(id.connector) == run.generation
             and not replace(self, config=config).awaits_fencing(id.connector)

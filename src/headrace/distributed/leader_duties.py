@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed.config_writes import (
     ConfigWrite,
     PutConnector,
-    PutTargetState,
+    PutOffsetsDeleted,
+    PutSessionKey,
     PutTaskConfigs,
     PutTaskCount,
-    RemoveConnector,
+    PutTaskRestart,
+    UserWrite,
 )
 from headrace.distributed.herder_actions import (
     ClaimWrites,
     Fence,
     HerderAction,
     Later,
+    PublishTaskConfigs,
     RefuseNotLeader,
     ReleaseWrites,
     Reply,
@@ -31,13 +35,24 @@ from headrace.distributed.herder_events import (
     ClaimDue,
     FencingDone,
     FencingDue,
+    FencingFailed,
     ReconfigurationRequested,
+    RemovedOffsetsDue,
     WriteDone,
     WriteFailed,
 )
 from headrace.distributed.herder_state import HerderState, Leadership, Phase, Privileges
 from headrace.distributed.zombie_fencing import producers_to_fence, rounds_due
-from headrace.herder.errors import AlreadyExistsError, NotFoundError
+from headrace.herder.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    NotFoundError,
+    OvertakenError,
+    RebalanceNeededError,
+)
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
 
 _RETRY = 1.0
 """Seconds until a claim, a round of fencing or a write of the herder's own is tried again."""
@@ -46,37 +61,42 @@ Settled = tuple[HerderState, list[HerderAction]]
 
 
 def enqueue(state: HerderState, write: ConfigWrite) -> HerderState:
-    return _lead(state, queue=(*state.leadership.queue, write))
+    return lead(state, queue=(*state.leadership.queue, write))
 
 
 def writes_claimed(state: HerderState) -> HerderState:
     if state.leadership.privileges is Privileges.CLAIMING:
-        return _lead(state, privileges=Privileges.HELD)
+        return lead(state, privileges=Privileges.HELD)
     return state
 
 
 def claim_failed(state: HerderState) -> Settled:
     if state.leadership.privileges is not Privileges.CLAIMING:
         return state, []
-    return _lead(state, privileges=Privileges.WAITING), [Later(_RETRY, ClaimDue())]
+    return lead(state, privileges=Privileges.WAITING), [Later(_RETRY, ClaimDue())]
 
 
 def claim_due(state: HerderState) -> HerderState:
     if state.leadership.privileges is Privileges.WAITING:
-        return _lead(state, privileges=Privileges.NONE)
+        return lead(state, privileges=Privileges.NONE)
     return state
 
 
 def write_done(state: HerderState, event: WriteDone) -> Settled:
-    state = _lead(state, writing=None)
+    state = lead(state, writing=None)
     match event.write:
         case PutConnector(request=request):
             return state, [Reply(request, created=not event.write.replaces)]
-        case RemoveConnector(request=request) | PutTargetState(request=request):
-            return state, [Reply(request)]
         case PutTaskCount(name=name):
-            return _lead(state, fencing=_without(state.leadership, name)), []
-    return state, []
+            return lead(state, fencing=_without(state.leadership, name)), []
+        case PutTaskConfigs(request=request):
+            return state, [] if request is None else [Reply(request)]
+        case PutOffsetsDeleted(name=name):
+            return lead(state, deleting_offsets=state.leadership.deleting_offsets - {name}), []
+        case PutSessionKey():
+            return state, []
+        case asked:
+            return state, [Reply(asked.request)]
 
 
 def write_failed(state: HerderState, event: WriteFailed) -> Settled:
@@ -84,17 +104,22 @@ def write_failed(state: HerderState, event: WriteFailed) -> Settled:
 
     One that was fenced and still leads repeats the write; other errors go to who asked.
     """
-    state = _lead(state, writing=None, privileges=Privileges.WAITING)
+    state = lead(state, writing=None, privileges=Privileges.WAITING)
     actions: list[HerderAction] = [Later(_RETRY, ClaimDue())]
     if event.fenced:
-        return _lead(state, queue=(event.write, *state.leadership.queue)), actions
+        return lead(state, queue=(event.write, *state.leadership.queue)), actions
     match event.write:
-        case PutTaskConfigs(name=name):
-            actions.append(Later(_RETRY, ReconfigurationRequested(name)))
+        case PutTaskConfigs(name=name, request=request):
+            again = Later(_RETRY, ReconfigurationRequested(name))
+            actions.append(again if request is None else Reply(request, event.error))
         case PutTaskCount(name=name):
             actions.append(Later(_RETRY, FencingDue(name)))
-        case PutConnector(request=request) | RemoveConnector(request=request) | PutTargetState(request=request):
-            actions.append(Reply(request, event.error))
+        case PutOffsetsDeleted(name=name):
+            actions.append(Later(_RETRY, RemovedOffsetsDue(name)))
+        case PutSessionKey():
+            pass  # whether there is a key is looked at again once the topic is claimed anew
+        case asked:
+            actions.append(Reply(asked.request, event.error))
     return state, actions
 
 
@@ -104,12 +129,17 @@ def fencing_done(state: HerderState, event: FencingDone) -> HerderState:
     return enqueue(state, _task_count(state, event.connector, event.generation))
 
 
-def fencing_failed(connector: str) -> list[HerderAction]:
-    return [Later(_RETRY, FencingDue(connector))]
+def fencing_failed(state: HerderState, event: FencingFailed) -> Settled:
+    """It is tried again for the tasks that wait for it; who waits with a request is told."""
+    waiting = [each for each in state.leadership.offset_requests if each.name == event.connector]
+    error = event.error or RetriableError(f"The former tasks of connector {event.connector} could not be fenced")
+    actions: list[HerderAction] = [Reply(each.request, error) for each in waiting]
+    rest = tuple(each for each in state.leadership.offset_requests if each not in waiting)
+    return lead(state, offset_requests=rest), [*actions, Later(_RETRY, FencingDue(event.connector))]
 
 
 def fencing_due(state: HerderState, connector: str) -> HerderState:
-    return _lead(state, fencing=_without(state.leadership, connector))
+    return lead(state, fencing=_without(state.leadership, connector))
 
 
 def settle_privileges(state: HerderState) -> Settled:
@@ -117,9 +147,9 @@ def settle_privileges(state: HerderState) -> Settled:
     privileges = state.leadership.privileges
     leads = state.is_leader and state.phase is Phase.ACTIVE
     if leads and privileges is Privileges.NONE:
-        return _lead(state, privileges=Privileges.CLAIMING), [ClaimWrites()]
+        return lead(state, privileges=Privileges.CLAIMING), [ClaimWrites()]
     if not leads and privileges is not Privileges.NONE:
-        return _lead(state, privileges=Privileges.NONE, fencing={}), [ReleaseWrites()]
+        return lead(state, privileges=Privileges.NONE, fencing={}, deleting_offsets=frozenset()), [ReleaseWrites()]
     return state, []
 
 
@@ -129,64 +159,127 @@ def settle_fencing(state: HerderState) -> Settled:
         return state, []
     actions: list[HerderAction] = []
     for name in rounds_due(state):
-        generation = state.config.task_config_offsets[name]
-        state = _lead(state, fencing={**state.leadership.fencing, name: generation})
-        producers = producers_to_fence(state.config, name)
-        if producers:
-            actions.append(Fence(name, generation, producers, state.config.connector_configs[name]))
-        else:
-            state = enqueue(state, _task_count(state, name, generation))
+        state, more = begin_round(state, name, producers_to_fence(state.config, name))
+        actions += more
     return state, actions
+
+
+def begin_round(state: HerderState, name: str, producers: int) -> Settled:
+    """A round of zombie fencing of a connector; it ends with the task count record."""
+    generation = state.config.task_config_offsets[name]
+    state = lead(state, fencing={**state.leadership.fencing, name: generation})
+    if producers:
+        return state, [Fence(name, generation, producers, state.config.connector_configs[name])]
+    return enqueue(state, _task_count(state, name, generation)), []
 
 
 def settle_writes(state: HerderState) -> Settled:
     """Takes writes off the queue until one has to be waited for."""
     actions: list[HerderAction] = []
-    while state.leadership.queue and state.leadership.writing is None and state.membership is not None:
-        head, *rest = state.leadership.queue
-        if state.is_leader and state.leadership.privileges is not Privileges.HELD:
+    while state.leadership.writing is None and state.membership is not None:
+        head = next((write for write in state.leadership.queue if not _on_hold(state, write)), None)
+        if head is None or (state.is_leader and state.leadership.privileges is not Privileges.HELD):
             break
-        state = _lead(state, queue=tuple(rest))
+        at = state.leadership.queue.index(head)
+        state = lead(state, queue=state.leadership.queue[:at] + state.leadership.queue[at + 1 :])
         action = _judge(state, head)
         if isinstance(action, Write):
-            state = _lead(state, writing=action.write)
+            state = lead(state, writing=action.write)
         if action is not None:
             actions.append(action)
     return state, actions
 
 
+def _on_hold(state: HerderState, write: ConfigWrite) -> bool:
+    """A connector is left alone while its offsets are changed, and not created anew before its old ones are gone."""
+    if not state.is_leader or isinstance(write, PutSessionKey):
+        return False
+    waits_for_removal = isinstance(write, PutConnector) and write.name in state.config.removed_offsets
+    return waits_for_removal or write.name in state.leadership.changing_offsets
+
+
 def _judge(state: HerderState, write: ConfigWrite) -> HerderAction | None:
     if not state.is_leader:
-        return _refuse(state, write)
+        return _as_follower(state, write)
     match write:
-        case PutConnector(request=request, name=name):
-            exists = state.config.contains(name)
-            if exists and not write.allow_replace:
-                return Reply(request, AlreadyExistsError(f"Connector {name} already exists"))
-            return Write(replace(write, replaces=exists))
-        case RemoveConnector(request=request, name=name) | PutTargetState(request=request, name=name):
-            if not state.config.contains(name):
-                return Reply(request, NotFoundError(f"Connector {name} not found"))
-            return Write(write)
+        case PutConnector():
+            return _judge_config(state, write)
         case PutTaskConfigs():
-            return Write(write) if _task_configs_changed(state, write) else None
+            return _judge_task_configs(state, write)
         case PutTaskCount(name=name, generation=generation):
             current = state.config.task_config_offsets.get(name) == generation
             return Write(write) if current and name in state.config.pending_fencing else None
+        case PutOffsetsDeleted(name=name):
+            return Write(write) if name in state.config.removed_offsets else None
+        case PutSessionKey(replaces=replaces):
+            return Write(write) if state.config.session_key == replaces else None
+        case asked:
+            error = _no_such(state.config, asked)
+            return Write(asked) if error is None else Reply(asked.request, error)
 
 
-def _refuse(state: HerderState, write: ConfigWrite) -> HerderAction | None:
+def _judge_config(state: HerderState, write: PutConnector) -> HerderAction:
+    present = state.config.connector_config(write.name)
+    if present is not None and not write.allow_replace:
+        return Reply(write.request, AlreadyExistsError(f"Connector {write.name} already exists"))
+    if write.base is not None and present is None:
+        return Reply(write.request, NotFoundError(f"Connector {write.name} not found"))
+    if write.base is not None and write.base != present:
+        return Reply(write.request, OvertakenError(f"Connector {write.name} has been given another configuration"))
+    return Write(replace(write, replaces=present is not None))
+
+
+def _judge_task_configs(state: HerderState, write: PutTaskConfigs) -> HerderAction | None:
+    changed = _task_configs_changed(state, write)
+    if write.request is None:
+        return Write(write) if changed else None
+    if not state.config.contains(write.name):
+        return Reply(write.request, NotFoundError(f"Connector {write.name} not found"))
+    if write.configs and state.config.target_state(write.name) is TargetState.STOPPED:
+        return Reply(write.request, BadRequestError(f"Connector {write.name} is stopped and so can have no tasks"))
+    return Write(write) if changed else Reply(write.request)
+
+
+def _as_follower(state: HerderState, write: ConfigWrite) -> HerderAction | None:
+    """Requests are refused; what a connector of this worker has made for its tasks goes to the leader."""
+    assert state.membership is not None
     match write:
-        case PutConnector(request=request) | RemoveConnector(request=request) | PutTargetState(request=request):
-            assert state.membership is not None
-            return RefuseNotLeader(request, state.membership.leader_url)
-        case _:
+        case PutTaskConfigs(request=request):
+            if request is not None:
+                return refusal(state, request)
+            publish = PublishTaskConfigs(write.name, write.configs, state.membership.leader_url)
+            return publish if _task_configs_changed(state, write) else None
+        case PutTaskCount() | PutOffsetsDeleted() | PutSessionKey():
             return None
+        case asked:
+            return refusal(state, asked.request)
+
+
+def _no_such(config: ClusterConfigState, write: UserWrite) -> ConnectError | None:
+    if not config.contains(write.name):
+        return NotFoundError(f"Connector {write.name} not found")
+    if not isinstance(write, PutTaskRestart):
+        return None
+    id = ConnectorTaskId(write.name, write.task)
+    if id in config.tasks(write.name):
+        return None
+    if config.task_config(id) is None:
+        return NotFoundError(f"Unknown task: {id}")
+    return RebalanceNeededError(f"Task {id} is no task of its connector any more")
+
+
+def refusal(state: HerderState, request: int) -> RefuseNotLeader:
+    """The answer of a worker that is not the leader."""
+    assert state.membership is not None
+    return RefuseNotLeader(request, state.membership.leader_url)
 
 
 def _task_configs_changed(state: HerderState, write: PutTaskConfigs) -> bool:
-    """Also when only the connector's own config did: converters and transformations are read from there."""
-    if not state.config.contains(write.name):
+    """Also when only the connector's own config did: converters and transformations are read from there.
+
+    A connector that was stopped while it made them has no tasks (KIP-875).
+    """
+    if state.config.target_state(write.name) in (None, TargetState.STOPPED):
         return False
     written = [dict(config) for config in state.config.all_task_configs(write.name)]
     return (
@@ -204,5 +297,6 @@ def _without(leadership: Leadership, connector: str) -> dict[str, int]:
     return {name: generation for name, generation in leadership.fencing.items() if name != connector}
 
 
-def _lead(state: HerderState, **changes: object) -> HerderState:
+def lead(state: HerderState, **changes: object) -> HerderState:
+    """The state with ``changes`` of its leadership."""
     return replace(state, leadership=replace(state.leadership, **changes))  # type: ignore[arg-type]

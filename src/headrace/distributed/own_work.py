@@ -21,8 +21,9 @@ from headrace.distributed.herder_actions import (
     StartTask,
     StopConnector,
     StopTasks,
+    TellRestart,
 )
-from headrace.distributed.herder_events import ReconfigurationRequested, TaskConfigsComputed
+from headrace.distributed.herder_events import ReconfigurationRequested, RestartPlanned, TaskConfigsComputed
 from headrace.distributed.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
@@ -31,14 +32,15 @@ from headrace.model.state import TargetState
 _FIRST_RETRY = 0.25
 _LAST_RETRY = 60.0
 """Seconds before task configs that could not be made are tried again, doubled each time; as in Kafka Connect."""
+_DOUBLINGS = 10
 
 Settled = tuple[HerderState, list[HerderAction]]
 
 
 def connector_started(state: HerderState, name: str) -> HerderState:
-    """A connector that runs is asked for task configs."""
+    """A connector that runs is asked for task configs. One that had failed does so again once it was stopped."""
     run = state.connectors.get(name)
-    if run is None or run.phase is not RunPhase.STARTING:
+    if run is None or run.phase not in (RunPhase.STARTING, RunPhase.FAILED):
         return state
     return _with_run(state, name, replace(run, phase=RunPhase.RUNNING, reconfigure=True))
 
@@ -64,12 +66,30 @@ def reconfiguration_requested(state: HerderState, name: str) -> HerderState:
     return state if run is None else _with_run(state, name, replace(run, reconfigure=True))
 
 
+def restart_planned(state: HerderState, event: RestartPlanned) -> HerderState:
+    """Restarts what is here of it: others do their part, and what is nobody's at the moment will start anyway."""
+    connectors = {
+        name: replace(state.connectors[name], stale=True) for name in event.connectors if name in state.connectors
+    }
+    tasks = {id: replace(state.tasks[id], stale=True) for id in event.tasks if id in state.tasks}
+    return replace(
+        state,
+        connectors={**state.connectors, **connectors},
+        tasks={**state.tasks, **tasks},
+        restarting=state.restarting | connectors.keys() | tasks.keys(),
+    )
+
+
 def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> HerderState:
-    """Hands new task configs to the leader's duties, which compare them with those in the topic."""
+    """Hands new task configs to the leader's duties, which compare them with those in the topic.
+
+    A follower's have only come to something when the leader has taken them over.
+    """
     run = state.connectors.get(event.name)
     if run is None or not run.computing:
         return state
-    state = _with_run(state, event.name, replace(run, computing=False, failures=0))
+    failures = 0 if state.is_leader else run.failures
+    state = _with_run(state, event.name, replace(run, computing=False, failures=failures))
     write = PutTaskConfigs(event.name, event.configs)
     return replace(state, leadership=replace(state.leadership, queue=(*state.leadership.queue, write)))
 
@@ -78,8 +98,23 @@ def task_configs_failed(state: HerderState, name: str) -> Settled:
     run = state.connectors.get(name)
     if run is None or not run.computing:
         return state, []
-    delay = min(_LAST_RETRY, _FIRST_RETRY * 2.0**run.failures)
-    state = _with_run(state, name, replace(run, computing=False, failures=run.failures + 1))
+    return _make_again_later(state, name, replace(run, computing=False))
+
+
+def task_configs_published(state: HerderState, name: str) -> HerderState:
+    run = state.connectors.get(name)
+    return state if run is None else _with_run(state, name, replace(run, failures=0))
+
+
+def publication_failed(state: HerderState, name: str) -> Settled:
+    """The connector is asked again, by when there may be another leader, which may be this worker."""
+    run = state.connectors.get(name)
+    return (state, []) if run is None else _make_again_later(state, name, run)
+
+
+def _make_again_later(state: HerderState, name: str, run: ConnectorRun) -> Settled:
+    delay = min(_LAST_RETRY, _FIRST_RETRY * 2.0 ** min(run.failures, _DOUBLINGS))
+    state = _with_run(state, name, replace(run, failures=run.failures + 1))
     return state, [Later(delay, ReconfigurationRequested(name))]
 
 
@@ -94,7 +129,9 @@ def settle_connectors(state: HerderState) -> Settled:
         for name in sorted(wanted - runs.keys()):
             config, target = state.config.connector_configs[name], _target(state.config, name)
             runs[name] = ConnectorRun(RunPhase.STARTING, config, target)
+            actions += _again(state, name)
             actions.append(StartConnector(name, config, target))
+            state = replace(state, restarting=state.restarting - {name})
     return replace(state, connectors=runs), actions
 
 
@@ -128,7 +165,7 @@ def settle_tasks(state: HerderState) -> Settled:
         sorted(
             id
             for id, run in runs.items()
-            if not run.stopping and (id not in wanted or run.generation != offsets.get(id.connector))
+            if not run.stopping and (run.stale or id not in wanted or run.generation != offsets.get(id.connector))
         )
     )
     if doomed:
@@ -142,8 +179,11 @@ def settle_tasks(state: HerderState) -> Settled:
     for id in sorted(wanted - runs.keys()):
         if _may_start(state, id):
             runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))
+            actions += _again(state, id)
             actions.append(_start(state.config, id, runs[id]))
-    return replace(state, tasks=runs), actions
+            state = replace(state, restarting=state.restarting - {id})
+    still = runs.keys() | wanted | state.connectors.keys()
+    return replace(state, tasks=runs, restarting=state.restarting & still), actions
 
 
 def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
@@ -156,6 +196,10 @@ def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
 
 def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> StartTask:
     return StartTask(id, config.connector_configs[id.connector], config.task_configs[id], run.target)
+
+
+def _again(state: HerderState, id: str | ConnectorTaskId) -> list[HerderAction]:
+    return [TellRestart(id)] if id in state.restarting else []
 
 
 def _target(config: ClusterConfigState, connector: str) -> TargetState:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.distributed.herder_actions import CatchUp, HerderAction, Rejoin
-from headrace.distributed.herder_events import Assigned, ConfigUpdated
+from headrace.distributed.herder_actions import CatchUp, HerderAction, Later, Rejoin
+from headrace.distributed.herder_events import Assigned, ConfigUpdated, RejoinDue, SessionLost
 from headrace.distributed.herder_state import HerderState, Membership, Phase
 from headrace.model.assignment import AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -46,6 +46,7 @@ def _shrunk(old: ClusterConfigState, new: ClusterConfigState) -> bool:
 def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[HerderAction]]:
     """Takes over an assignment; one that failed because this or another worker lags behind is asked for again."""
     assignment = event.assignment
+    state = replace(state, heard=event.number)
     if assignment.error is AssignmentError.CONFIG_MISMATCH:
         return replace(state, rejoining=True), [CatchUp(rejoin=True)]
     membership = Membership(
@@ -56,18 +57,34 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
         config_offset=assignment.config_offset,
         connectors=frozenset(assignment.connectors),
         tasks=frozenset(assignment.tasks),
+        sessioned=event.sessioned,
+        revoked_connectors=frozenset(assignment.revoked_connectors),
+        revoked_tasks=frozenset(assignment.revoked_tasks),
     )
     first = state.membership is None
-    return replace(state, membership=membership, rejoining=False, sweep=state.sweep or first), []
+    state = replace(state, membership=membership, rejoining=False, sweep=state.sweep or first)
+    delay = assignment.delay_ms / 1000
+    return state, [Later(delay, RejoinDue(event.generation))] if delay > 0 else []
 
 
-def session_lost(state: HerderState) -> HerderState:
+def session_lost(state: HerderState, event: SessionLost) -> HerderState:
     """Without a session nothing is owned, so everything gets stopped (invariant 10)."""
-    return replace(state, membership=None, rejoining=False)
+    return replace(state, membership=None, rejoining=False, heard=event.number)
+
+
+def rejoin_due(state: HerderState, generation: int) -> tuple[HerderState, list[HerderAction]]:
+    """A delay counts for its own generation: each assignment says anew whether and when to join again (KIP-415)."""
+    membership = state.membership
+    if membership is None or membership.generation != generation or state.phase is not Phase.ACTIVE:
+        return state, []
+    return replace(state, rejoining=True), [Rejoin()]
 
 
 def settle_membership(state: HerderState) -> tuple[HerderState, list[HerderAction]]:
-    """Asks for a rebalance if the last one did not know of the newest connectors and tasks; reads up if behind it."""
+    """Asks for a rebalance if the last one did not know of the newest connectors and tasks; reads up if behind it.
+
+    Also once everything that was revoked is stopped: nobody gets it before this worker has joined without it.
+    """
     membership = state.membership
     if membership is None or state.phase is not Phase.ACTIVE:
         return state, []
@@ -77,4 +94,16 @@ def settle_membership(state: HerderState) -> tuple[HerderState, list[HerderActio
         return replace(state, catching_up=True), [CatchUp(rejoin=False)]
     if membership.config_offset < state.topology_offset and not state.rejoining:
         return replace(state, rejoining=True), [Rejoin()]
-    return state, []
+    return _settle_revocation(state, membership)
+
+
+def _settle_revocation(state: HerderState, membership: Membership) -> tuple[HerderState, list[HerderAction]]:
+    connectors, tasks = membership.revoked_connectors, membership.revoked_tasks
+    if not (connectors or tasks) or connectors & state.connectors.keys() or tasks & state.tasks.keys():
+        return state, []
+    given_up = replace(membership, revoked_connectors=frozenset(), revoked_tasks=frozenset())
+    state = replace(state, membership=given_up)
+    # Nobody waits for what does not exist any more.
+    if not any(state.config.contains(name) for name in {*connectors, *(id.connector for id in tasks)}):
+        return state, []
+    return replace(state, rejoining=True), [Rejoin()]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from headrace.herder.restart_plan import RestartPlan, restart_plan
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
@@ -27,11 +28,14 @@ class StatusReporter:
     has written since. Java: ``AbstractHerder``'s ``on...`` methods.
     """
 
-    def __init__(self, store: KafkaStatusBackingStore, worker_id: str, generation: Callable[[], int]) -> None:
+    def __init__(
+        self, store: KafkaStatusBackingStore, worker_id: str, generation: Callable[[], int], track_topics: bool = True
+    ) -> None:
         """``worker_id`` is host:port of the REST API, ``generation`` the group's newest that this worker knows."""
         self._store = store
         self._worker_id = worker_id
         self._generation = generation
+        self._track_topics = track_topics
         self.version_of: VersionOf = lambda id: None
         """Set once, before anything is reported: the worker that knows versions is made with this reporter."""
 
@@ -47,7 +51,7 @@ class StatusReporter:
     def on_stop(self, id: Runnable) -> None:
         self._store.put(self._status(id, State.STOPPED))
 
-    def on_restart(self, id: Runnable, reason: str) -> None:
+    def on_restart(self, id: Runnable, reason: str | None) -> None:
         self._store.put(self._status(id, State.RESTARTING, reason))
 
     def on_failure(self, id: Runnable, trace: str) -> None:
@@ -57,10 +61,24 @@ class StatusReporter:
         self._store.put_safe(self._status(id, State.UNASSIGNED))
 
     def on_topics(self, id: ConnectorTaskId, topics: Sequence[str]) -> None:
+        if not self._track_topics:
+            return
         known = {status.topic for status in self._store.topics(id.connector)}
         for topic in topics:
             if topic not in known:
                 self._store.put_topic(TopicStatus(topic, id.connector, id.task, int(time.time() * 1000)))
+
+    def restart_plan(self, name: str, *, only_failed: bool, include_tasks: bool) -> RestartPlan:
+        """What a restart means by the statuses that this worker knows of. Does not block."""
+        connector = self._store.connector(name)
+        tasks = [(status.id.task, status.state.value) for status in self._store.tasks(name)]
+        state = connector.state.value if connector else None
+        return restart_plan(state, tasks, only_failed=only_failed, include_tasks=include_tasks)
+
+    def reset_topics(self, name: str) -> None:
+        """Forgets which topics the connector was seen to use; a task tells of each only once."""
+        for status in self._store.topics(name):
+            self._store.delete_topic(name, status.topic)
 
     def sweep(self, config: ClusterConfigState) -> None:
         """Removes the statuses of connectors and tasks that ``config`` does not have, by tombstones as Java's. Blocks.

@@ -1,76 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This worker's word in the group: what it says of itself when it joins, and how it assigns work when it leads."""
+"""This worker's word in the group: what it says of itself when it joins, and what it makes of its assignments."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from headrace.api.errors import ConnectError
-from headrace.distributed.assignors import Change, Share, assign, share_of
+from headrace.distributed.assignors import NOTHING, Share, share_of, with_work
 from headrace.distributed.connect_protocol import (
     ConnectProtocol,
     MemberMetadata,
     decode_assignment,
-    decode_metadata,
-    encode_assignment,
     encode_metadata,
 )
+from headrace.distributed.group_leader import GroupLeader, owner_url
 from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
+from headrace.distributed.herder_state import HerderState
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
 
 _log = logging.getLogger(__name__)
+
+_NOBODY = Assignment(leader="", leader_url="", config_offset=-1)
+"""Says what a member still runs while it has no assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class HerderView:
+    """The rest of the worker as its word in the group needs it; all of it is called on the membership's thread."""
+
+    config: Callable[[], ClusterConfigState]
+    """The config topic's newest known state."""
+    post: Callable[[HerderEvent], None]
+    state: Callable[[], HerderState]
+    """The herder's newest published state."""
 
 
 class WorkerCoordinator:
     """Implements ``headrace.kafka.group_membership.GroupListener``; called on the membership's thread, never blocks.
 
     Knows the last assignment, which it needs for the next join, and tells the herder of every change by an event.
-    Java: ``WorkerCoordinator``.
+    What was revoked is claimed until the herder has stopped it: before that nobody else may have it. Java:
+    ``WorkerCoordinator``.
     """
 
-    def __init__(
-        self,
-        url: str,
-        connect_protocol: str,
-        snapshot: Callable[[], ClusterConfigState],
-        post: Callable[[HerderEvent], None],
-    ) -> None:
-        """``url`` is this worker's advertised REST URL, ``snapshot`` the config topic's newest known state."""
+    def __init__(self, url: str, connect_protocol: str, leader: GroupLeader, herder: HerderView) -> None:
+        """``url`` is this worker's advertised REST URL, ``connect_protocol`` the property connect.protocol."""
         self._url = url
         self._offered = ConnectProtocol.offered(connect_protocol)
-        self._snapshot = snapshot
-        self._post = post
+        self._leader = leader
+        self._herder = herder
         self._lock = threading.Lock()
-        self._owned: Assignment | None = None
+        self._owned = NOTHING
+        self._leaving = NOTHING
+        self._last: Assignment | None = None
+        self._protocol = self._offered[0]
         self._generation = -1
+        self._needed_offset = -1
+        self._told = 0
 
     @property
     def generation(self) -> int:
         """The group's generation that this worker was last part of, -1 before; read from any thread."""
         return self._generation
 
+    @property
+    def protocol(self) -> ConnectProtocol:
+        """What the group speaks, and before it has been joined, what this worker wants; read from any thread."""
+        return self._protocol
+
+    def owner_url(self, of: str | ConnectorTaskId) -> str | None:
+        """The REST URL of the owner of a connector or task; None if unowned, or if this worker does not lead."""
+        return owner_url(self._leader.members, of)
+
+    def ready_to_join(self) -> bool:
+        """Not before the config topic is read as far as another member was in a round that failed for that.
+
+        A group whose leader lags would otherwise go round in circles. And in the eager protocol everything is given up
+        before a join, which has to wait until it has stopped.
+        """
+        if self._herder.config().offset < self._needed_offset:
+            return False
+        if self._protocol is not ConnectProtocol.EAGER:
+            return True
+        with self._lock:
+            if self._owned:
+                self._give_up_everything()
+            return not self._still_leaving()
+
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
         with self._lock:
-            metadata = MemberMetadata(self._url, self._snapshot().offset, self._owned)
+            leaving = self._still_leaving()
+            claim = None
+            if self._last is not None or leaving:
+                claim = with_work(self._last or _NOBODY, self._owned | leaving, leaving)
+            metadata = MemberMetadata(self._url, self._herder.config().offset, claim)
         return [(protocol.group_name, encode_metadata(metadata, protocol)) for protocol in self._offered]
 
     def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The leader's part. A leader that lags behind a member assigns nothing: it has to read up first."""
-        chosen, config = ConnectProtocol.named(protocol), self._snapshot()
-        metadata = {member: decode_metadata(data) for member, data in members.items()}
-        newest = max(of_member.config_offset for of_member in metadata.values())
-        base = Assignment(leader_id, metadata[leader_id].url, max(newest, config.offset))
-        if newest > config.offset:
-            _log.info("Read the config topic up to offset %d, a member up to %d: reading on", config.offset, newest)
-            mismatch = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
-            return dict.fromkeys(members, mismatch)
-        owned = {member: _share(of_member.owned) for member, of_member in metadata.items()}
-        changes = assign(owned, config)
-        return {member: encode_assignment(_assignment(base, change), chosen) for member, change in changes.items()}
+        return self._leader.assign(leader_id, ConnectProtocol.named(protocol), members, self._herder.config())
 
     def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
         """What the leader sends is what changes, except in the eager protocol; what the herder hears is everything."""
@@ -81,40 +114,39 @@ class WorkerCoordinator:
             return
         with self._lock:
             self._generation = generation
+            self._protocol = ConnectProtocol.named(protocol)
+            self._leader.settled(received.leader == member_id, self._protocol)
             if received.error is AssignmentError.NONE:
-                self._owned = _merge(self._owned, received, ConnectProtocol.named(protocol))
-                received = self._owned
-        self._post(Assigned(generation, member_id, received))
+                received = self._take_over(received)
+            else:
+                self._needed_offset = received.config_offset
+            self._told += 1
+            sessioned = self._protocol is ConnectProtocol.SESSIONED
+            self._herder.post(Assigned(generation, member_id, received, sessioned, self._told))
 
     def on_lost(self, reason: str) -> None:
         with self._lock:
-            self._owned = None
-        self._post(SessionLost())
+            self._leader.forget()
+            self._give_up_everything()
 
+    def _take_over(self, received: Assignment) -> Assignment:
+        given = share_of(received.connectors, received.tasks)
+        revoked = share_of(received.revoked_connectors, received.revoked_tasks)
+        kept = NOTHING if self._protocol is ConnectProtocol.EAGER else self._owned - revoked
+        self._leaving = (self._still_leaving() | self._owned) - kept - given
+        self._owned = kept | given
+        self._last = received
+        return with_work(received, self._owned, revoked)
 
-def _share(owned: Assignment | None) -> Share:
-    return Share() if owned is None else share_of(owned.connectors, owned.tasks)
+    def _give_up_everything(self) -> None:
+        self._leaving = self._still_leaving() | self._owned
+        self._owned, self._last = NOTHING, None
+        self._told += 1
+        self._herder.post(SessionLost(self._told))
 
-
-def _assignment(base: Assignment, change: Change) -> Assignment:
-    return replace(
-        base,
-        connectors=tuple(sorted(change.given.connectors)),
-        tasks=tuple(sorted(change.given.tasks)),
-        revoked_connectors=tuple(sorted(change.revoked.connectors)),
-        revoked_tasks=tuple(sorted(change.revoked.tasks)),
-    )
-
-
-def _merge(owned: Assignment | None, received: Assignment, protocol: ConnectProtocol) -> Assignment:
-    if protocol is ConnectProtocol.EAGER:
-        return received
-    revoked = share_of(received.revoked_connectors, received.revoked_tasks)
-    now = (_share(owned) - revoked) | _share(received)
-    return replace(
-        received,
-        connectors=tuple(sorted(now.connectors)),
-        tasks=tuple(sorted(now.tasks)),
-        revoked_connectors=(),
-        revoked_tasks=(),
-    )
+    def _still_leaving(self) -> Share:
+        """What was given up and may still run: all of it until the herder has heard of it, then what it still stops."""
+        state = self._herder.state()
+        if state.heard >= self._told:
+            self._leaving = self._leaving & share_of(state.connectors, state.tasks)
+        return self._leaving

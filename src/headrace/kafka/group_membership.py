@@ -26,10 +26,15 @@ _log = logging.getLogger(__name__)
 _RETRY_BACKOFF = 0.1
 """Seconds between attempts to join while the brokers do not answer or refuse."""
 _RECONNECT_BACKOFF_MAX_MS = 1000
+_READY_CHECK = 0.02
+"""Seconds between two questions whether the rest of the worker is ready to join."""
 
 
 class GroupListener(Protocol):
     """The rest of the worker, as the membership sees it. Called on the IO thread; none of these may block."""
+
+    def ready_to_join(self) -> bool:
+        """Asked before each (re)join, again and again until it is so; heartbeats go on meanwhile."""
 
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
         """Protocol names, most wanted first, each with the metadata to join with. Asked at every (re)join."""
@@ -207,6 +212,10 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
 
     def group_protocols(self) -> list[tuple[str, bytes]]:
         return list(self._listener.offered_protocols())
+
+    async def _on_join_prepare_async(self, generation: int, member_id: str, timeout_ms: float | None = None) -> None:
+        while not self._listener.ready_to_join():
+            await self._net.sleep(_READY_CHECK)
 
     def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> dict[str, bytes]:
         metadata = {member.member_id: bytes(member.metadata) for member in members}

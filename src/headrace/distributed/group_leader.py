@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leader's part in a rebalance: from what the members say to what each of them is answered."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.distributed.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
+from headrace.distributed.connect_protocol import ConnectProtocol, MemberMetadata, decode_metadata, encode_assignment
+from headrace.distributed.eager_assignor import assign_eagerly
+from headrace.distributed.incremental_cooperative_assignor import assign_incrementally
+from headrace.model.assignment import Assignment, AssignmentError
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.deadline import Clock
+from headrace.model.ids import ConnectorTaskId
+
+_log = logging.getLogger(__name__)
+
+
+class GroupLeader:
+    """What a worker does and remembers while it leads its group. For one thread, the membership's.
+
+    A round counts only once the leader has its own assignment of it: until then the group may have begun another, and
+    nobody may have heard of this one. A generation that somebody else led ends the memory.
+    """
+
+    def __init__(self, max_delay: float, clock: Clock) -> None:
+        """``max_delay``: scheduled.rebalance.max.delay.ms, in seconds."""
+        self._max_delay = max_delay
+        self._clock = clock
+        self._memory = LeaderMemory()
+        self._unconfirmed: LeaderMemory | None = None
+        self._protocol: ConnectProtocol | None = None
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """The group by the last round that this worker led, empty if it does not lead; read from any thread."""
+        return self._memory.members
+
+    def assign(
+        self, leader_id: str, chosen: ConnectProtocol, members: Mapping[str, bytes], config: ClusterConfigState
+    ) -> dict[str, bytes]:
+        """Member ids and their metadata to their assignments."""
+        metadata = {id: decode_metadata(data) for id, data in members.items()}
+        newest = max(of_member.config_offset for of_member in metadata.values())
+        base = Assignment(leader_id, metadata[leader_id].url, max(newest, config.offset))
+        obstacle = self._obstacle(chosen, newest, config.offset)
+        if obstacle is not None:
+            _log.info("Nothing is assigned in this round, and all are to join again: %s", obstacle)
+            self._unconfirmed = self._memory
+            again = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
+            return dict.fromkeys(members, again)
+        outcome = self._round(chosen, {id: _member(of_member) for id, of_member in metadata.items()}, config)
+        self._unconfirmed = outcome.memory
+        # Rounded up, so that nobody comes back a moment too early.
+        base = replace(base, delay_ms=math.ceil(outcome.delay * 1000))
+        return {
+            id: encode_assignment(with_work(base, change.given, change.revoked), chosen)
+            for id, change in outcome.changes.items()
+        }
+
+    def settled(self, leads: bool, chosen: ConnectProtocol) -> None:
+        """This worker has its assignment of a round, which it led or not."""
+        self._memory = (self._unconfirmed if leads else None) or LeaderMemory()
+        self._unconfirmed = None
+        self._protocol = chosen
+
+    def forget(self) -> None:
+        """The group has gone on without this worker."""
+        self._memory, self._unconfirmed, self._protocol = LeaderMemory(), None, None
+
+    def _obstacle(self, chosen: ConnectProtocol, newest: int, offset: int) -> str | None:
+        """Why nothing can be assigned yet; None if it can."""
+        if newest > offset:
+            return f"a member has read the config topic up to offset {newest}, this leader up to {offset}"
+        if chosen is ConnectProtocol.EAGER and self._protocol is not ConnectProtocol.EAGER:
+            # Its messages do not say who owns what, so in the first eager round nobody may be given anything: from the
+            # second on everybody has stopped everything before it joined.
+            return "the group changes to the eager protocol, before which everything has to be stopped"
+        return None
+
+    def _round(self, chosen: ConnectProtocol, members: Mapping[str, Member], config: ClusterConfigState) -> Round:
+        if chosen is ConnectProtocol.EAGER:
+            return assign_eagerly(members, all_work(config))
+        return assign_incrementally(members, all_work(config), self._memory, self._clock(), self._max_delay)
+
+
+def owner_url(members: Mapping[str, Member], of: str | ConnectorTaskId) -> str | None:
+    """The REST URL of who was given the connector or task; None if nobody was."""
+    for member in members.values():
+        if of in (member.owned.tasks if isinstance(of, ConnectorTaskId) else member.owned.connectors):
+            return member.url
+    return None
+
+
+def _member(metadata: MemberMetadata) -> Member:
+    if metadata.owned is None:
+        return Member(metadata.url)
+    claimed = share_of(metadata.owned.connectors, metadata.owned.tasks)
+    leaving = share_of(metadata.owned.revoked_connectors, metadata.owned.revoked_tasks)
+    return Member(metadata.url, claimed - leaving, claimed & leaving)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Committed offsets of consumer groups, looked at and changed from outside while nobody is in them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, Final, TypeVar
+
+import kafka
+import kafka.errors as kafka_errors
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as Position
+
+from headrace.api.errors import ConnectError, DataError
+from headrace.api.sink import TopicPartition
+from headrace.kafka import clients
+from headrace.kafka.errors import AuthorizationError, KafkaClientError, RetriableKafkaError, connect_error, kafka_error
+
+_T = TypeVar("_T")
+_TIMEOUT: Final = 30.0
+_BACKOFF: Final = 0.1
+_ACTIVE: Final = frozenset(
+    {
+        KafkaError.NON_EMPTY_GROUP,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
+        KafkaError.FENCED_MEMBER_EPOCH,
+    }
+)
+
+
+class ActiveGroupError(RetriableKafkaError):
+    """The group has members, so that its offsets are theirs; the message names them."""
+
+
+class ConsumerGroups:
+    """An admin client for groups. Every method blocks, up to the client's request timeout or a little more.
+
+    Errors are RetriableError where trying again can help (ActiveGroupError among them), DataError for partitions that
+    there are not, else ConnectError.
+    """
+
+    def __init__(self, props: Mapping[str, str]) -> None:
+        """``props`` are Java's properties of an admin client."""
+        self._props = props
+        self._client = clients.admin_client(props)
+        self._timeout = int(props.get("request.timeout.ms", _TIMEOUT * 1000)) / 1000
+
+    def offsets(self, group: str) -> dict[TopicPartition, int]:
+        """Where the group goes on in each partition; empty for a group that there is not."""
+        asked = [ConsumerGroupTopicPartitions(group)]
+        found = self._result(
+            lambda: self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout)[group],
+            f"reading the offsets of group '{group}'",
+        )
+        positions = found.topic_partitions or ()
+        return {TopicPartition(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
+
+    def alter(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Have the group go on there. A group that there is not comes into being."""
+        if not offsets:
+            return
+        self._check_empty(group)
+        positions = [Position(where.topic, where.partition, offset) for where, offset in offsets.items()]
+        doing = f"altering the offsets of group '{group}'"
+        asked = [ConsumerGroupTopicPartitions(group, positions)]
+        altered = self._result(
+            lambda: self._client.alter_consumer_group_offsets(asked, request_timeout=self._timeout)[group],
+            doing,
+        )
+        for each in altered.topic_partitions or ():
+            if each.error is not None:
+                raise _error(each.error, f"{doing} in {each.topic}-{each.partition}")
+
+    def forget(self, group: str, partitions: Collection[TopicPartition]) -> None:
+        """Delete the group's offsets of these partitions. confluent-kafka cannot do so."""
+        if not partitions:
+            return
+        from kafka.admin import KafkaAdminClient  # takes its time to import, and is hardly ever needed
+
+        self._check_empty(group)
+        client = KafkaAdminClient(**clients.kafka_python_config(self._props))
+        wanted = [kafka.TopicPartition(*each) for each in partitions]
+        doing = f"deleting offsets of group '{group}'"
+        try:
+            outcomes = client.delete_group_offsets(group, wanted)
+            failed = next((error for error in outcomes.values() if error is not kafka_errors.NoError), None)
+            if failed is not None:
+                raise failed()
+        except kafka_errors.GroupIdNotFoundError:
+            return
+        except kafka_errors.KafkaError as error:
+            raise _kafka_python_error(error, doing) from error
+        finally:
+            client.close()
+
+    def delete(self, group: str) -> None:
+        """Delete the group; nothing happens if there is none."""
+        doing = f"deleting group '{group}'"
+        try:
+            self._result(
+                lambda: self._client.delete_consumer_groups([group], request_timeout=self._timeout)[group], doing
+            )
+        except ActiveGroupError:
+            self._check_empty(group)
+            raise
+        except ConnectError as error:
+            if not _is_unknown_group(error):
+                raise
+
+    def _check_empty(self, group: str) -> None:
+        """ActiveGroupError with the members' names, for operators to know which process to look for."""
+        try:
+            found = self._result(
+                lambda: self._client.describe_consumer_groups([group], request_timeout=self._timeout)[group],
+                f"describing group '{group}'",
+            )
+        except ConnectError as error:
+            if _is_unknown_group(error):
+                return
+            raise
+        if found.members:
+            named = ", ".join(f"{member.client_id} at {member.host} ({member.member_id})" for member in found.members)
+            raise ActiveGroupError(
+                f"Group '{group}' has {len(found.members)} active member(s), which must have left before its offsets "
+                f"can be changed: {named}"
+            )
+
+    def _result(self, ask: Callable[[], Future[_T]], doing: str) -> _T:
+        """A coordinator that moves, or is yet to be made for a group's first time, is asked again."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                return ask().result(self._timeout + 5)
+            except FutureTimeoutError as error:
+                raise RetriableKafkaError(f"{doing} timed out") from error
+            except KafkaException as error:
+                failure = _error(error, doing)
+                passes = isinstance(failure, RetriableKafkaError) and not isinstance(failure, ActiveGroupError)
+                if not passes or time.monotonic() + _BACKOFF > deadline:
+                    raise failure from error
+                time.sleep(_BACKOFF)
+
+
+def _is_unknown_group(error: ConnectError) -> bool:
+    cause = kafka_error(error.__cause__) if error.__cause__ else None
+    return cause is not None and cause.code() == KafkaError.GROUP_ID_NOT_FOUND
+
+
+def _error(error: BaseException | KafkaError, doing: str) -> ConnectError:
+    cause = kafka_error(error)
+    if cause is not None and cause.code() in _ACTIVE:
+        return ActiveGroupError(f"{doing} is not possible while the group has active members: {cause.str()}")
+    if cause is not None and cause.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return DataError(f"{doing} failed: there is no such topic or partition")
+    return connect_error(error, doing)
+
+
+def _kafka_python_error(error: Any, doing: str) -> ConnectError:
+    message = f"{doing} failed: {error}"
+    if isinstance(error, kafka_errors.NonEmptyGroupError | kafka_errors.GroupSubscribedToTopicError):
+        return ActiveGroupError(f"{doing} is not possible while the group has active members: {error}")
+    if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
+        return DataError(f"{doing} failed: there is no such topic or partition")
+    if isinstance(error, kafka_errors.AuthorizationError | kafka_errors.SaslAuthenticationFailedError):
+        return AuthorizationError(message)
+    return RetriableKafkaError(message) if getattr(error, "retriable", False) else KafkaClientError(message)

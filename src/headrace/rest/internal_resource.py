@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What workers ask of each other, signed (KIP-507). Java: ``InternalClusterResource``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from headrace.herder.cluster_herder import ClusterHerder
+from headrace.herder.errors import BadRequestError
+from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
+from headrace.rest.raw_path import decoded, raw_path
+from headrace.rest.request_body import connector_config
+from headrace.rest.request_handler import RequestHandler
+
+
+def _decoded_name(connector: str) -> str:
+    return decoded(connector)
+
+
+Name = Annotated[str, Depends(_decoded_name)]
+
+
+def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier) -> APIRouter:
+    """No part of the API for users. The signature is looked at before anything else of a request."""
+
+    async def check_signature(request: Request) -> None:
+        if herder.signed():
+            parts = SignedParts(request.method, raw_path(request), await request.body())
+            verifier.verify(parts, request.headers, herder.session_key())
+
+    router = APIRouter(prefix="/connectors", include_in_schema=False, dependencies=[Depends(check_signature)])
+
+    @router.post("/{connector}/tasks")
+    async def put_task_configs(name: Name, request: Request) -> Response:
+        configs = _task_configs(await request.body())
+        await handler.complete(herder.put_task_configs(name, configs))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    @router.put("/{connector}/fence")
+    async def fence_zombies(name: Name) -> Response:
+        await handler.complete(herder.fence_zombies(name))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    return router
+
+
+def _task_configs(body: bytes) -> list[Mapping[str, str | None]]:
+    try:
+        configs = json.loads(body, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(f"Malformed JSON in the body: {error or 'nested too deeply'}") from error
+    if not isinstance(configs, list):
+        raise BadRequestError("Expected a JSON array with a configuration for each task in the body")
+    return [connector_config(config, f"element {at} of the body") for at, config in enumerate(configs)]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends requests that another worker has to serve to that worker. Java: ``HerderRequestHandler``."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headrace.api.errors import ConnectError
+from headrace.herder.errors import NotLeaderError, RebalanceNeededError
+from headrace.rest.exception_mapper import on_connect_error
+from headrace.rest.internal_request_signature import HEADERS as SIGNATURE_HEADERS
+from headrace.rest.raw_path import encoded, raw_path
+from headrace.rest.rest_client import Call, RestClient
+
+log = logging.getLogger(__name__)
+
+FORWARD: Final = "forward"
+_REQUEST_HEADERS: Final = ("Accept", "Authorization", "Content-Type", *SIGNATURE_HEADERS)
+"""A signature does not cover who is asked, so it stays good."""
+_ANSWER_HEADERS: Final = ("Content-Type", "Location", "Retry-After", "WWW-Authenticate")
+_MARGIN_SECONDS: Final = 5.0
+
+
+class RequestForwarder:
+    """Answers a ``NotLeaderError`` with what the leader answers. Used on the server's event loop only.
+
+    A request makes two hops at most: ``forward`` is not there in a user's, true after the first hop and false after the
+    second. A third would be needed only while the group changes its leader.
+    """
+
+    def __init__(self, client: RestClient, request_timeout: float) -> None:
+        """``request_timeout``: the seconds that a worker takes at most to serve a request."""
+        self._client = client
+        self._request_timeout = request_timeout
+
+    async def on_not_leader(self, request: Request, error: Exception) -> Response:
+        """As an exception handler of the application."""
+        assert isinstance(error, NotLeaderError)
+        try:
+            return await self._forward(request, error.leader_url)
+        except ConnectError as failure:
+            return await on_connect_error(request, failure)
+
+    async def _forward(self, request: Request, target: str | None) -> Response:
+        forward = request.query_params.get(FORWARD)
+        if target is None:
+            raise RebalanceNeededError("The group has no leader at the moment, as it rebalances; try again")
+        if forward is not None and forward.lower() != "true":
+            raise RebalanceNeededError(
+                "The leader was not found within two hops from worker to worker, as the group rebalances; try again"
+            )
+        last = forward is not None
+        # Who forwards waits longer than who is asked, so that the answer of the last says what blocks.
+        timeout = self._request_timeout + (_MARGIN_SECONDS if last else 2 * _MARGIN_SECONDS)
+        url = forward_url(target, raw_path(request), request.url.query, last=last)
+        headers = {name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers}
+        log.debug("Forwarding %s %s", request.method, url)
+        answer = await self._client.call_async(Call(request.method, url, timeout, headers, await request.body()))
+        passed = {name: answer.headers[name] for name in _ANSWER_HEADERS if name in answer.headers}
+        return Response(answer.body, answer.status, passed)
+
+
+def forward_url(target: str, path: str, query: str, *, last: bool) -> str:
+    """The URL of a request at another worker; ``path`` as it was sent. After the ``last`` hop it goes no further."""
+    # A client resolves dots, which a router that goes by the path as it was sent takes for a name.
+    steps = "/".join(encoded(step) if step in (".", "..") else step for step in path.split("/"))
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != FORWARD]
+    return f"{target.rstrip('/')}{steps}?{urlencode([*kept, (FORWARD, 'false' if last else 'true')])}"

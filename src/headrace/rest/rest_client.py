@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls from worker to worker. Java: ``RestClient``."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.errors import ConnectError, RetriableError
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CONNECT_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``url`` with everything percent-encoded; ``timeout`` in seconds, for the answer to begin."""
+
+    method: str
+    url: str
+    timeout: float
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``headers`` finds names in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class RestClient:
+    """Makes each call on a connection of its own: one that was kept could be that of a worker that is gone.
+
+    Thread-safe. Answers come back whatever their status. RetriableError if the worker cannot be reached, so that
+    nothing was done; ConnectError if nobody can tell.
+    """
+
+    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
+        """``ssl_context`` for workers at https; by default one that trusts what the machine trusts."""
+        self._given_context = ssl_context
+
+    def call(self, call: Call) -> Answer:
+        """Blocks, so not for an event loop."""
+        # The import takes a tenth of a second of a worker's start, and only one that is not alone needs it.
+        import httpx2
+
+        with _told(call), httpx2.Client(**self._settings(call)) as client:
+            return _answer(client.send(_request(client, call)))
+
+    async def call_async(self, call: Call) -> Answer:
+        """For an event loop."""
+        import httpx2
+
+        with _told(call):
+            async with httpx2.AsyncClient(**self._settings(call)) as client:
+                return _answer(await client.send(_request(client, call)))
+
+    def _settings(self, call: Call) -> dict[str, Any]:
+        """No proxy, no netrc, no redirects: what a worker advertises is where it is."""
+        import httpx2
+
+        verify = self._context if call.url.startswith("https:") else False
+        timeout = httpx2.Timeout(call.timeout, connect=_CONNECT_SECONDS)
+        return {"verify": verify, "timeout": timeout, "trust_env": False, "follow_redirects": False}
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        return self._given_context or ssl.create_default_context()
+
+
+def _request(client: httpx2.Client | httpx2.AsyncClient, call: Call) -> httpx2.Request:
+    headers = {"Accept-Encoding": "identity", "User-Agent": "headrace", **call.headers}
+    return client.build_request(call.method, call.url, headers=headers, content=call.body or None)
+
+
+def _answer(response: httpx2.Response) -> Answer:
+    return Answer(response.status_code, response.headers, response.content)
+
+
+@contextmanager
+def _told(call: Call) -> Iterator[None]:
+    import httpx2
+
+    where = call.url.partition("?")[0]
+    try:
+        yield
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        raise RetriableError(f"Cannot reach the worker for {call.method} {where}: {_reason(error)}") from error
+    except httpx2.TimeoutException as error:
+        raise ConnectError(f"The worker has not answered {call.method} {where} for {call.timeout:g} s") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ConnectError(f"{call.method} {where} at the other worker failed: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two real workers in one group: what users ask of the follower, and what the workers ask of each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from headrace.config.mac_algorithms import mac_algorithm
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.model.cluster_config_state import SessionKey
+from headrace.rest.internal_request_signature import HEADERS, SignedParts, sign
+from tests.support.polling import wait_for
+from tests.support.topics import read_committed
+from tests.support.worker_process import WorkerProcess
+
+GROWING = "growing_source.GrowingSourceConnector"
+NUMBERED = "numbered_source.NumberedSourceConnector"
+KEY_TTL_MS = 15_000
+
+
+@dataclass(frozen=True)
+class Pair:
+    leader: WorkerProcess
+    follower: WorkerProcess
+    brokers: str
+
+    def session_keys(self) -> list[dict[str, Any]]:
+        """All that were ever written, the newest last."""
+        records = read_committed(self.brokers, self.leader.properties["config.storage.topic"])
+        return [json.loads(record.value) for record in records if record.key == b"session-key" and record.value]
+
+    def signed(self, worker: WorkerProcess, method: str, path: str, body: bytes = b"") -> httpx2.Response:
+        """Again if the key was replaced just then."""
+        while True:
+            newest = self.session_keys()[-1]
+            key = SessionKey(newest["key"], newest["algorithm"], newest["creation-timestamp"])
+            algorithm = mac_algorithm("HmacSHA256")
+            assert algorithm is not None
+            headers = sign(SignedParts(method, path, body), key, algorithm) | {"Content-Type": "application/json"}
+            answer = worker.rest.request(method, path, content=body, headers=headers)
+            if answer.status_code != 403 or self.session_keys()[-1] == newest:
+                return answer
+
+
+def leads(worker: WorkerProcess) -> bool | None:
+    """None while nobody knows."""
+    answer = worker.rest.put("/connectors/none/pause?forward=false")
+    return {404: True, 409: False}.get(answer.status_code)
+
+
+@pytest.fixture(scope="module")
+def pair(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    properties = {"group.id": "group-forwarding", "inter.worker.key.ttl.ms": str(KEY_TTL_MS)}
+    workers = [
+        WorkerProcess(tmp_path_factory.mktemp(name), broker.bootstrap_servers, **properties) for name in ("one", "two")
+    ]
+    try:
+        for worker in workers:
+            worker.start()
+        roles = wait_for(lambda: _roles(workers), 60, lambda: f"a leader and a follower\n{workers[1].log[-2000:]}")
+        yield Pair(*roles, broker.bootstrap_servers)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _roles(workers: list[WorkerProcess]) -> list[WorkerProcess] | None:
+    roles = {leads(worker): worker for worker in workers}
+    return [roles[True], roles[False]] if roles.keys() == {True, False} else None
+
+
+def config(name: str, connector_class: str = NUMBERED, tasks: int = 1, **more: str) -> dict[str, str]:
+    return {"connector.class": connector_class, "tasks.max": str(tasks), "topic": name, "count": "0", **more}
+
+
+def assert_error(answer: httpx2.Response, status: int, message: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.json()["error_code"] == status and message in answer.json()["message"]
+
+
+def url_of(worker: WorkerProcess) -> str:
+    return str(worker.rest.base_url).rstrip("/")
+
+
+def states(pair: Pair, name: str) -> list[str]:
+    """Of a connector and its tasks, where both workers say the same."""
+    seen = [worker.status(name) for worker in (pair.leader, pair.follower)]
+    if not all(seen) or seen[0] != seen[1]:
+        return []
+    return [seen[0]["connector"]["state"], *(task["state"] for task in seen[0]["tasks"])]
+
+
+def wait_for_states(pair: Pair, name: str, *wanted: str) -> None:
+    wait_for(
+        lambda: states(pair, name) == list(wanted),
+        60,
+        lambda: (
+            f"{wanted} of {name}: {pair.leader.status(name)}\n{pair.leader.log[-3000:]}\n{pair.follower.log[-3000:]}"
+        ),
+    )
+
+
+def owned_by(pair: Pair, worker: WorkerProcess, prefix: str, connector_class: str, **more: str) -> str:
+    """A connector that runs on `worker`, out of as many as it takes."""
+    for number in range(4):
+        name = f"{prefix}-{number}"
+        pair.leader.create(name, **config(name, connector_class, **more))
+        state = wait_for(lambda name=name: pair.leader.status(name).get("connector"), 60, f"a status of {name}")
+        if state["worker_id"] == f"127.0.0.1:{worker.port}":
+            return name
+    raise AssertionError(f"no connector came to {url_of(worker)}")
+
+
+def test_a_connectors_life_through_the_follower(pair: Pair, unique: str) -> None:
+    request = {"name": unique, "config": config(unique)}
+    created = pair.follower.rest.post("/connectors", json=request)
+    assert created.status_code == 201, created.text
+    assert created.headers["location"] == f"{url_of(pair.leader)}/connectors/{unique}"
+    assert created.json() == {
+        "name": unique,
+        "config": {**request["config"], "name": unique},
+        "tasks": [],
+        "type": "source",
+    }
+    for worker in (pair.leader, pair.follower):
+        assert_error(worker.rest.post("/connectors", json=request), 409, f"Connector {unique} already exists")
+    wait_for_states(pair, unique, "RUNNING", "RUNNING")
+    for path in ("", "/config", "/status", "/tasks", "/offsets"):
+        told = [worker.rest.get(f"/connectors/{unique}{path}") for worker in (pair.leader, pair.follower)]
+        assert told[0].status_code == 200 and told[0].json() == told[1].json()
+
+    assert pair.follower.rest.put(f"/connectors/{unique}/pause").status_code == 202
+    wait_for_states(pair, unique, "PAUSED", "PAUSED")
+    assert pair.follower.rest.put(f"/connectors/{unique}/resume").status_code == 202
+    wait_for_states(pair, unique, "RUNNING", "RUNNING")
+    changed = pair.follower.rest.put(f"/connectors/{unique}/config", json=config(unique, tasks=2))
+    assert (changed.status_code, changed.json()["config"]["tasks.max"]) == (200, "2")
+    wait_for_states(pair, unique, "RUNNING", "RUNNING", "RUNNING")
+
+    deleted = pair.follower.rest.delete(f"/connectors/{unique}")
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    for worker in (pair.leader, pair.follower):
+        assert_error(worker.rest.delete(f"/connectors/{unique}"), 404, f"Connector {unique} not found")
+
+
+def test_mistakes_through_the_follower_are_told_as_by_the_leader(pair: Pair, unique: str) -> None:
+    wrong = {"name": unique, "config": {"connector.class": "NoSuch"}}
+    answers = [worker.rest.post("/connectors", json=wrong) for worker in (pair.leader, pair.follower)]
+    assert answers[0].status_code == answers[1].status_code == 400
+    assert answers[0].json() == answers[1].json()
+    assert_error(pair.follower.rest.post("/connectors", content=b"{"), 400, "Malformed JSON")
+
+
+def test_every_name_goes_through_the_follower(pair: Pair, unique: str) -> None:
+    name = f"{unique}/ü %2F?"
+    url = f"/connectors/{quote(name, safe='')}"
+    assert pair.follower.rest.put(f"{url}/config", json=config(unique, topic=unique)).status_code == 201
+    wait_for(lambda: name in pair.follower.rest.get("/connectors").json(), 10, "the connector")
+    assert pair.follower.rest.delete(url).status_code == 204
+
+
+def test_a_followers_connector_gets_its_tasks_and_changes_them(pair: Pair, unique: str, tmp_path: Path) -> None:
+    file = tmp_path / "tasks"
+    file.write_text("1")
+    name = owned_by(pair, pair.follower, unique, GROWING, tasks=3, **{"tasks.file": str(file)})
+    wait_for_states(pair, name, "RUNNING", "RUNNING")
+    for wanted in (3, 2):
+        file.write_text(str(wanted))
+        wait_for_states(pair, name, "RUNNING", *["RUNNING"] * wanted)
+        told = pair.leader.rest.get(f"/connectors/{name}/tasks").json()
+        assert [task["config"]["id"] for task in told] == [str(id) for id in range(wanted)]
+    for connector in pair.leader.rest.get("/connectors").json():
+        pair.leader.delete(connector)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "tasks"), ("PUT", "fence")])
+def test_workers_refuse_what_is_not_signed_rightly(pair: Pair, method: str, path: str) -> None:
+    url = f"/connectors/none/{path}"
+    for worker in (pair.leader, pair.follower):
+        assert_error(worker.rest.request(method, url, content=b"[]"), 400, "has to be signed")
+        good = pair.signed(worker, method, url, b"[]")
+        assert_error(good, 404, "Connector none not found")
+        headers = {name: good.request.headers[name] for name in HEADERS}
+        again = worker.rest.request(method, url, content=b"[]", headers=headers)
+        assert again.status_code == 403
+        other = worker.rest.request(method, f"/connectors/other/{path}", content=b"[]", headers=headers)
+        assert_error(other, 403, "signature is wrong")
+
+
+def test_a_worker_asks_the_leader_for_a_round_of_fencing(pair: Pair, unique: str) -> None:
+    pair.follower.create(unique, **config(unique))
+    wait_for_states(pair, unique, "RUNNING", "RUNNING")
+    for worker in (pair.leader, pair.follower):
+        answer = pair.signed(worker, "PUT", f"/connectors/{unique}/fence")
+        assert (answer.status_code, answer.content) == (204, b"")
+    pair.leader.delete(unique)
+
+
+def test_the_leader_replaces_the_session_key(pair: Pair, unique: str) -> None:
+    """Records are as Java writes them, and a follower's connector gets its tasks by the new key as well."""
+    seen = len(pair.session_keys())
+    wait_for(lambda: len(pair.session_keys()) > seen, KEY_TTL_MS / 1000 + 10, "a new session key")
+    *_, former, newest = pair.session_keys()
+    assert newest.keys() == {"key", "algorithm", "creation-timestamp"}
+    assert newest["algorithm"] == "HmacSHA256" and newest["key"] != former["key"]
+    assert newest["creation-timestamp"] - former["creation-timestamp"] >= KEY_TTL_MS
+    name = owned_by(pair, pair.follower, unique, NUMBERED)
+    wait_for_states(pair, name, "RUNNING", "RUNNING")
