@@ -21,6 +21,8 @@ from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
+from headrace.rest.leader_client import LeaderClient
+from headrace.rest.rest_client import RestClient
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskListener
 
@@ -103,7 +105,8 @@ class Cluster:
         self.herders: list[DistributedHerder] = []
 
     def start(self) -> DistributedHerder:
-        herder = distributed_herder(self.config, Plugins(), self.launcher, "http://localhost:8083/")
+        leader = LeaderClient(RestClient(), self.config.signature_algorithm)
+        herder = distributed_herder(self.config, Plugins(), self.launcher, "http://localhost:8083/", leader)
         self.herders.append(herder)
         herder.start()
         return herder

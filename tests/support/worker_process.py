@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real `headrace distributed` process, its REST interface and the processes below it."""
+"""A real `headrace distributed`, or standalone, process, its REST interface and the processes below it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class WorkerProcess:
             "plugin.path": str(PLUGINS),
             **properties,
         }
+        self.command: tuple[str, ...] = ("distributed",)
+        """And for a standalone worker the files of its connectors: ("standalone", file, ...)."""
         self._path = (*path, PLUGINS)
         self._process: subprocess.Popen[bytes] | None = None
         self._left: list[psutil.Process] = []
@@ -81,7 +83,7 @@ class WorkerProcess:
         }
         with (self._directory / "worker.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headrace", "distributed", str(file)],
+                [sys.executable, "-m", "headrace", self.command[0], str(file), *self.command[1:]],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

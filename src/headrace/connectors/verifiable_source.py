@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from headrace import __version__
@@ -91,6 +91,18 @@ class VerifiableSourceConnector(SourceConnector):
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
+    ) -> bool:
+        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        for partition, offset in offsets:
+            if offset is not None:
+                if _next_seqno(offset) < 1:
+                    raise ConnectError(f"The value for the '{SEQNO_FIELD}' key in the offset is negative: {offset}")
+                if ID_FIELD not in partition:
+                    raise ConnectError(f"Partition objects should contain the key '{ID_FIELD}', got {partition}")
+        return True
 
 
 class VerifiableSourceTask(SourceTask):

@@ -16,9 +16,9 @@ from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.config.connector_config import CONNECTOR_CLASS, NAME
-from headrace.config.distributed_config import DistributedConfig
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.herder import preflight
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
@@ -47,7 +47,7 @@ class ConnectorValidator:
 
     def __init__(
         self,
-        worker: DistributedConfig,
+        worker: WorkerConfig,
         plugins: Plugins,
         policy: ConnectorClientConfigOverridePolicy | None = None,
         transformer: ConfigTransformer | None = None,

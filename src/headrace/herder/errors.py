@@ -18,8 +18,16 @@ class BadRequestError(ConnectError):
     """The request cannot be meant as it stands (400); the message says which property or value."""
 
 
+class ForbiddenError(ConnectError):
+    """Whoever sent the request may not (403)."""
+
+
 class RebalanceNeededError(ConnectError):
     """The request has to wait for a rebalance to end; try again (409 with Retry-After)."""
+
+
+class OvertakenError(ConnectError):
+    """What the request was made from has changed meanwhile; make it again (409)."""
 
 
 class NotLeaderError(ConnectError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
+from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorOffset,
@@ -16,7 +17,9 @@ from headrace.model.info import (
     PluginInfo,
     ServerInfo,
     TaskInfo,
+    TaskState,
 )
+from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 
 
@@ -57,6 +60,17 @@ class Herder(Protocol):
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]: ...
 
+    def task_status(self, id: ConnectorTaskId) -> TaskState: ...
+
+    def active_topics(self, name: str) -> tuple[str, ...]:
+        """The topics that the connector was seen to use (KIP-558); none if there is no such connector.
+
+        ForbiddenError if the worker does not keep track of them.
+        """
+
+    def reset_active_topics(self, name: str) -> None:
+        """Forgets them, in the background. ForbiddenError if the worker is not to."""
+
     def connector_plugins(self) -> tuple[PluginInfo, ...]: ...
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]: ...
@@ -73,8 +87,21 @@ class Herder(Protocol):
         allow_replace: bool,
     ) -> Future[PutResult]: ...
 
-    def delete_connector(self, name: str) -> Future[None]: ...
+    def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
+        """Puts the connector's configuration with the properties of ``patch``; those that are None are left out."""
 
-    def set_target_state(self, name: str, state: TargetState) -> Future[None]: ...
+    def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
+        """``with_offsets``: its committed offsets go too; a connector of that name starts only when they are gone."""
+
+    def set_target_state(self, name: str, state: TargetState) -> Future[None]:
+        """STOPPED ends the connector's tasks, and holds until another state is asked for (KIP-875)."""
+
+    def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
+        """Ends with the status as it is to be while what is restarted starts again (KIP-745)."""
+
+    def restart_task(self, id: ConnectorTaskId) -> Future[None]: ...
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]: ...
+
+    def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
+        """Alters or resets the offsets of a connector that is STOPPED; BadRequestError if it is not (KIP-875)."""

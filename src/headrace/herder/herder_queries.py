@@ -9,6 +9,7 @@ from typing import Protocol
 from headrace import __version__
 from headrace.herder.errors import NotFoundError
 from headrace.model.cluster_config_state import ClusterConfigState, Config
+from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorState,
@@ -18,7 +19,7 @@ from headrace.model.info import (
     TaskInfo,
     TaskState,
 )
-from headrace.model.status import ConnectorStatus, TaskStatus
+from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 
 _CONNECTOR_TYPES = ("sink", "source", "unknown")
 """unknown is what a broken connector is; it is listed with its error."""
@@ -29,7 +30,11 @@ class Statuses(Protocol):
 
     def connector(self, name: str) -> ConnectorStatus | None: ...
 
+    def task(self, id: ConnectorTaskId) -> TaskStatus | None: ...
+
     def tasks(self, connector: str) -> Sequence[TaskStatus]: ...
+
+    def topics(self, connector: str) -> Sequence[TopicStatus]: ...
 
 
 class HerderQueries:
@@ -72,12 +77,20 @@ class HerderQueries:
         if status is None:
             raise NotFoundError(f"No status found for connector {name}")
         connector = ConnectorState(status.state.value, status.worker_id, status.trace, status.version)
-        tasks = (
-            TaskState(task.id.task, task.state.value, task.worker_id, task.trace, task.version)
-            for task in self._statuses.tasks(name)
-        )
-        ordered = tuple(sorted(tasks, key=lambda task: task.id))
+        ordered = tuple(sorted(map(_task_state, self._statuses.tasks(name)), key=lambda task: task.id))
         return ConnectorStateInfo(name, connector, ordered, self._type(state, name))
+
+    def task_status(self, id: ConnectorTaskId) -> TaskState:
+        """A task that no worker has reported on is not found."""
+        self._existing(self._config(), id.connector)
+        status = self._statuses.task(id)
+        if status is None:
+            raise NotFoundError(f"No status found for task {id}")
+        return _task_state(status)
+
+    def active_topics(self, name: str) -> tuple[str, ...]:
+        """Also of a connector that there is not, as in Kafka Connect."""
+        return tuple(sorted(status.topic for status in self._statuses.topics(name)))
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
         state = self._config()
@@ -96,3 +109,7 @@ class HerderQueries:
 
     def _type(self, state: ClusterConfigState, name: str) -> str:
         return self._connector_type(self._existing(state, name))
+
+
+def _task_state(status: TaskStatus) -> TaskState:
+    return TaskState(status.id.task, status.state.value, status.worker_id, status.trace, status.version)

@@ -22,9 +22,9 @@ from headrace.api.source import (
     TransactionBoundary,
 )
 from headrace.config.connector_config import NAME
-from headrace.config.distributed_config import DistributedConfig
 from headrace.config.override_policy import overrides_of
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
+from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
 from headrace.kafka import clients
 from headrace.plugins.override_policies import override_values
@@ -42,7 +42,7 @@ _SECRET: Final = re.compile(r"password|jaas|secret|keystore\.key|token", re.IGNO
 
 
 def check_exactly_once(
-    findings: Findings, worker: DistributedConfig, connector: SourceConnector, config: Mapping[str, str]
+    findings: Findings, worker: WorkerConfig, connector: SourceConnector, config: Mapping[str, str]
 ) -> None:
     """The connector's consent where the user insists on exactly-once (KIP-618)."""
     if str(findings.value(EXACTLY_ONCE_SUPPORT)).lower() != "required":
@@ -83,7 +83,7 @@ def check_boundaries(findings: Findings, connector: SourceConnector, config: Map
         findings.error(BOUNDARY, told)
 
 
-def check_consumer_group(findings: Findings, worker: DistributedConfig, config: Mapping[str, str]) -> None:
+def check_consumer_group(findings: Findings, worker: WorkerConfig, config: Mapping[str, str]) -> None:
     """The two kinds of members would fight over the group."""
     group = config.get(_GROUP_OVERRIDE, f"connect-{config.get(NAME)}")
     if group == worker.group_id:

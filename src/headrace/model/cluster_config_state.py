@@ -18,9 +18,21 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 class SessionKey:
     """The key that signs requests between workers (KIP-507); ``key`` is base64, ``created_ms`` since the epoch."""
 
-    key: str
+    key: str = field(repr=False)
     algorithm: str
     created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffsets:
+    """A connector that was removed with its offsets, which wait to be deleted.
+
+    ``config`` is its last configuration, which tells where they are; ``producers`` is how many task producers have to
+    be fenced before.
+    """
+
+    config: Config
+    producers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,8 @@ class ClusterConfigState:
     """Connectors whose latest task configs are not followed by a task count record (invariant 6)."""
     inconsistent: frozenset[str] = frozenset()
     """Connectors whose committed number of tasks does not match the task configs seen (compaction, lost writes)."""
+    removed_offsets: Mapping[str, RemovedOffsets] = field(default_factory=dict)
+    """Removed connectors whose offsets are still to be deleted."""
 
     def connectors(self) -> tuple[str, ...]:
         """Names of all connectors, sorted."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fastapi import Depends, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -11,18 +13,39 @@ from starlette.responses import JSONResponse
 
 from headrace import __version__
 from headrace.api.errors import ConnectError
+from headrace.herder.cluster_herder import ClusterHerder
+from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import Herder
 from headrace.rest import entities
+from headrace.rest.connector_offsets_resource import connector_offsets_router
 from headrace.rest.connector_plugins_resource import connector_plugins_router
 from headrace.rest.connectors_resource import connectors_router
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
+from headrace.rest.internal_request_signature import SignatureVerifier
+from headrace.rest.internal_resource import internal_router
 from headrace.rest.raw_path import RawPathMiddleware
 from headrace.rest.request_body import check_content_type
+from headrace.rest.request_forwarder import RequestForwarder
 from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS, RequestHandler
+from headrace.rest.rest_client import RestClient
 
 
-def create_app(herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECONDS) -> FastAPI:
-    """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it."""
+@dataclass(frozen=True, slots=True)
+class OtherWorkers:
+    """What the API of a worker in a group needs beside its herder."""
+
+    herder: ClusterHerder
+    client: RestClient
+    verifier: SignatureVerifier
+
+
+def create_app(
+    herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECONDS, others: OtherWorkers | None = None
+) -> FastAPI:
+    """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it.
+
+    With `others` it is also for them, and what only the group's leader can do is forwarded to it.
+    """
     app = FastAPI(
         title="headrace",
         version=__version__,
@@ -38,8 +61,13 @@ def create_app(herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECON
     app.add_middleware(RawPathMiddleware)
     handler = RequestHandler(herder, request_timeout)
     app.include_router(connectors_router(herder, handler))
+    app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
     _add_root(app, herder)
+    if others is not None:
+        app.include_router(internal_router(others.herder, handler, others.verifier))
+        forwarder = RequestForwarder(others.client, request_timeout)
+        app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
     return app
 
 

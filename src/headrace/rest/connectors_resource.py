@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import JSONResponse
 
+from headrace.herder.errors import NotFoundError
 from headrace.herder.herder import Herder, PutResult
+from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.rest import entities
 from headrace.rest.raw_path import decoded
@@ -23,6 +26,7 @@ def _decoded_name(connector: Annotated[str, Path(description="The connector's na
 
 
 Name = Annotated[str, Depends(_decoded_name)]
+TaskNumber = Annotated[str, Path(description="The task's number, from 0 on")]
 
 
 def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
@@ -34,9 +38,15 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
 
 
 def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
-    @router.get("", summary="Names of all connectors")
-    async def list_connectors() -> Response:
-        return JSONResponse(herder.connectors())
+    @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
+    async def list_connectors(
+        expand: Annotated[list[str] | None, Query(description="info, status or both")] = None,
+    ) -> Response:
+        names = herder.connectors()
+        wanted = {each.strip().lower() for text in expand or () for each in text.split(",")} & _EXPANSIONS.keys()
+        if not wanted:
+            return JSONResponse(names)
+        return JSONResponse({name: shown for name in names if (shown := _expanded(herder, name, wanted)) is not None})
 
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name) -> Response:
@@ -54,10 +64,13 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
     async def get_tasks(name: Name) -> Response:
         return JSONResponse(entities.task_infos(herder.task_infos(name)))
 
-    @router.get("/{connector}/offsets", summary="A connector's committed offsets")
-    async def get_offsets(name: Name) -> Response:
-        offsets = await handler.complete(herder.connector_offsets(name))
-        return JSONResponse(entities.connector_offsets(offsets))
+    @router.get("/{connector}/tasks/{task}/status", summary="The state of a task")
+    async def get_task_status(name: Name, task: TaskNumber) -> Response:
+        return JSONResponse(entities.task_state(herder.task_status(_task_id(name, task))))
+
+    @router.get("/{connector}/topics", summary="Topics that a connector was seen to use")
+    async def get_topics(name: Name) -> Response:
+        return JSONResponse(entities.active_topics(name, herder.active_topics(name)))
 
 
 def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
@@ -74,9 +87,20 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
         put = herder.put_connector_config(name, config, target_state=None, allow_replace=True)
         return _put_response(request, await handler.complete(put))
 
+    @router.patch("/{connector}/config", summary="Change properties of a connector", openapi_extra=CONFIG_DOC)
+    async def patch_config(name: Name, request: Request) -> Response:
+        patch = await read_config(request)
+        patched = await handler.complete(herder.patch_connector_config(name, named(name, patch)))
+        return JSONResponse(entities.connector_info(patched.info))
+
     @router.delete("/{connector}", summary="Delete a connector", status_code=HTTPStatus.NO_CONTENT)
-    async def delete_connector(name: Name) -> Response:
-        await handler.complete(herder.delete_connector(name))
+    async def delete_connector(
+        name: Name,
+        with_offsets: Annotated[
+            bool, Query(alias="includeOffsets", description="Whether its committed offsets are deleted as well")
+        ] = False,
+    ) -> Response:
+        await handler.complete(herder.delete_connector(name, with_offsets=with_offsets))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     @router.put("/{connector}/pause", summary="Pause a connector and its tasks", status_code=HTTPStatus.ACCEPTED)
@@ -88,6 +112,64 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
     async def resume(name: Name) -> Response:
         await handler.complete(herder.set_target_state(name, TargetState.STARTED))
         return Response(status_code=HTTPStatus.ACCEPTED)
+
+    @router.put(
+        "/{connector}/stop",
+        summary="Stop a connector: it stays, its tasks end",
+        status_code=HTTPStatus.NO_CONTENT,
+    )
+    async def stop(name: Name) -> Response:
+        await handler.complete(herder.set_target_state(name, TargetState.STOPPED))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    @router.post(
+        "/{connector}/restart",
+        summary="Restart a connector, with its tasks or what has failed if wanted",
+        status_code=HTTPStatus.NO_CONTENT,
+        responses={HTTPStatus.ACCEPTED: {"description": "With includeTasks or onlyFailed: what is restarted"}},
+    )
+    async def restart(
+        name: Name,
+        include_tasks: Annotated[bool, Query(alias="includeTasks", description="Its tasks as well")] = False,
+        only_failed: Annotated[bool, Query(alias="onlyFailed", description="Nothing but what has failed")] = False,
+    ) -> Response:
+        wanted = herder.restart_connector(name, only_failed=only_failed, include_tasks=include_tasks)
+        status = await handler.complete(wanted)
+        if not include_tasks and not only_failed:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return JSONResponse(entities.connector_status(status), HTTPStatus.ACCEPTED)
+
+    @router.post("/{connector}/tasks/{task}/restart", summary="Restart a task", status_code=HTTPStatus.NO_CONTENT)
+    async def restart_task(name: Name, task: TaskNumber) -> Response:
+        await handler.complete(herder.restart_task(_task_id(name, task)))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    @router.put(
+        "/{connector}/topics/reset", summary="Forget the topics of a connector", status_code=HTTPStatus.ACCEPTED
+    )
+    async def reset_topics(name: Name) -> Response:
+        herder.reset_active_topics(name)
+        return Response(status_code=HTTPStatus.ACCEPTED)
+
+
+_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {
+    "status": lambda herder, name: entities.connector_status(herder.connector_status(name)),
+    "info": lambda herder, name: entities.connector_info(herder.connector_info(name)),
+}
+
+
+def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
+    """None for a connector that is not, or not yet, all there: it is left out of the list."""
+    try:
+        return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
+    except NotFoundError:
+        return None
+
+
+def _task_id(connector: str, task: str) -> ConnectorTaskId:
+    if not task.isascii() or not task.isdigit():
+        raise NotFoundError(f"HTTP {HTTPStatus.NOT_FOUND.value} {HTTPStatus.NOT_FOUND.phrase}")
+    return ConnectorTaskId(connector, int(task))
 
 
 def _put_response(request: Request, result: PutResult) -> Response:

@@ -19,6 +19,7 @@ from headrace.model.info import (
     TaskInfo,
     TaskState,
 )
+from headrace.model.offsets import OffsetsChanged
 
 Json = dict[str, Any]
 
@@ -40,7 +41,7 @@ def connector_status(info: ConnectorStateInfo) -> Json:
     return {
         "name": info.name,
         "connector": _state(info.connector),
-        "tasks": [{"id": task.id, **_state(task)} for task in info.tasks],
+        "tasks": [task_state(task) for task in info.tasks],
         "type": info.type,
     }
 
@@ -51,6 +52,21 @@ def task_infos(infos: Iterable[TaskInfo]) -> list[Json]:
 
 def connector_offsets(offsets: Iterable[ConnectorOffset]) -> Json:
     return {"offsets": [{"partition": entry.partition, "offset": entry.offset} for entry in offsets]}
+
+
+def offsets_changed(changed: OffsetsChanged, *, dry_run: bool) -> Json:
+    """Kafka's message; of a dry run the differences too."""
+    if not dry_run:
+        return {"message": changed.message}
+    return {"message": changed.message, "changes": [asdict(difference) for difference in changed.differences]}
+
+
+def active_topics(name: str, topics: Iterable[str]) -> Json:
+    return {name: {"topics": list(topics)}}
+
+
+def task_state(state: TaskState) -> Json:
+    return {"id": state.id, **_state(state)}
 
 
 def plugin_info(info: PluginInfo) -> Json:

@@ -15,11 +15,14 @@ from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableE
 from headrace.herder.errors import (
     AlreadyExistsError,
     BadRequestError,
+    ForbiddenError,
     NotFoundError,
     NotLeaderError,
+    OvertakenError,
     RebalanceNeededError,
     RequestTimeoutError,
 )
+from headrace.kafka.consumer_groups import ActiveGroupError
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +31,10 @@ _STATUSES: Final[tuple[tuple[type[ConnectError], HTTPStatus], ...]] = (
     (AlreadyExistsError, HTTPStatus.CONFLICT),
     (RebalanceNeededError, HTTPStatus.CONFLICT),
     (NotLeaderError, HTTPStatus.CONFLICT),
+    (OvertakenError, HTTPStatus.CONFLICT),
+    (ActiveGroupError, HTTPStatus.CONFLICT),
     (BadRequestError, HTTPStatus.BAD_REQUEST),
+    (ForbiddenError, HTTPStatus.FORBIDDEN),
     (ConfigError, HTTPStatus.BAD_REQUEST),
     (DataError, HTTPStatus.BAD_REQUEST),
     (RequestTimeoutError, HTTPStatus.INTERNAL_SERVER_ERROR),

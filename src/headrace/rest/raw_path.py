@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.herder.errors import BadRequestError
@@ -21,6 +22,17 @@ class RawPathMiddleware:
             path = raw.decode("latin-1")
             scope = {**scope, "path": path.rstrip("/") or "/"}
         await self._app(scope, receive, send)
+
+
+def raw_path(request: Request) -> str:
+    """The path as it was sent, percent-encoded and without the query."""
+    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return raw.decode("latin-1").partition("?")[0]
+
+
+def encoded(name: str) -> str:
+    """A name as a segment of a path; dots alone would be taken for a step upwards on the way."""
+    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
 
 
 def decoded(segment: str) -> str:

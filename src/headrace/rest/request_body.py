@@ -65,7 +65,7 @@ async def check_content_type(request: Request) -> None:
 
 async def read_create_request(request: Request) -> CreateConnectorRequest:
     """BadRequestError, saying what is wrong, for all that is not one."""
-    body = _object(await request.body(), "the body")
+    body = json_object(await request.body(), "the body")
     unknown = sorted(body.keys() - {"name", "config", "initial_state"})
     if unknown:
         raise BadRequestError(f"Unrecognized field '{unknown[0]}': known are name, config and initial_state")
@@ -73,12 +73,12 @@ async def read_create_request(request: Request) -> CreateConnectorRequest:
     name = body.get("name", config.get("name"))
     if not isinstance(name, str):
         raise BadRequestError("The field 'name' of the request must be a string")
-    return CreateConnectorRequest(name.strip(), config, _initial_state(body.get("initial_state")))
+    return CreateConnectorRequest(name.strip(), config, initial_state(body.get("initial_state")))
 
 
 async def read_config(request: Request) -> dict[str, str | None]:
     """The body of ``PUT …/config``."""
-    return connector_config(_object(await request.body(), "the body"), "the body")
+    return connector_config(json_object(await request.body(), "the body"), "the body")
 
 
 def connector_config(value: Any, where: str) -> dict[str, str | None]:
@@ -100,7 +100,8 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     return {**config, "name": name}
 
 
-def _object(body: bytes, where: str) -> dict[str, Any]:
+def json_object(body: bytes, where: str) -> dict[str, Any]:
+    """A JSON object with its numbers as texts. BadRequestError if it is not one."""
     try:
         # Numbers stay as written: "tasks.max": 1 is the text 1, and 1.50 is not 1.5.
         value = json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse)
@@ -123,7 +124,8 @@ def _text(key: str, value: Any) -> str | None:
     raise BadRequestError(f"The value of property '{key}' must be a string, not a JSON object or array")
 
 
-def _initial_state(value: Any) -> TargetState | None:
+def initial_state(value: Any) -> TargetState | None:
+    """The target state that a connector begins with, None if nothing is said. BadRequestError if it is none."""
     if value is None:
         return None
     state = _INITIAL_STATES.get(value.upper()) if isinstance(value, str) else None

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
 
@@ -45,13 +46,17 @@ class ConfigBackingStore(Protocol):
     def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
         """Create or configure a connector, together with its target state where one is given."""
 
-    def remove_connector(self, name: str) -> None:
-        """Remove every record about a connector."""
+    def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
+        """Remove every record about a connector; ``with_offsets``: note that its offsets are to be deleted as well."""
+
+    def put_offsets_deleted(self, name: str) -> None:
+        """The offsets of a connector that was removed with them are deleted."""
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
         """Replace the connector's tasks by as many as there are ``configs``."""
 
-    def put_target_state(self, name: str, state: TargetState) -> None: ...
+    def put_target_state(self, name: str, state: TargetState) -> None:
+        """With STOPPED the connector's tasks are gone too, at the same moment (KIP-875)."""
 
     def put_task_count_record(self, name: str, tasks: int) -> None:
         """After a round of zombie fencing: so many producers are to be fenced the next time (KIP-618)."""
@@ -59,5 +64,7 @@ class ConfigBackingStore(Protocol):
     def put_session_key(self, key: SessionKey) -> None: ...
 
     def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None: ...
+
+    def put_task_restart_request(self, id: ConnectorTaskId) -> None: ...
 
     def put_logger_level(self, logger: str, level: str) -> None: ...

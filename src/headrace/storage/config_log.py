@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from headrace.api.errors import DataError
-from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.cluster_config_state import ClusterConfigState, Config, RemovedOffsets, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.storage import config_records as records
@@ -62,6 +62,13 @@ class RestartRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRestartRequested:
+    """Somebody asked to restart one task."""
+
+    id: ConnectorTaskId
+
+
+@dataclass(frozen=True, slots=True)
 class LoggerLevelChanged:
     """Somebody set a logger's level in the whole cluster; ``level`` as written, whether it is one or not."""
 
@@ -76,6 +83,7 @@ ConfigUpdate = (
     | TargetStateChanged
     | SessionKeyUpdated
     | RestartRequested
+    | TaskRestartRequested
     | LoggerLevelChanged
 )
 _Updates = tuple[ConfigUpdate, ...]
@@ -95,6 +103,7 @@ class ConfigLog:
         self._task_count_records: dict[str, int] = {}
         self._pending_fencing: set[str] = set()
         self._inconsistent: set[str] = set()
+        self._removed_offsets: dict[str, RemovedOffsets] = {}
         self._deferred: dict[str, dict[ConnectorTaskId, Config]] = {}
         self._live_keys: dict[str, set[bytes]] = {}
         self._state: ClusterConfigState | None = None
@@ -114,6 +123,7 @@ class ConfigLog:
                 task_count_records=dict(self._task_count_records),
                 pending_fencing=frozenset(self._pending_fencing),
                 inconsistent=frozenset(self._inconsistent),
+                removed_offsets=dict(self._removed_offsets),
             )
         return self._state
 
@@ -148,7 +158,7 @@ class ConfigLog:
         match record:
             case records.SessionKeyRecord() | records.LoggerRecord():
                 return
-            case records.TaskRecord(id):
+            case records.TaskRecord(id) | records.TaskRestartRecord(id):
                 connector = id.connector
             case _:
                 connector = record.connector
@@ -233,6 +243,18 @@ class ConfigLog:
     @_fold.register
     def _(self, record: records.RestartRecord) -> _Updates:
         return (RestartRequested(record.connector, record.only_failed, record.include_tasks),)
+
+    @_fold.register
+    def _(self, record: records.TaskRestartRecord) -> _Updates:
+        return (TaskRestartRequested(record.id),)
+
+    @_fold.register
+    def _(self, record: records.RemovedOffsetsRecord) -> _Updates:
+        if record.config is None:
+            self._removed_offsets.pop(record.connector, None)
+        else:
+            self._removed_offsets[record.connector] = RemovedOffsets(record.config, record.producers)
+        return ()
 
     @_fold.register
     def _(self, record: records.LoggerRecord) -> _Updates:

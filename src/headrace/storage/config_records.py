@@ -23,6 +23,8 @@ TASK = "task-"
 COMMIT = "commit-"
 TARGET_STATE = "target-state-"
 RESTART = "restart-connector-"
+TASK_RESTART = "restart-task-"
+REMOVED_OFFSETS = "removed-offsets-"
 TASK_COUNT_RELEASED = "tasks-fencing-"
 TASK_COUNT_KIP = "tasks-count-"
 LOGGER = "logger-cluster-"
@@ -86,6 +88,22 @@ class RestartRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRestartRecord:
+    """A request to restart one task. Ours: Java sends it to the task's worker, and knows no such record."""
+
+    id: ConnectorTaskId
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedOffsetsRecord:
+    """The offsets of a removed connector are to be deleted; no ``config``: they are. Ours, as ``TaskRestartRecord``."""
+
+    connector: str
+    config: Config | None
+    producers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LoggerRecord:
     """A logger's level for the whole cluster (KIP-976)."""
 
@@ -101,6 +119,8 @@ ConfigRecord = (
     | TaskCountRecord
     | SessionKeyRecord
     | RestartRecord
+    | TaskRestartRecord
+    | RemovedOffsetsRecord
     | LoggerRecord
 )
 
@@ -140,6 +160,14 @@ def session_key(key: SessionKey) -> Record:
 
 def restart(name: str, *, only_failed: bool, include_tasks: bool) -> Record:
     return _record(RESTART + name, {"include-tasks": include_tasks, "only-failed": only_failed})
+
+
+def task_restart(id: ConnectorTaskId) -> Record:
+    return _record(f"{TASK_RESTART}{id.connector}-{id.task}", {"restart": True})
+
+
+def removed_offsets(name: str, config: Config, producers: int) -> Record:
+    return _record(REMOVED_OFFSETS + name, {"properties": config, "producers": producers})
 
 
 def logger_level(logger: str, level: str) -> Record:
@@ -224,6 +252,20 @@ def _restart(name: str, value: Any) -> ConfigRecord | None:
     return RestartRecord(name, value.get("only-failed") is True, value.get("include-tasks") is True)
 
 
+def _task_restart(rest: str, value: Any) -> ConfigRecord | None:
+    id = task_id(rest)
+    return TaskRestartRecord(id) if id is not None and isinstance(value, dict) else None
+
+
+def _removed_offsets(name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return RemovedOffsetsRecord(name, None)
+    properties = _member(value, "properties")
+    if not isinstance(properties, dict):
+        return None
+    return RemovedOffsetsRecord(name, properties, _whole(value.get("producers"), REMOVED_OFFSETS + name))
+
+
 def _logger(name: str, value: Any) -> ConfigRecord | None:
     level = _member(value, "level")
     return LoggerRecord(name, level) if isinstance(level, str) else None
@@ -237,6 +279,8 @@ _DECODERS = (
     (TASK, _task),
     (COMMIT, _commit),
     (RESTART, _restart),
+    (TASK_RESTART, _task_restart),
+    (REMOVED_OFFSETS, _removed_offsets),
     (LOGGER, _logger),
     (SESSION_KEY, _session_key),
 )

@@ -106,13 +106,21 @@ class KafkaConfigBackingStore:
         state = [records.target_state(name, target_state)] if target_state is not None else []
         self._write(f"the configuration of connector '{name}'", [*state, records.connector(name, config)])
 
-    def remove_connector(self, name: str) -> None:
+    def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
         """Tombstones for all keys: task records that were left would come back with a connector of the same name
         (KAFKA-16838). The connector's own goes first, so that nobody reacts to the rest."""
-        self.refresh(_TIMEOUT)
+        state = self.refresh(_TIMEOUT)
         first = [f"{records.CONNECTOR}{name}".encode(), f"{records.TARGET_STATE}{name}".encode()]
         rest = sorted(self._fold.live_keys(name) - set(first))
-        self._write(f"the removal of connector '{name}'", [records.tombstone(key) for key in (*first, *rest)])
+        group = [records.tombstone(key) for key in (*first, *rest)]
+        config = state.connector_config(name)
+        if with_offsets and config is not None:
+            group.append(records.removed_offsets(name, config, state.task_count_records.get(name, 0)))
+        self._write(f"the removal of connector '{name}'", group)
+
+    def put_offsets_deleted(self, name: str) -> None:
+        group = [records.tombstone(records.REMOVED_OFFSETS + name)]
+        self._write(f"the end of the offsets of connector '{name}'", group)
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
         """Task records and their commit in one transaction: Java needs two, and a crash between them costs a round."""
@@ -120,7 +128,13 @@ class KafkaConfigBackingStore:
         self._write(f"the task configurations of connector '{name}'", [*tasks, records.commit(name, len(tasks))])
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        self._write(f"target state {state.value} of connector '{name}'", [records.target_state(name, state)])
+        """Java stops in two steps, and a crash between them leaves a connector that runs without tasks."""
+        ends_tasks = state is TargetState.STOPPED and self._has_tasks(name)
+        group = [records.commit(name, 0)] if ends_tasks else []
+        self._write(f"target state {state.value} of connector '{name}'", [*group, records.target_state(name, state)])
+
+    def _has_tasks(self, name: str) -> bool:
+        return self._snapshot.task_counts.get(name, 0) > 0 or name in self._snapshot.inconsistent
 
     def put_task_count_record(self, name: str, tasks: int) -> None:
         self._write(f"the task count of connector '{name}'", records.task_count(name, tasks))
@@ -131,6 +145,9 @@ class KafkaConfigBackingStore:
     def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None:
         request = records.restart(name, only_failed=only_failed, include_tasks=include_tasks)
         self._write(f"a request to restart connector '{name}'", [request])
+
+    def put_task_restart_request(self, id: ConnectorTaskId) -> None:
+        self._write(f"a request to restart task '{id}'", [records.task_restart(id)])
 
     def put_logger_level(self, logger: str, level: str) -> None:
         self._write(f"level {level} of logger '{logger}'", [records.logger_level(logger, level)])

@@ -7,7 +7,7 @@ import logging
 from typing import Final
 
 from headrace.config.client_configs import fencing_admin
-from headrace.config.distributed_config import DistributedConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.fencing import fence_producers
 from headrace.model.cluster_config_state import Config
 
@@ -17,7 +17,7 @@ TIMEOUT: Final = 60.0
 """Seconds, for all producers together."""
 
 
-def fence_zombies(worker: DistributedConfig, connector_config: Config, tasks: int) -> None:
+def fence_zombies(worker: WorkerConfig, connector_config: Config, tasks: int) -> None:
     """Fences the producers of tasks 0 to ``tasks`` - 1 by a newer epoch (invariant 2). Blocks.
 
     RetriableError where trying again may help. Done before a connector's new task count record is written.

@@ -38,6 +38,9 @@ class TaskOffsets(Protocol):
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
         """Blocks for a read to the end of the offsets topics (invariant 3). RetriableError if that takes too long."""
 
+    def write(self, records: Mapping[bytes, bytes | None]) -> None:
+        """Writes offset records where the worker keeps them; blocks until they are there. ConnectError if not."""
+
     def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
         """Hears of offsets that have become visible; must not block."""
 
@@ -178,6 +181,9 @@ class SupervisedTask:
 
     def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Partition]) -> list[Offset | None]:
         return self._offsets_now().read(partitions)
+
+    def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
+        self._offsets_now().write(records)
 
     def running(self, task: ConnectorTaskId) -> None:
         self._move(TaskEvent.RUNS)

@@ -30,6 +30,10 @@ class TaskListener(Protocol):
     ) -> list[Mapping[str, Any] | None]:
         """Source offsets, after a read to the end of the offsets topics (invariant 3); blocks."""
 
+    def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
+        """Asked of a worker without an offsets topic: have source offsets written, keys and values as ``offset_codec``
+        makes them; blocks. ConnectError if they are not written, or may not be."""
+
     def running(self, task: ConnectorTaskId) -> None:
         """The task's ``start`` returned and it polls; also after a resume."""
 

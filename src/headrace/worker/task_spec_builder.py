@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from headrace.api.errors import ConfigError
 from headrace.config import client_configs
-from headrace.config.distributed_config import DistributedConfig
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins, connector_type
@@ -16,7 +16,7 @@ from headrace.worker.task_configs import TASK_CLASS
 
 
 def build_task_spec(
-    worker: DistributedConfig, plugins: Plugins, id: ConnectorTaskId, connector_config: Config, task_config: Config
+    worker: WorkerConfig, plugins: Plugins, id: ConnectorTaskId, connector_config: Config, task_config: Config
 ) -> TaskSpec:
     """Imports the connector's class, to know source from sink; ConfigError for what cannot be run."""
     cls = plugins.connector(connector_config.get("connector.class") or "")
@@ -35,6 +35,10 @@ def build_task_spec(
         worker_config=worker.for_tasks(),
         producer=client_configs.source_task_producer(worker, connector.raw, id.task) if is_source else {},
         consumer={} if is_source else client_configs.sink_task_consumer(worker, connector.raw, id.task),
-        offsets_topic=(source.offsets_topic or worker.offset_topic.name) if source else "",
+        offsets_topic=_offsets_topic(worker, source) if source else "",
         exactly_once=is_source and worker.exactly_once_source_enabled,
     )
+
+
+def _offsets_topic(worker: WorkerConfig, source: SourceConnectorConfig) -> str:
+    return source.offsets_topic or (worker.offset_topic.name if worker.offset_topic else "")

@@ -10,12 +10,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.api.errors import ConfigError, ConnectError
-from headrace.config.distributed_config import DistributedConfig
+from headrace.api.errors import ConfigError
+from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
+from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type
@@ -25,6 +26,7 @@ from headrace.storage.offset_backing_store import OffsetBackingStore
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
 from headrace.worker.config_watch import After, after
+from headrace.worker.connector_offsets import ConnectorOffsets
 from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.runnable_configs import RunnableConfigs
@@ -51,7 +53,7 @@ class Worker:
 
     def __init__(
         self,
-        config: DistributedConfig,
+        config: WorkerConfig,
         plugins: Plugins,
         launcher: TaskLauncher,
         offsets: OffsetBackingStore,
@@ -73,6 +75,7 @@ class Worker:
         self.transformer = config_transformer(config.raw, plugins)
         self.override_policy = override_policy(config, plugins)
         self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
+        self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets)
         self._connectors = WorkerConnectors(self._configs, plugins, self._offsets.reader, status, self._stages, after)
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
 
@@ -187,8 +190,16 @@ class Worker:
     # ---- for any connector, wherever it runs
 
     def connector_offsets(self, name: str, connector_config: Config) -> Future[tuple[ConnectorOffset, ...]]:
-        """The committed offsets of a source connector (KIP-875). RetriableError if they cannot be read in time."""
-        return self._stages.run(f"offsets of connector {name}", lambda: self._read_offsets(name, connector_config))
+        """The committed offsets of a connector (KIP-875). RetriableError if they cannot be read in time."""
+        return self._stages.run(f"offsets of connector {name}", lambda: self._connector_offsets.read(connector_config))
+
+    def change_offsets(self, name: str, connector_config: Config, change: OffsetsChange) -> Future[OffsetsChanged]:
+        """Alters or resets the offsets of a connector that is STOPPED and whose former tasks are fenced (KIP-875).
+
+        Errors are those of ``headrace.worker.connector_offsets.ConnectorOffsets.change``.
+        """
+        stage = f"{'reset' if change.offsets is None else 'change'} of the offsets of connector {name}"
+        return self._stages.run(stage, lambda: self._connector_offsets.change(connector_config, change))
 
     def fence_zombies(self, connector_config: Config, tasks: int) -> Future[None]:
         """One round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
@@ -197,12 +208,6 @@ class Worker:
             fence_zombies(self.config, self._configs.of_connector(connector_config).config, tasks)
 
         return self._stages.run(f"fencing of connector {connector_config.get('name')}", fence)
-
-    def _read_offsets(self, name: str, connector_config: Config) -> tuple[ConnectorOffset, ...]:
-        config = self._configs.of_connector(connector_config).config
-        if self.connector_type(config) != "source":
-            raise ConnectError(f"Connector {name} is no source connector, so it has no source offsets")
-        return self._offsets.offsets(config)
 
 
 @dataclass(frozen=True, slots=True)

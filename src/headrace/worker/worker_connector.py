@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ConnectorPhase(Enum):
-    """What a connector is here. Only RUNNING has a started instance; FAILED is left by ``close`` alone."""
+    """What a connector is here. Only RUNNING has a started instance; FAILED is left by a stop or ``close`` alone."""
 
     NEW = "new"
     RUNNING = "running"
@@ -32,9 +32,6 @@ class ConnectorPhase(Enum):
     STOPPED = "stopped"
     FAILED = "failed"
     CLOSED = "closed"
-
-
-_WITHOUT_INSTANCE = {TargetState.PAUSED: ConnectorPhase.PAUSED, TargetState.STOPPED: ConnectorPhase.STOPPED}
 
 
 class ConnectorFactory(Protocol):
@@ -84,7 +81,7 @@ class WorkerConnector:
         return self._phase
 
     def set_target_state(self, target: TargetState) -> Future[None]:
-        """Ends when the connector is what is wanted. ConnectError if it has failed, now or earlier."""
+        """Ends when the connector is what is wanted. ConnectError if it has failed, now or earlier; not for STOPPED."""
         verb = {TargetState.STARTED: "start", TargetState.PAUSED: "pause", TargetState.STOPPED: "stop"}[target]
         return self._submit(verb, lambda: self._move(target))
 
@@ -120,17 +117,25 @@ class WorkerConnector:
     # ---- on the connector's thread
 
     def _move(self, target: TargetState) -> None:
-        if self._phase is ConnectorPhase.FAILED:
+        if target is TargetState.STOPPED:
+            self._stop()
+        elif self._phase is ConnectorPhase.FAILED:
             raise ConnectError(
                 f"Connector {self.name} has failed and has to be restarted before it can be {target.value}"
             )
-        if target is TargetState.STARTED:
+        elif target is TargetState.STARTED:
             self._start()
-        elif self._phase is not _WITHOUT_INSTANCE[target]:
+        elif self._phase is not ConnectorPhase.PAUSED:
             self._end_instance(raising=True)
-            self._phase = _WITHOUT_INSTANCE[target]
-            told = self._status.on_pause if target is TargetState.PAUSED else self._status.on_stop
-            self._tell(told)
+            self._phase = ConnectorPhase.PAUSED
+            self._tell(self._status.on_pause)
+
+    def _stop(self) -> None:
+        """Whatever it was before, and whatever goes wrong: a stopped connector is as good as new (KIP-875)."""
+        if self._phase is not ConnectorPhase.STOPPED:
+            self._end_instance(raising=False)
+            self._phase = ConnectorPhase.STOPPED
+            self._tell(self._status.on_stop)
 
     def _start(self) -> None:
         if self._phase is ConnectorPhase.RUNNING:

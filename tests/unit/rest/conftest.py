@@ -24,6 +24,7 @@ from headrace.model.info import (
     TaskInfo,
     TaskState,
 )
+from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.rest.app import create_app
 from headrace.rest.listeners import BoundListeners
@@ -46,6 +47,8 @@ class InMemoryHerder:
         self.hangs = False
         self.died: BaseException | None = None
         self.trace: str | None = None
+        self.asked: object = None
+        """What the last request of a kind that changes nothing here was about."""
         self.validated: tuple[str, Mapping[str, str | None]] | None = None
 
     def start(self) -> None: ...
@@ -79,6 +82,20 @@ class InMemoryHerder:
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
         return (TaskInfo(ConnectorTaskId(name, 0), self.connector_info(name).config),)
 
+    def task_status(self, id: ConnectorTaskId) -> TaskState:
+        if id.task > 0:
+            raise NotFoundError(f"No status found for task {id}")
+        return self.connector_status(id.connector).tasks[0]
+
+    def active_topics(self, name: str) -> tuple[str, ...]:
+        if self.error is not None:
+            raise self.error
+        return ("a", "b") if name in self.configs else ()
+
+    def reset_active_topics(self, name: str) -> None:
+        if self.error is not None:
+            raise self.error
+
     def connector_plugins(self) -> tuple[PluginInfo, ...]:
         return (PluginInfo("a.B", "source", "1.0"), PluginInfo("c.D", "sink", None))
 
@@ -107,7 +124,14 @@ class InMemoryHerder:
         self.states[name] = target_state or TargetState.STARTED
         return self._answer(PutResult(created, ConnectorInfo(name, config, (), "source")))
 
-    def delete_connector(self, name: str) -> Future[None]:
+    def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
+        if name not in self.configs:
+            return self._answer(NotFoundError(f"Connector {name} not found"))
+        merged = {key: text for key, text in {**self.configs[name], **patch}.items() if text is not None}
+        return self.put_connector_config(name, merged, target_state=None, allow_replace=True)
+
+    def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
+        self.asked = with_offsets
         if name not in self.configs:
             return self._answer(NotFoundError(f"Connector {name} not found"))
         del self.configs[name]
@@ -118,6 +142,19 @@ class InMemoryHerder:
             return self._answer(NotFoundError(f"Unknown connector {name}"))
         self.states[name] = state
         return self._answer(None)
+
+    def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
+        self.asked = (only_failed, include_tasks)
+        return self._answer(self.connector_status(name))
+
+    def restart_task(self, id: ConnectorTaskId) -> Future[None]:
+        self.asked = id
+        return self._answer(None)
+
+    def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
+        self.asked = (name, change)
+        difference = OffsetDifference({"filename": "f"}, {"position": 3}, None)
+        return self._answer(OffsetsChanged("The offsets are others now", (difference,)))
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         return self._answer(self.offsets.get(name, ()))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.api.config_def import ConfigDef
-from headrace.api.errors import ConfigError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.sink import SinkConnector, SinkTask
 from headrace.api.source import SourceConnector, SourceTask
 
@@ -79,3 +79,24 @@ class ObedientSink(SinkConnector):
 
     def config(self) -> ConfigDef:
         return ConfigDef()
+
+
+ALTERED: dict[str, list[Any]] = {}
+"""What each ``AlteredSource`` was asked about last."""
+
+
+class AlteredSource(ObedientSource):
+    """One with an ``alter_offsets``, which raises what ``fail`` says."""
+
+    def alter_offsets(self, connector_config: Mapping[str, str], offsets: Any) -> bool:
+        errors: dict[str, Exception] = {
+            "connect": ConnectError("no"),
+            "value": ValueError("no"),
+            "unsupported": NotImplementedError(),
+            "retriable": RetriableError("later"),
+            "other": OSError("no"),
+        }
+        if "fail" in connector_config:
+            raise errors[connector_config["fail"]]
+        ALTERED[connector_config["name"]] = list(offsets)
+        return True

@@ -134,9 +134,6 @@ def test_connector_offsets(worker: Worker, offsets: Any, source_config: Any) -> 
     offsets.stored = {b'["c",{"file":"a"}]': b'{"position":3}', b'["cc",{"file":"a"}]': b'{"position":4}'}
     found = worker.connector_offsets("c", source_config()).result(WAIT)
     assert found == (ConnectorOffset({"file": "a"}, {"position": 3}),)
-    sink = source_config(topics="t") | {"connector.class": f"{support.__name__}:ObedientSink"}
-    with pytest.raises(ConnectError, match="no source connector"):
-        worker.connector_offsets("c", sink).result(WAIT)
 
 
 def test_many_stubborn_tasks_share_one_deadline(

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/connectors/{connector}/offsets`` (KIP-875). Java: ``ConnectorsResource``."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse
+
+from headrace.api.errors import DataError
+from headrace.herder.errors import BadRequestError
+from headrace.herder.herder import Herder
+from headrace.model.info import ConnectorOffset
+from headrace.model.offsets import OffsetsChange
+from headrace.rest import entities
+from headrace.rest.connectors_resource import Name
+from headrace.rest.request_handler import RequestHandler
+from headrace.storage import json_bytes
+
+_OFFSET_SCHEMA: Final = {
+    "type": "object",
+    "required": ["partition"],
+    "properties": {"partition": {"type": "object"}, "offset": {"type": "object", "nullable": True}},
+}
+OFFSETS_DOC: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["offsets"],
+                    "additionalProperties": False,
+                    "properties": {"offsets": {"type": "array", "minItems": 1, "items": _OFFSET_SCHEMA}},
+                }
+            }
+        },
+    }
+}
+DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be different, and change nothing")]
+
+
+def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRouter:
+    """As ``connectors_router``."""
+    router = APIRouter(prefix="/connectors", tags=["offsets"], default_response_class=JSONResponse)
+
+    @router.get("/{connector}/offsets", summary="A connector's committed offsets")
+    async def get_offsets(name: Name) -> Response:
+        offsets = await handler.complete(herder.connector_offsets(name))
+        return JSONResponse(entities.connector_offsets(offsets))
+
+    @router.patch("/{connector}/offsets", summary="Change offsets of a stopped connector", openapi_extra=OFFSETS_DOC)
+    async def alter_offsets(name: Name, request: Request, dry_run: DryRun = False) -> Response:
+        offsets = parse_offsets(await request.body())
+        return await _change(name, request, OffsetsChange(offsets, dry_run))
+
+    @router.delete("/{connector}/offsets", summary="Delete all offsets of a stopped connector")
+    async def reset_offsets(name: Name, request: Request, dry_run: DryRun = False) -> Response:
+        return await _change(name, request, OffsetsChange(None, dry_run))
+
+    async def _change(name: str, request: Request, change: OffsetsChange) -> Response:
+        changed = await handler.complete(herder.change_offsets(name, change))
+        if change.dry_run or _accepts_json(request):
+            return JSONResponse(entities.offsets_changed(changed, dry_run=change.dry_run))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    return router
+
+
+def parse_offsets(body: bytes) -> tuple[ConnectorOffset, ...]:
+    """``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. BadRequestError, saying what is wrong, else."""
+    try:
+        value = json_bytes.loads(body)
+    except (DataError, RecursionError) as error:
+        raise BadRequestError(f"Malformed JSON in the body: {error or 'nested too deeply'}") from error
+    if not isinstance(value, dict):
+        raise BadRequestError("Expected a JSON object with the field 'offsets' in the body")
+    _check_fields(value, {"offsets"}, "the body")
+    entries = value.get("offsets")
+    if not isinstance(entries, list) or not entries:
+        raise BadRequestError("Partitions and offsets have to be given, as a list that is not empty, in 'offsets'")
+    return tuple(_offset(entry) for entry in entries)
+
+
+def _offset(entry: Any) -> ConnectorOffset:
+    if not isinstance(entry, dict):
+        raise BadRequestError("Each of the 'offsets' must be an object with 'partition' and 'offset'")
+    _check_fields(entry, {"partition", "offset"}, "one of the 'offsets'")
+    partition, offset = entry.get("partition"), entry.get("offset")
+    if not isinstance(partition, dict):
+        raise BadRequestError("The 'partition' of each of the 'offsets' must be an object")
+    if offset is not None and not isinstance(offset, dict):
+        raise BadRequestError("The 'offset' of each of the 'offsets' must be an object or null")
+    return ConnectorOffset(partition, offset)
+
+
+def _check_fields(value: dict[str, Any], known: set[str], where: str) -> None:
+    unknown = sorted(value.keys() - known)
+    if unknown:
+        raise BadRequestError(f"Unrecognized field '{unknown[0]}' in {where}: known are {', '.join(sorted(known))}")
+
+
+def _accepts_json(request: Request) -> bool:
+    """Whether the request says so itself, and not only that it takes anything: KIP-875 answers without a body."""
+    accepted = ",".join(request.headers.getlist("accept")).split(",")
+    return any(each.partition(";")[0].strip().lower() == "application/json" for each in accepted)

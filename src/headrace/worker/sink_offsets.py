@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sink connector's offsets: those of its consumer group. Java: ``SinkUtils`` and ``Worker.sinkConnectorOffsets``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headrace.api.connector import Connector
+from headrace.api.errors import DataError
+from headrace.api.sink import SinkConnector, TopicPartition
+from headrace.config import client_configs
+from headrace.config.distributed_config import GROUP_ID
+from headrace.config.worker_config import WorkerConfig
+from headrace.kafka.consumer_groups import ConsumerGroups
+from headrace.kafka.topic_admin import TopicAdmin
+from headrace.model.cluster_config_state import Config
+from headrace.model.info import ConnectorOffset
+
+TOPIC: Final = "kafka_topic"
+PARTITION: Final = "kafka_partition"
+OFFSET: Final = "kafka_offset"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_MOST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 1}
+
+
+class SinkOffsets:
+    """``headrace.worker.connector_offsets.Offsets``."""
+
+    def __init__(self, config: Config, worker: WorkerConfig) -> None:
+        self._config = config
+        self._props = client_configs.fencing_admin(worker, config)
+        self._group = client_configs.sink_task_consumer(worker, config, 0)[GROUP_ID]
+        self._groups = ConsumerGroups(self._props)
+
+    def read(self) -> tuple[ConnectorOffset, ...]:
+        found = sorted(self._groups.offsets(self._group).items())
+        return tuple(sink_offset(where, offset) for where, offset in found)
+
+    def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
+        parsed = parse_sink_offsets(asked)
+        self._check_exist(parsed)
+        return tuple(sink_offset(where, offset) for where, offset in parsed.items())
+
+    def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
+        assert isinstance(connector, SinkConnector)
+        config = {key: text for key, text in self._config.items() if text is not None}
+        return bool(connector.alter_offsets(config, parse_sink_offsets(wanted)))
+
+    def write(self, wanted: Sequence[ConnectorOffset]) -> None:
+        parsed = parse_sink_offsets(wanted)
+        self._groups.alter(self._group, {where: offset for where, offset in parsed.items() if offset is not None})
+        self._groups.forget(self._group, [where for where, offset in parsed.items() if offset is None])
+
+    def reset(self, known: Sequence[ConnectorOffset]) -> None:
+        self._groups.delete(self._group)
+
+    def _check_exist(self, wanted: Mapping[TopicPartition, int | None]) -> None:
+        """DataError for a new offset where nothing can have one; that of a deleted topic can still be deleted."""
+        topics = sorted({where.topic for where, offset in wanted.items() if offset is not None})
+        if not topics:
+            return
+        admin = TopicAdmin(self._props)
+        try:
+            partitions = {topic: admin.partitions(topic) for topic in topics}
+        finally:
+            admin.close()
+        for where, offset in wanted.items():
+            if offset is not None and where.partition not in partitions[where.topic]:
+                raise DataError(f"There is no partition {where.partition} of topic '{where.topic}'")
+
+
+def sink_offset(where: TopicPartition, offset: int | None) -> ConnectorOffset:
+    """The offset as the REST API shows it."""
+    return ConnectorOffset(
+        {TOPIC: where.topic, PARTITION: where.partition}, None if offset is None else {OFFSET: offset}
+    )
+
+
+def parse_sink_offsets(asked: Sequence[ConnectorOffset]) -> dict[TopicPartition, int | None]:
+    """By partition, None to delete it. DataError for what is no partition or offset of a topic."""
+    return {_partition(each.partition): _offset(each.offset) for each in asked}
+
+
+def _partition(fields: Mapping[str, Any] | None) -> TopicPartition:
+    if fields is None or fields.get(TOPIC) is None or fields.get(PARTITION) is None:
+        raise DataError(
+            f"The partition of a sink's offset must have the keys '{TOPIC}' and '{PARTITION}', not {fields}"
+        )
+    return TopicPartition(str(fields[TOPIC]), _integer(fields[PARTITION], "partition"))
+
+
+def _offset(fields: Mapping[str, Any] | None) -> int | None:
+    if fields is None:
+        return None
+    if OFFSET not in fields:
+        raise DataError(f"The offset of a sink must be null or have the key '{OFFSET}', not {fields}")
+    return _integer(fields[OFFSET], "offset")
+
+
+def _integer(value: Any, what: str) -> int:
+    """Texts of numbers will do, as in Kafka Connect."""
+    number = int(value) if not isinstance(value, bool) and _INTEGER.fullmatch(str(value)) else None
+    if number is None or not 0 <= number <= _MOST[what]:
+        raise DataError(f"Kafka {what}s are whole numbers from 0 on, not {value!r}")
+    return number

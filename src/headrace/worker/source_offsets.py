@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source connector's offsets, in its own offsets topic and the worker's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.api.connector import Connector
+from headrace.api.errors import DataError
+from headrace.api.source import SourceConnector
+from headrace.model.cluster_config_state import Config
+from headrace.model.info import ConnectorOffset
+from headrace.storage.json_bytes import dumps, loads
+from headrace.storage.offset_codec import encode_key, encode_offset, validate_format
+from headrace.worker.offset_stores import OffsetStores
+
+Fields = Mapping[str, Any]
+
+
+class SourceOffsets:
+    """``headrace.worker.connector_offsets.Offsets``."""
+
+    def __init__(self, config: Config, stores: OffsetStores) -> None:
+        self._config = config
+        self._stores = stores
+
+    def read(self) -> tuple[ConnectorOffset, ...]:
+        return self._stores.offsets(self._config)
+
+    def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
+        """As a connector would get them back: through JSON, and partitions with their fields in the stored order.
+
+        The order counts in the topic, and a user need not know it. Of a partition that comes twice the last one holds.
+        """
+        stored = {_sorted(each.partition): each.partition for each in known}
+        chosen: dict[bytes, ConnectorOffset] = {}
+        for each in asked:
+            partition, offset = _through_json(each.partition), _through_json(each.offset)
+            if partition is None:
+                raise DataError("The partition of a source offset must be an object, not null")
+            key = _sorted(partition)
+            chosen[key] = ConnectorOffset(stored.get(key, partition), offset)
+        return tuple(chosen.values())
+
+    def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
+        assert isinstance(connector, SourceConnector)
+        pairs = [(dict(each.partition), None if each.offset is None else dict(each.offset)) for each in wanted]
+        config = {key: text for key, text in self._config.items() if text is not None}
+        return bool(connector.alter_offsets(config, pairs))
+
+    def write(self, wanted: Sequence[ConnectorOffset]) -> None:
+        name = str(self._config["name"])
+        records = {encode_key(name, each.partition): encode_offset(each.offset) for each in wanted}
+        self._stores.alter(self._config, records)
+
+    def reset(self, known: Sequence[ConnectorOffset]) -> None:
+        self.write([ConnectorOffset(each.partition, None) for each in known])
+
+
+def _through_json(fields: Fields | None) -> dict[str, Any] | None:
+    validate_format(fields)
+    return None if fields is None else loads(dumps(fields))
+
+
+def _sorted(partition: Fields) -> bytes:
+    return dumps(dict(sorted(partition.items())))
