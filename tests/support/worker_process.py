@@ -68,8 +68,12 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
+        return self.launched.pid
+
+    @property
+    def launched(self) -> subprocess.Popen[bytes]:
         assert self._process is not None
-        return self._process.pid
+        return self._process
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for anything."""
