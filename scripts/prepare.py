@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make setup` asks here for what Spark and the embedded broker need beyond Python packages.
 
-`prepare.py java` ends with 0 where a Java 17 or 21 is found; `prepare.py broker` fetches the broker, if need be.
+`prepare.py java` ends with 0 where a Java 17 or 21 is found; `prepare.py broker` fetches the broker, if need be;
+`prepare.py spark` makes the archive of classes that lets Spark start faster.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ import sys
 from headrace.api.errors import ConnectError
 from headrace.kafka.broker_template import broker_template
 from headrace.kafka.java_runtime import find_java
+from headrace.spark.class_archive import class_archive, make_class_archive
 
 
 def _main(what: str) -> None:
     if what == "java":
         find_java()
+        return
+    if what == "spark":
+        if not class_archive().made:
+            print("==> Starting Spark once to keep its classes (half a minute, once)", flush=True)
+            make_class_archive()
         return
     fetched = []
     broker_template(progress=lambda jar: _tell(fetched, jar))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_session import SparkJvm
 from headrace.spark.spark_settings import settings
 from headrace.spark.task_channel import Address
@@ -30,12 +31,18 @@ class SparkEngine:
         self._directory = directory
         self._attach = (address, authkey)
         self._changed = threading.Condition()
+        self._starting: SparkProcess | None = None
         self._session: SparkJvm | None = None
+        self._started = False
         self._stopping = False
         self._failure: str | None = None
 
     def start(self) -> None:
-        threading.Thread(target=self._keep_running, name="spark-start", daemon=True).start()
+        """Returns at once. To start it again has no effect."""
+        with self._changed:
+            started, self._started = self._started, True
+        if not started:
+            threading.Thread(target=self._keep_running, name="spark-start", daemon=True).start()
 
     def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
         """Run one task's job in ``group``; waits for Spark first. SparkJobError unless the job ended by itself.
@@ -63,10 +70,12 @@ class SparkEngine:
     def stop(self) -> None:
         with self._changed:
             self._stopping = True
-            session, self._session = self._session, None
+            starting, session, self._session = self._starting, self._session, None
             self._changed.notify_all()
         if session is not None:
             session.stop()
+        elif starting is not None:
+            starting.kill()
 
     def _await_session(self, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> SparkJvm | None:
         told: str | None = None
@@ -107,7 +116,10 @@ class SparkEngine:
 
     def _try_start(self) -> SparkJvm | None:
         try:
-            session = SparkJvm(self._settings, self._directory, *self._attach)
+            process = self._launch()
+            if process is None:
+                return None
+            session = SparkJvm(process, self._settings, *self._attach)
         except ConfigError as error:
             self._complain(str(error))
             return None
@@ -118,6 +130,14 @@ class SparkEngine:
             return None
         self._failure = None
         return session
+
+    def _launch(self) -> SparkProcess | None:
+        """A new JVM, which ``stop`` finds from its first moment on; None if it has come before."""
+        with self._changed:
+            if self._stopping:
+                return None
+            self._starting = SparkProcess(self._settings, self._directory)
+            return self._starting
 
     def _complain(self, failure: str) -> None:
         if failure != self._failure and not self._stopping:

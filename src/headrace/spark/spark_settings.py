@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 REQUIRED = {
     # A second copy of a running task would fence the first.
@@ -36,7 +39,7 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",
     # In local mode the JVM only schedules: the quick compiler and the small collector serve it best.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData",
+    JAVA_OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData",
 }
 
 _LOG4J = """\
@@ -57,6 +60,13 @@ appender.file.strategy.max = 2
 """
 
 
+class LogSettings(NamedTuple):
+    """The file with Log4j's settings, and the log itself."""
+
+    settings: Path
+    log: Path
+
+
 def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
     """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred."""
     merged = {**PREFERRED, "spark.local.dir": str(directory / "local"), **spark}
@@ -65,8 +75,8 @@ def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
     return {**merged, **REQUIRED}
 
 
-def write_log_settings(directory: Path) -> Path:
-    """Make a Spark configuration directory that keeps Spark's log off the console; the log's path."""
-    log = directory / "spark.log"
-    (directory / "log4j2.properties").write_text(_LOG4J.format(log=log), encoding="utf-8")
-    return log
+def write_log_settings(directory: Path) -> LogSettings:
+    """Make the settings that keep Spark's log off the console."""
+    log, settings = directory / "spark.log", directory / "log4j2.properties"
+    settings.write_text(_LOG4J.format(log=log), encoding="utf-8")
+    return LogSettings(settings, log)

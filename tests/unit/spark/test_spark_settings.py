@@ -34,8 +34,8 @@ def test_a_cluster_gets_no_local_settings(tmp_path: Path, master: str | None, lo
 
 
 def test_sparks_log_goes_to_a_file(tmp_path: Path) -> None:
-    log = write_log_settings(tmp_path)
-    written = (tmp_path / "log4j2.properties").read_text()
+    path, log = write_log_settings(tmp_path)
+    written = path.read_text()
     assert f"appender.file.fileName = {log}\n" in written
     assert "%d{yyyy-MM-dd HH:mm:ss.SSS}" in written
     assert "console" not in written.lower()

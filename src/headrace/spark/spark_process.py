@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operating system's process of Spark's JVM: ours from its first moment on, so that it can always be ended."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from headrace.api.errors import ConnectError
+from headrace.kafka.java_runtime import find_java, spark_java_home
+from headrace.spark.class_archive import class_archive
+from headrace.spark.spark_settings import JAVA_OPTIONS, LogSettings, write_log_settings
+
+_LOOK: Final = 0.05
+_NO_CONFIGURATION: Final = "/nonexistent/headrace"
+"""Stands for Spark's configuration directory: all settings are the worker's."""
+_LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""For the short-lived JVM that makes up the command line: the quickest to start."""
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_ENVIRONMENT = threading.Lock()
+
+
+class SparkProcess:
+    """Started at once. It ends by itself when our end of its standard input closes, however we end.
+
+    PySpark's own launcher blocks until the JVM answers, and one that a worker's end overtakes then stays for ever.
+    """
+
+    def __init__(self, conf: Mapping[str, str], directory: Path) -> None:
+        """``directory`` is for logs, and for what the JVM tells on its start.
+
+        Raises:
+            ConfigError: there is no Java 17 or 21.
+        """
+        self._told = directory / f"gateway-{time.monotonic_ns()}"
+        self._console = directory / "spark-console.log"
+        logs, java_home = write_log_settings(directory), spark_java_home(find_java())
+        conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs)}
+        with self._console.open("wb") as console:
+            self._process = subprocess.Popen(
+                [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
+                stdin=subprocess.PIPE,
+                stdout=console,
+                stderr=console,
+                env={**os.environ, **_environment(conf, java_home), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told)},
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def gateway(self) -> Any:
+        """PySpark's connection to the JVM; waits until it can be made.
+
+        Raises:
+            ConnectError: the JVM has ended; the message is what it said last.
+        """
+        from pyspark.java_gateway import launch_gateway
+
+        with _set(self._where()):
+            return launch_gateway()  # type: ignore[no-untyped-call]
+
+    def end(self, within: float) -> None:
+        """Lets the JVM end in order, then, ``within`` seconds later, by force; its Python daemon ends with it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _where(self) -> dict[str, str]:
+        from pyspark.serializers import UTF8Deserializer, read_int
+
+        while not self._told.exists():  # the JVM makes it whole, by a rename
+            if not self.alive:
+                raise ConnectError(_reason(self._console) or "its JVM ended without a word")
+            time.sleep(_LOOK)
+        with self._told.open("rb") as told:
+            port = read_int(told)  # type: ignore[no-untyped-call]
+            secret = UTF8Deserializer().loads(told)  # type: ignore[no-untyped-call]
+        self._told.unlink()
+        return {_PORT: str(port), _SECRET: secret}
+
+
+def _submit_command() -> list[str]:
+    from pyspark.find_spark_home import _find_spark_home
+
+    return [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+
+
+def _environment(conf: Mapping[str, str], java_home: Path) -> dict[str, str]:
+    source = str(Path(__file__).resolve().parents[2])
+    path = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {
+        "JAVA_HOME": str(java_home),
+        "SPARK_CONF_DIR": _NO_CONFIGURATION,
+        "SPARK_CONNECT_MODE": "0",
+        "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS),
+        "PYSPARK_PYTHON": conf.get("spark.pyspark.python", sys.executable),
+        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
+    }
+
+
+def _java_options(conf: Mapping[str, str], logs: LogSettings) -> str:
+    """The options of the session's settings, and ours.
+
+    Log4j's settings are named and not found on the class path, which has to be the same for each session: else its
+    classes could not come from the archive.
+    """
+    ours = (f"-Dlog4j2.configurationFile={logs.settings.as_uri()}", *class_archive().jvm_options)
+    return " ".join(filter(None, (conf.get(JAVA_OPTIONS), *map(shlex.quote, ours))))
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """PySpark is told of a JVM that is there already by environment variables only."""
+    with _ENVIRONMENT:
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name in variables:
+                del os.environ[name]
+
+
+def _reason(console: Path) -> str | None:
+    """The first line on the console that is not just a remark."""
+    lines = (line.strip() for line in console.read_text(errors="replace").splitlines())
+    told = (line for line in lines if line and not line.startswith(("WARNING:", "Using ", "Picked up ")))
+    return next(told, None)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from headrace.spark.class_archive import make_class_archive
+from headrace.spark.spark_engine import SparkEngine
+from tests.support.polling import wait_for
+from tests.support.worker_process import WorkerProcess
+
+
+def test_sparks_jvm_takes_its_classes_from_the_archive(worker: WorkerProcess) -> None:
+    archive, process = make_class_archive().path, psutil.Process(worker.launched.pid)
+    assert archive.exists()
+
+    def mapped() -> list[int]:
+        jvms = [each.pid for each in process.children(recursive=True) if "java" in each.name()]
+        return [pid for pid in jvms if str(archive) in Path(f"/proc/{pid}/maps").read_text()]
+
+    # A worker answers before its Spark is up.
+    wait_for(mapped, 60, f"a JVM that has mapped {archive}")
+
+
+def test_a_jvm_that_is_still_starting_is_ended_too(tmp_path: Path) -> None:
+    engine = SparkEngine({}, tmp_path, "", b"")
+
+    def mine() -> list[psutil.Process]:
+        children = psutil.Process().children(recursive=True)
+        return [each for each in children if str(tmp_path) in " ".join(each.cmdline())]
+
+    engine.start()
+    started = wait_for(mine, 20, "Spark's launcher")
+    engine.stop()
+    _, left = psutil.wait_procs(started, 5)
+    assert not left
+    assert not mine(), "another one was started"
