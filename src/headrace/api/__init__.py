@@ -12,9 +12,17 @@ from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableE
 from headrace.api.headers import Header, Headers
 from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
+from headrace.api.rest_extension import (
+    ConnectClusterState,
+    ConnectorHealth,
+    ConnectRestExtension,
+    ConnectRestExtensionContext,
+    Health,
+)
 from headrace.api.schema import Field, Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.sink import (
+    ColumnarSinkTask,
     ErrantRecordReporter,
     OffsetAndMetadata,
     SinkConnector,
@@ -53,6 +61,7 @@ from headrace.api.validators import (
 __all__ = [
     "CaseInsensitiveValidString",
     "ClientType",
+    "ColumnarSinkTask",
     "CompositeValidator",
     "ConfigData",
     "ConfigDef",
@@ -60,12 +69,16 @@ __all__ = [
     "ConfigProvider",
     "ConfigType",
     "ConfigValue",
+    "ConnectClusterState",
     "ConnectError",
     "ConnectRecord",
+    "ConnectRestExtension",
+    "ConnectRestExtensionContext",
     "Connector",
     "ConnectorClientConfigOverridePolicy",
     "ConnectorClientConfigRequest",
     "ConnectorContext",
+    "ConnectorHealth",
     "ConnectorTransactionBoundaries",
     "Converter",
     "DataError",
@@ -75,6 +88,7 @@ __all__ = [
     "Header",
     "HeaderConverter",
     "Headers",
+    "Health",
     "Importance",
     "LambdaValidator",
     "ListSize",

@@ -78,6 +78,14 @@ class Converter(ABC):
         """
         return None
 
+    def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
+        """A whole column of binary to Connect data; None for "no columnar path here, take rows".
+
+        Called once per batch for tasks that take Arrow tables, in place of `to_connect_data` for every row. It must
+        give what the rows would; an error makes the rows be tried, to find the one that is to blame.
+        """
+        return None
+
     def close(self) -> None:  # noqa: B027
         """Release everything. Called once, last."""
 

@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.record import SinkRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class TopicPartition(NamedTuple):
@@ -153,3 +156,29 @@ class SinkTask(Task):
     @abstractmethod
     def stop(self) -> None:
         """Release everything. Called once, on the task's thread, after the last `put` and `close`."""
+
+
+class ColumnarSinkTask(SinkTask):
+    """A sink task that also takes batches as Arrow tables, which cost no Python object per record.
+
+    Where records have to be made anyway, for transformations or converters without a columnar path, `put` is called
+    with them instead: a batch comes either way, never both. All that is said of `put` holds for `put_table` too.
+    """
+
+    def columns(self) -> Collection[str]:
+        """The columns that `put_table` wants, of those below; asked once, after `start`. The fewer, the quicker.
+
+        ===========  ===================================================================
+        `value`      the record's value, as the converter gives it; null is a tombstone
+        `key`        the record's key, as the converter gives it
+        `topic`      text
+        `partition`  int32
+        `offset`     int64
+        `timestamp`  int64, ms since the epoch; null for none
+        ===========  ===================================================================
+        """
+        return ("value", "key", "topic", "partition", "offset", "timestamp")
+
+    @abstractmethod
+    def put_table(self, table: pa.Table) -> None:
+        """Take a batch of at least one record, in the order of each partition."""

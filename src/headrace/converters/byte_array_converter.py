@@ -46,3 +46,7 @@ class ByteArrayConverter(Converter, HeaderConverter):
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
         """Columns of bytes."""
         return column_bytes(column) if is_bytes(column.type) else None
+
+    def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
+        """The bytes as they are."""
+        return column

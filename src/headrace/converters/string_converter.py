@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError
+from headrace.api.java_string import java_string
 from headrace.api.schema import Schema
 from headrace.converters.common import column_bytes, converter_config_def, is_text
-from headrace.converters.java_string import java_string
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +21,7 @@ ENCODING_CONFIG: Final = "converter.encoding"
 _UTF_8: Final = "utf-8"
 # Java's UTF-16 writes big-endian with a byte order mark; Python's follows the machine.
 _UTF_16: Final = "utf-16"
+_new: Final = tuple.__new__
 
 
 class StringConverter(Converter, HeaderConverter):
@@ -60,7 +61,8 @@ class StringConverter(Converter, HeaderConverter):
 
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         text = None if value is None else value.decode(self._encoding, "replace")
-        return SchemaAndValue(Schema.OPTIONAL_STRING, text)
+        # Called for each record: the constructor of a named tuple takes longer than all the rest.
+        return _new(SchemaAndValue, (Schema.OPTIONAL_STRING, text))
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)
@@ -71,3 +73,9 @@ class StringConverter(Converter, HeaderConverter):
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
         """Columns of text in UTF-8."""
         return column_bytes(column) if self._encoding == _UTF_8 and is_text(column.type) else None
+
+    def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
+        """Text in UTF-8; where that is not valid, replacement characters are the rows' business."""
+        import pyarrow as pa
+
+        return column.cast(pa.string()) if self._encoding == _UTF_8 else None

@@ -81,13 +81,18 @@ _SUFFIXES: Final = {
     PluginKind.PREDICATE: "Predicate",
     PluginKind.CONFIG_PROVIDER: "ConfigProvider",
     PluginKind.CLIENT_OVERRIDE_POLICY: "ConnectorClientConfigOverridePolicy",
-    PluginKind.REST_EXTENSION: "ConnectRestExtension",
+    PluginKind.REST_EXTENSION: "RestExtension",
 }
 _KAFKA: Final = "org.apache.kafka.connect"
 
 # Per connector: module, Java's package, name, type. Its task is beside it.
 _CONNECTORS: Final = (
+    ("file_stream_sink", "file", "FileStreamSink", "sink"),
     ("file_stream_source", "file", "FileStreamSource", "source"),
+    ("mock_sink", "tools", "MockSink", "sink"),
+    ("mock_source", "tools", "MockSource", "source"),
+    ("schema_source", "tools", "SchemaSource", "source"),
+    ("verifiable_sink", "tools", "VerifiableSink", "sink"),
     ("verifiable_source", "tools", "VerifiableSource", "source"),
 )
 
@@ -180,6 +185,9 @@ def _workers_own() -> Iterator[KnownPlugin]:
     for short in _OVERRIDE_POLICIES:
         name = f"{short}ConnectorClientConfigOverridePolicy"
         yield KnownPlugin(kind, f"headrace.plugins.override_policies:{name}", f"{java}.{name}", kind.type)
+    kind, name = PluginKind.REST_EXTENSION, "BasicAuthSecurityRestExtension"
+    java = f"{_KAFKA}.rest.basic.auth.extension.{name}"
+    yield KnownPlugin(kind, f"headrace.rest.basic_auth:{name}", java, kind.type)
 
 
 BUILT_IN: Final = (*_connectors(), *_converters(), *_transformations(), *_predicates(), *_workers_own())

@@ -19,6 +19,7 @@ from headrace.api.connector import UNDEFINED_VERSION, Connector, Task
 from headrace.api.converter import Converter, HeaderConverter
 from headrace.api.errors import ConfigError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
+from headrace.api.rest_extension import ConnectRestExtension
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.api.transform import Predicate, Transformation
@@ -39,6 +40,7 @@ _BASES: Final[Mapping[PluginKind, type]] = {
     PluginKind.PREDICATE: Predicate,
     PluginKind.CONFIG_PROVIDER: ConfigProvider,
     PluginKind.CLIENT_OVERRIDE_POLICY: ConnectorClientConfigOverridePolicy,
+    PluginKind.REST_EXTENSION: ConnectRestExtension,
 }
 _NEAR: Final = 0.8
 """The likeness, of 1, from which a name counts as a misspelling of another one."""
@@ -99,6 +101,9 @@ class Plugins:
     def override_policy(self, name: str, property: str) -> type[ConnectorClientConfigOverridePolicy]:
         loaded = self._load(PluginKind.CLIENT_OVERRIDE_POLICY, name, property)
         return cast("type[ConnectorClientConfigOverridePolicy]", loaded)
+
+    def rest_extension(self, name: str, property: str) -> type[ConnectRestExtension]:
+        return cast("type[ConnectRestExtension]", self._load(PluginKind.REST_EXTENSION, name, property))
 
     def task_target(self, name: str) -> str:
         """The importable ``module:Class`` of a task class' name, without importing it."""

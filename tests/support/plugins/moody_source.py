@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source connector that fails to start or to stop while files of those names are there, and a sink for its config."""
+"""A source connector whose methods fail or hang while files of their names are there, and a sink for its config."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
@@ -13,7 +15,7 @@ from headrace.connectors.verifiable_source import VerifiableSourceConnector
 
 
 class MoodySource(VerifiableSourceConnector):
-    """``directory`` is where the files are."""
+    """``directory`` has the files; ``start`` and ``stop`` fail, ``task_configs`` and ``alter_offsets`` hang."""
 
     def start(self, props: Mapping[str, str]) -> None:
         super().start(props)
@@ -21,6 +23,18 @@ class MoodySource(VerifiableSourceConnector):
 
     def stop(self) -> None:
         self._fail("stop")
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        self._hang(self._props, "task_configs")
+        return super().task_configs(max_tasks)
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Any) -> bool:
+        self._hang(config, "alter_offsets")
+        return super().alter_offsets(config, offsets)
+
+    def _hang(self, config: Mapping[str, str], method: str) -> None:
+        while (Path(config["directory"]) / method).exists():
+            time.sleep(0.02)
 
     def _fail(self, method: str) -> None:
         if (Path(self._props["directory"]) / method).exists():

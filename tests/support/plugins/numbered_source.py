@@ -70,11 +70,11 @@ class Death:
         """Put the points before and after the commit of a transaction into this process' producer."""
         commit, done = TransactionalProducer.commit, [0]
 
-        def dying_commit(producer: TransactionalProducer, timeout: float) -> None:
+        def dying_commit(producer: TransactionalProducer, timeout: float, records: int | None = None) -> None:
             done[0] += 1
             if done[0] == _LATE:
                 self.at("before_commit")
-            commit(producer, timeout)
+            commit(producer, timeout, records)
             if done[0] == _LATE:
                 self.at("after_commit")
 
@@ -142,3 +142,16 @@ class DyingBeforeInitTask(NumberedSourceTask):
         if once.exists():
             once.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class StoppingBeforeInitConnector(NumberedSourceConnector):
+    """Its task's process is stopped at the same point, and may be woken later."""
+
+    def task_class(self) -> type[SourceTask]:
+        return StoppingBeforeInitTask
+
+
+class StoppingBeforeInitTask(NumberedSourceTask):
+    def __init__(self) -> None:
+        once = Path(os.environ.get("HEADRACE_TEST_DIE_ONCE", "/nonexistent"))
+        Death({"die.at": "before_init", "die.once": str(once), "die.how": "stop"}).at("before_init")

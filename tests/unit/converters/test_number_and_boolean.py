@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.converter import Converter
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema
 from headrace.converters.boolean_converter import BooleanConverter
@@ -30,7 +31,7 @@ from headrace.converters.number_converters import (
         (DoubleConverter(), "1"),
         (BooleanConverter(), 1),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__ if isinstance(each, Converter) else repr(each),
 )
 def test_values_of_another_type_or_range_are_refused(converter: Any, value: Any) -> None:
     with pytest.raises(DataError, match=type(converter).__name__):

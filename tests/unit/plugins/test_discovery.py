@@ -95,7 +95,7 @@ def test_task_names_go_both_ways_without_an_import(plugins: Plugins) -> None:
         ("FileStreamSorce", "did you mean 'FileStreamSource'?"),
         ("filestreamsource", "did you mean 'FileStreamSource'?"),
         ("org.apache.kafka.connect.file.FileStreamSourceConector", f"did you mean '{JAVA_NAME}'?"),
-        ("Oracle", "known are FileStreamSourceConnector, VerifiableSourceConnector"),
+        ("Oracle", "known are FileStreamSinkConnector, FileStreamSourceConnector, "),
         ("io.example.Nothing", "importing io.example failed"),
         ("headrace.connectors.file_stream_source:Nothing", "has no attribute 'Nothing'"),
         ("json:JSONDecoder", "json.decoder.JSONDecoder is not a connector"),
@@ -267,6 +267,7 @@ LOAD: dict[PluginKind, Callable[[Plugins, str], type]] = {
     PluginKind.PREDICATE: lambda plugins, name: plugins.predicate(name),
     PluginKind.CONFIG_PROVIDER: lambda plugins, name: plugins.config_provider(name, "config.providers.x.class"),
     PluginKind.CLIENT_OVERRIDE_POLICY: lambda plugins, name: plugins.override_policy(name, "policy"),
+    PluginKind.REST_EXTENSION: lambda plugins, name: plugins.rest_extension(name, "rest.extension.classes"),
 }
 
 

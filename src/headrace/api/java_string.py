@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect data as the text that Java's `toString` makes of it: what StringConverter writes for what is no string."""
+"""Connect data as the text that Java's `toString` makes of it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A batch on its way into a sink task, as often as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.api.record import SinkRecord
+from headrace.api.sink import ColumnarSinkTask, SinkTask, TopicPartition
+from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.task.sink.sink_record_converter import SinkRecordConverter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class SinkBatch:
+    """Records, or a table with the messages that it was made of."""
+
+    records: Sequence[SinkRecord] = ()
+    table: pa.Table | None = None
+    messages: ConsumedMessages | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.records) if self.table is None else int(self.table.num_rows)
+
+
+class SinkBatches:
+    """Makes batches of messages and puts them. Task's thread only."""
+
+    def __init__(self, task: SinkTask, converter: SinkRecordConverter) -> None:
+        self._task = task
+        self._converter = converter
+        self._columnar = task if isinstance(task, ColumnarSinkTask) else None
+        self._columns: Set[str] | None = None
+
+    def make(self, messages: ConsumedMessages) -> SinkBatch:
+        """ToleranceExceededError for a record that fails, StoppedWhileRetryingError."""
+        if not messages:
+            return SinkBatch()
+        if self._columnar is not None:
+            if self._columns is None:
+                self._columns = frozenset(self._columnar.columns())
+            table = self._converter.table(messages, self._columns)
+            if table is not None:
+                return SinkBatch((), table, messages)
+        return SinkBatch(self._converter.records(messages))
+
+    def without(self, batch: SinkBatch, partitions: Collection[TopicPartition]) -> SinkBatch:
+        """What is left of a batch when ``partitions`` are the task's no more."""
+        if batch.messages is not None:
+            places = {
+                TopicPartition(*place) for place in zip(batch.messages.topics, batch.messages.partitions, strict=True)
+            }
+            return self.make(batch.messages.within(places.difference(partitions)))
+        gone = frozenset(partitions)
+        rest = [r for r in batch.records if (r.original_topic, r.original_kafka_partition) not in gone]
+        return SinkBatch(rest)
+
+    def put(self, batch: SinkBatch) -> None:
+        """Whatever the task raises."""
+        if batch.table is not None:
+            assert self._columnar is not None
+            self._columnar.put_table(batch.table)
+        else:
+            # A copy: the batch may have to be put again.
+            self._task.put(list(batch.records))
+
+    def close(self) -> None:
+        self._converter.close()

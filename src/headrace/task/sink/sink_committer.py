@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commits a sink task's offsets: when, by whose leave, and what follows. Java: half of ``WorkerSinkTask``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.api.errors import ConnectError
+from headrace.api.sink import SinkTask, TopicPartition
+from headrace.kafka.sink_consumer import Commit
+from headrace.model.ids import ConnectorTaskId
+from headrace.task.sink.sink_offset_commit import CommitPlan, Offsets, SinkOffsetCommit
+from headrace.task.task_metrics import TaskMetrics
+
+_log = logging.getLogger(__name__)
+
+
+class CommittingConsumer(Protocol):
+    """What is needed of ``SinkConsumer``, which tells what each call means."""
+
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def commit_async(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None: ...
+
+    def take_commits(self) -> list[Commit]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTiming:
+    """``offset.flush.interval.ms`` and ``offset.flush.timeout.ms``, in seconds on ``clock``."""
+
+    interval: float
+    timeout: float
+    clock: Callable[[], float]
+
+
+class SinkCommitter:
+    """Task's thread only. ``await_reports`` blocks until all that was set aside is safe, or raises.
+
+    ``offsets`` is brought up to date with everything that happens here.
+    """
+
+    def __init__(
+        self,
+        id: ConnectorTaskId,
+        task: SinkTask,
+        consumer: CommittingConsumer,
+        offsets: SinkOffsetCommit,
+        await_reports: Callable[[], None],
+        metrics: TaskMetrics,
+        timing: CommitTiming,
+    ) -> None:
+        self._id = id
+        self._task = task
+        self._consumer = consumer
+        self._offsets = offsets
+        self._await_reports = await_reports
+        self._metrics = metrics
+        self._timing = timing
+        self._started = 0.0
+        self.next = timing.clock() + timing.interval
+        """When a commit is due."""
+
+    def commit_if_due(self, requested: bool) -> bool:
+        """Begin a commit if it is time, or ``requested``, unless one is under way; whether it was begun."""
+        now = self._timing.clock()
+        self._take_answers()
+        if self._offsets.in_flight is not None and now >= self._started + self._timing.timeout:
+            _log.warning("Task %s: a commit of offsets was not answered in %g s", self._id, self._timing.timeout)
+            self._offsets.given_up()
+        if self._offsets.in_flight is not None or not (requested or now >= self.next):
+            return False
+        self.next = now + self._timing.interval
+        self._commit()
+        return True
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        """Commit these partitions and close them in the task: they go, or the task ends. Blocks."""
+        try:
+            self._await_reports()
+            asked = self._offsets.to_commit(partitions)
+            plan = CommitPlan({})
+            try:
+                plan = self._plan(asked)
+            except Exception:
+                _log.exception("Task %s: offsets are not committed, as pre_commit failed", self._id)
+            finally:
+                self._task.close(partitions)
+            self._commit_now(plan.offsets)
+        finally:
+            self._offsets.removed(partitions)
+
+    def lost(self, partitions: Collection[TopicPartition]) -> None:
+        """Close partitions that are somebody else's already: there is nothing to commit."""
+        try:
+            self._task.close(partitions)
+        finally:
+            self._offsets.removed(partitions)
+
+    def _commit(self) -> None:
+        self._await_reports()
+        asked = self._offsets.to_commit()
+        try:
+            plan = self._plan(asked)
+        except Exception:
+            _log.exception("Task %s: pre_commit failed; going back to the last committed offsets", self._id)
+            self._metrics.add("offset-commit-failure-total", 1)
+            self._consumer.seek(self._offsets.refused(asked))
+            return
+        if plan.offsets:
+            self._started = self._timing.clock()
+            self._offsets.sent(plan.offsets)
+            self._metrics.add("offset-commit-seq-no", 1)
+            # Invariant 9: all of it was put, and pre_commit has agreed.
+            self._consumer.commit_async(_numbers(plan.offsets))
+
+    def _plan(self, asked: Offsets) -> CommitPlan:
+        if not asked:
+            return CommitPlan({})
+        plan = self._offsets.plan(asked, self._task.pre_commit(dict(asked)) or {})
+        for ignored in plan.ignored:
+            _log.warning("Task %s: pre_commit returned an %s; it is not committed", self._id, ignored)
+        return plan
+
+    def _commit_now(self, offsets: Offsets) -> None:
+        if offsets:
+            try:
+                self._consumer.commit(_numbers(offsets))
+                self._metrics.add("offset-commit-completion-total", 1)
+            except ConnectError as error:
+                _log.warning("Task %s: %s; its records will come again", self._id, error)
+                self._metrics.add("offset-commit-failure-total", 1)
+
+    def _take_answers(self) -> None:
+        for offsets, error in self._consumer.take_commits():
+            if not self._offsets.completed(offsets, error is not None):
+                self._metrics.add("offset-commit-skip-total", 1)
+                continue
+            if error is not None:
+                _log.error("Task %s: %s", self._id, error)
+                self._metrics.add("offset-commit-failure-total", 1)
+            else:
+                self._metrics.add("offset-commit-completion-total", 1)
+                self._metrics.sample("offset-commit", (self._timing.clock() - self._started) * 1000, "-time-ms")
+
+
+def _numbers(offsets: Offsets) -> dict[TopicPartition, int]:
+    return {where: each.offset for where, each in offsets.items()}

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop of a sink task: consume → convert → transform → put, and commit from time to time.
+
+Java: ``WorkerSinkTask``. Everything of the plugin's runs on the task's thread; rebalances come up within it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from headrace.api.errors import RetriableError
+from headrace.api.sink import SinkTask, TopicPartition
+from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.kafka.sink_consumer import SinkConsumer
+from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
+from headrace.task.sink.partition_pauses import PartitionPauses
+from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
+from headrace.task.sink.sink_committer import SinkCommitter
+from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
+from headrace.task.sink.sink_task_context import WorkerSinkTaskContext
+from headrace.task.sink.topic_subscription import TopicSubscription
+from headrace.task.task_metrics import TaskMetrics
+from headrace.task.worker_link import TaskControl, WorkerLink
+
+_log = logging.getLogger(__name__)
+_LONGEST_WAIT: Final = 0.1
+"""How long a stop or a pause may go unnoticed, in seconds: nothing else ends a wait of the client's."""
+_FIRST_BACKOFF: Final = 0.1
+_LONGEST_BACKOFF: Final = 10.0
+
+
+@dataclass(slots=True)
+class Progress:
+    """What rebalances and the loop change together. ``batch``: one that the task has refused for now."""
+
+    offsets: SinkOffsetCommit
+    pauses: PartitionPauses
+    batch: SinkBatch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """``limit``: most messages at a time. ``after_put`` raises what the task may not swallow."""
+
+    control: TaskControl
+    link: WorkerLink
+    metrics: TaskMetrics
+    limit: int
+    after_put: Callable[[], None]
+    clock: Callable[[], float] = time.monotonic
+
+
+class SinkRebalances:
+    """``headrace.kafka.sink_consumer.RebalanceListener``."""
+
+    def __init__(
+        self,
+        task: SinkTask,
+        context: WorkerSinkTaskContext,
+        progress: Progress,
+        batches: SinkBatches,
+        committer: SinkCommitter,
+        metrics: TaskMetrics,
+    ) -> None:
+        self._task = task
+        self._context = context
+        self._progress = progress
+        self._batches = batches
+        self._committer = committer
+        self._metrics = metrics
+
+    def assigned(
+        self, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, int]:
+        offsets = self._progress.offsets
+        offsets.assigned(committed)
+        self._count()
+        if not partitions:
+            return {}
+        self._task.open(partitions)
+        wanted = self._context.take_offsets(partitions)
+        offsets.rewound(wanted)
+        return wanted
+
+    def revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        try:
+            self._committer.close(partitions)
+        finally:
+            self._removed(partitions)
+
+    def lost(self, partitions: Sequence[TopicPartition]) -> None:
+        try:
+            self._committer.lost(partitions)
+        finally:
+            self._removed(partitions)
+
+    def _removed(self, partitions: Sequence[TopicPartition]) -> None:
+        progress = self._progress
+        progress.pauses.removed(set(partitions))
+        if progress.batch is not None:
+            progress.batch = self._batches.without(progress.batch, partitions)
+        self._count()
+
+    def _count(self) -> None:
+        self._metrics.gauge("partition-count", len(self._context.assignment()))
+
+
+class WorkerSinkTask:
+    """One attempt's loop; ``run`` returns when the task is asked to stop and its last offsets are committed."""
+
+    def __init__(
+        self,
+        consumer: SinkConsumer,
+        subscription: TopicSubscription,
+        batches: SinkBatches,
+        committer: SinkCommitter,
+        progress: Progress,
+        context: WorkerSinkTaskContext,
+        surroundings: Surroundings,
+    ) -> None:
+        self._consumer = consumer
+        self._subscription = subscription
+        self._batches = batches
+        self._committer = committer
+        self._progress = progress
+        self._context = context
+        self._around = surroundings
+        self._backoff = _FIRST_BACKOFF
+        self._topics: set[str] = set()
+
+    def run(self) -> None:
+        try:
+            # A record that is still tried again when the task is to stop was not put, nor is its offset committed.
+            with suppress(StoppedWhileRetryingError):
+                while not self._around.control.stopping:
+                    self._iterate()
+        except BaseException:
+            try:
+                self._close_all()
+            except Exception:
+                _log.exception("closing the partitions of a task that failed")
+            raise
+        self._close_all()
+
+    def _iterate(self) -> None:
+        self._rewind()
+        self._pause_or_resume()
+        with self._consumer.busy():
+            self._commit_if_due()
+        messages = self._next_messages()
+        with self._consumer.busy():
+            self._deliver(messages)
+        self._around.metrics.report_if_due()
+
+    def _close_all(self) -> None:
+        self._committer.close(sorted(self._consumer.assignment))
+
+    def _rewind(self) -> None:
+        offsets = self._context.take_offsets(self._consumer.assignment)
+        if offsets:
+            self._consumer.seek(offsets)
+            self._progress.offsets.rewound(offsets)
+
+    def _pause_or_resume(self) -> None:
+        around, pauses = self._around, self._progress.pauses
+        if around.control.paused == pauses.connector or around.control.stopping:
+            return
+        pauses.connector = around.control.paused
+        self._consumer.apply_pauses()
+        if pauses.connector:
+            around.link.paused()
+            self._context.request_commit()
+        else:
+            around.link.running()
+
+    def _commit_if_due(self) -> None:
+        requested = self._context.commit_requested
+        if self._committer.commit_if_due(requested) and requested:
+            self._context.commit_requested = False
+
+    def _next_messages(self) -> ConsumedMessages:
+        """What there is, as soon as there is something; nothing when something else is to be done."""
+        around, clock = self._around, self._around.clock
+        until = min(self._committer.next, self._wait_until())
+        while True:
+            self._subscription.refresh_if_due()
+            messages = self._consumer.consume(around.limit, min(_LONGEST_WAIT, max(until - clock(), 0.0)))
+            if messages or clock() >= until or self._is_interrupted():
+                return messages
+            around.metrics.report_if_due()
+
+    def _wait_until(self) -> float:
+        now, timeout = self._around.clock(), self._context.take_timeout()
+        if self._progress.batch is not None and timeout is None:
+            timeout, self._backoff = self._backoff, min(self._backoff * 2, _LONGEST_BACKOFF)
+        return now + timeout if timeout is not None else float("inf")
+
+    def _is_interrupted(self) -> bool:
+        control = self._around.control
+        return control.stopping or control.paused != self._progress.pauses.connector or self._context.commit_requested
+
+    def _deliver(self, messages: ConsumedMessages) -> None:
+        progress = self._progress
+        batch = progress.batch
+        if batch is None:
+            batch = self._batch_of(messages)
+        elif messages:
+            # Partitions that came while all is paused: they are read when it is their turn.
+            self._consumer.seek(messages.bounds()[0])
+        self._put(batch)
+
+    def _batch_of(self, messages: ConsumedMessages) -> SinkBatch:
+        batch = self._batches.make(messages)
+        if messages:
+            begins, ends = messages.bounds()
+            self._progress.offsets.consumed(ends, begins)
+            self._around.metrics.add("sink-record-read-total", len(messages))
+            self._tell_topics({where.topic for where in ends})
+        return batch
+
+    def _put(self, batch: SinkBatch) -> None:
+        around, progress = self._around, self._progress
+        began = around.clock()
+        try:
+            self._batches.put(batch)
+        except RetriableError as error:
+            self._put_again_later(batch, error)
+            return
+        around.after_put()
+        # Invariant 9: only now.
+        progress.offsets.delivered()
+        if batch.size:
+            around.metrics.add("sink-record-send-total", batch.size)
+            around.metrics.sample("put-batch", (around.clock() - began) * 1000, "-time-ms")
+        if progress.batch is not None:
+            progress.batch = None
+            self._backoff = _FIRST_BACKOFF
+            progress.pauses.redelivery = False
+            self._consumer.apply_pauses()
+
+    def _put_again_later(self, batch: SinkBatch, error: RetriableError) -> None:
+        _log.warning("put failed for %d records, which will be put again: %s", batch.size, error)
+        self._progress.batch = batch
+        self._progress.pauses.redelivery = True
+        self._consumer.apply_pauses()
+
+    def _tell_topics(self, topics: set[str]) -> None:
+        new = topics - self._topics
+        if new:
+            self._topics |= new
+            self._around.link.topics_used(sorted(new))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from headrace.api.sink import TopicPartition
+from headrace.task.sink.partition_pauses import PartitionPauses
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_the_tasks_wish_lasts_behind_the_others() -> None:
+    pauses = PartitionPauses()
+    pauses.of_task.add(A)
+    assert pauses.wanted({A, B}) == {A}
+    pauses.connector = True
+    assert pauses.wanted({A, B}) == {A, B}
+    pauses.redelivery, pauses.connector = True, False
+    assert pauses.wanted({A, B}) == {A, B}
+    pauses.redelivery = False
+    assert pauses.wanted({A, B}) == {A}
+    assert pauses.wanted({B}) == set()
+    pauses.removed({A})
+    assert pauses.wanted({A, B}) == set()
