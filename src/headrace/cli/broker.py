@@ -8,13 +8,14 @@ import signal
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.broker_template import broker_template
-from headrace.kafka.embedded_broker import EmbeddedBroker
+
+if TYPE_CHECKING:
+    from headrace.kafka.embedded_broker import EmbeddedBroker
 
 
 def broker(
@@ -27,6 +28,9 @@ def broker(
     ] = None,
 ) -> None:
     """Run a single Kafka broker on loopback until Ctrl-C; its topics are there again next time."""
+    from headrace.kafka.broker_template import broker_template
+    from headrace.kafka.embedded_broker import EmbeddedBroker
+
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         properties = _parse(set_ or [])

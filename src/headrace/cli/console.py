@@ -13,11 +13,12 @@ from typing import Final, NoReturn
 import typer
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.logs.context import CONTEXT
+from headrace.logs.formats import TEXT, formatter
 from headrace.plugins.log_hiding import HIDING
 
 EXIT_FAILED: Final = 1
 EXIT_MISCONFIGURED: Final = 2
-_FORMAT: Final = "[%(asctime)s] %(levelname)s %(connector_context)s%(message)s"
 
 
 class LogLevel(str, Enum):
@@ -35,11 +36,12 @@ class LogLevel(str, Enum):
 def configure_logging(level: LogLevel) -> None:
     """Log to standard error: headrace from `level` on, libraries only warnings.
 
-    A record with an attribute `connector_context` ("[connector|task-0] ") shows it before its message. Values that
-    config providers hand out are not shown.
+    What a connector or task logs shows which ("[connector|task-0] ") before the message. Values that config providers
+    hand out are not shown.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_FORMAT, defaults={"connector_context": ""}))
+    handler.setFormatter(formatter(TEXT))
+    handler.addFilter(CONTEXT)
     handler.addFilter(HIDING)
     root = logging.getLogger()
     for installed in root.handlers[:]:
@@ -50,6 +52,13 @@ def configure_logging(level: LogLevel) -> None:
     # Whoever uses these wraps their troubles in messages of headrace's own.
     for library in ("kafka", "py4j", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
+
+
+def use_log_format(name: str) -> None:
+    """From here on lines look as the worker's properties want them (``log.format``)."""
+    for handler in logging.getLogger().handlers:
+        if CONTEXT in handler.filters:
+            handler.setFormatter(formatter(name))
 
 
 def fail(error: BaseException) -> NoReturn:

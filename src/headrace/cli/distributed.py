@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from headrace.cli.console import use_log_format
 from headrace.cli.worker_process import WorkerProcess, resolved_properties
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
-from headrace.rest.listeners import BoundListeners
-from headrace.rest.server import RestServer
+from headrace.logs.loggers import Loggers
+from headrace.rest.endpoints import Endpoints
+
+if TYPE_CHECKING:
+    from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
 
 def run(worker_properties: Path) -> int:
@@ -19,26 +24,47 @@ def run(worker_properties: Path) -> int:
     """
     with resolved_properties(read_properties(worker_properties)) as properties:
         config = DistributedConfig(properties)
-        listeners = BoundListeners.bind(config.listeners)
+        use_log_format(config.log_format)
+        endpoints = Endpoints.open(config)
         try:
-            return _serve(config, listeners)
+            return _serve(config, endpoints)
         finally:
-            listeners.close()
+            endpoints.close()
 
 
-def _serve(config: DistributedConfig, listeners: BoundListeners) -> int:
+def _serve(config: DistributedConfig, endpoints: Endpoints) -> int:
+    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+
+    loggers = Loggers()
+    launcher = SparkTaskLauncher(config.spark, loggers)
+    try:
+        launcher.prepare()
+        return _worker(config, endpoints, launcher, loggers).run()
+    except BaseException:
+        launcher.stop(0)  # also what was stopped in order: that does nothing then
+        raise
+
+
+def _worker(
+    config: DistributedConfig, endpoints: Endpoints, launcher: SparkTaskLauncher, loggers: Loggers
+) -> WorkerProcess:
+    """What takes time to import is imported while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
     from headrace.plugins.discovery import plugins_of
     from headrace.rest.app import OtherWorkers, create_app
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
     from headrace.rest.rest_client import RestClient
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.rest.rest_extensions import RestExtensions
+    from headrace.rest.worker_api import worker_api
 
-    url = listeners.advertised_url(config.get("rest.advertised.host.name"), config.get("rest.advertised.port"))
-    client = RestClient()
-    leader = LeaderClient(client, config.signature_algorithm)
-    herder = distributed_herder(config, plugins_of(config.raw), SparkTaskLauncher(config.spark), url, leader)
+    plugins, timeout = plugins_of(config.raw), config.rest_request_timeout
+    extensions = RestExtensions(config, plugins)
+    client = RestClient(endpoints.tls.client)
+    leader = LeaderClient(client, config.signature_algorithm, timeout)
+    herder = distributed_herder(config, plugins, launcher, endpoints.advertised_url, leader, loggers=loggers)
+    extensions.register(herder)
     others = OtherWorkers(herder, client, SignatureVerifier(config.verification_algorithms))
-    server = RestServer(create_app(herder, others=others), listeners)
-    return WorkerProcess(herder, server, listeners.local_url, config).run()
+    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers)
+    server = worker_api(app, endpoints, config, extensions)
+    return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.connector_files import ConnectorFile, read_connector_files
+from headrace.cli.console import use_log_format
 from headrace.cli.worker_process import WorkerProcess, resolved_properties
 from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import StandaloneConfig
-from headrace.rest.listeners import BoundListeners
-from headrace.rest.server import RestServer
+from headrace.logs.loggers import Loggers
+from headrace.rest.endpoints import Endpoints
 from headrace.worker.stages import Stages
 
 if TYPE_CHECKING:
+    from headrace.spark.spark_task_launcher import SparkTaskLauncher
     from headrace.standalone.standalone_herder import StandaloneHerder
 
 log = logging.getLogger(__name__)
@@ -33,28 +35,49 @@ def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
     files = read_connector_files(connectors)
     with resolved_properties(read_properties(worker_properties)) as properties:
         config = StandaloneConfig(properties)
-        listeners = BoundListeners.bind(config.listeners)
+        use_log_format(config.log_format)
+        endpoints = Endpoints.open(config)
         try:
-            return _serve(config, listeners, files)
+            return _serve(config, endpoints, files)
         finally:
-            listeners.close()
+            endpoints.close()
 
 
-def _serve(config: StandaloneConfig, listeners: BoundListeners, files: Sequence[ConnectorFile]) -> int:
+def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[ConnectorFile]) -> int:
+    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+
+    loggers = Loggers()
+    launcher = SparkTaskLauncher(config.spark, loggers)
+    try:
+        launcher.prepare()
+        return _worker(config, endpoints, launcher, loggers, files).run()
+    except BaseException:
+        launcher.stop(0)  # also what was stopped in order: that does nothing then
+        raise
+
+
+def _worker(
+    config: StandaloneConfig,
+    endpoints: Endpoints,
+    launcher: SparkTaskLauncher,
+    loggers: Loggers,
+    files: Sequence[ConnectorFile],
+) -> WorkerProcess:
+    """What takes time to import is imported while Spark starts."""
     from headrace.plugins.discovery import plugins_of
     from headrace.rest.app import create_app
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.rest.rest_extensions import RestExtensions
+    from headrace.rest.worker_api import worker_api
     from headrace.standalone.assembly import standalone_herder
 
-    url = listeners.advertised_url(config.get("rest.advertised.host.name"), config.get("rest.advertised.port"))
-    launcher = SparkTaskLauncher(config.spark)
-    try:
-        herder = standalone_herder(config, plugins_of(config.raw), launcher, url)
-    except BaseException:
-        launcher.stop(0)
-        raise
-    server = RestServer(create_app(herder), listeners)
-    return WorkerProcess(herder, server, listeners.local_url, config, lambda: _begin(herder, files)).run()
+    plugins = plugins_of(config.raw)
+    extensions = RestExtensions(config, plugins)
+    herder = standalone_herder(config, plugins, launcher, endpoints.advertised_url, loggers=loggers)
+    extensions.register(herder)
+    app = create_app(herder, request_timeout=config.rest_request_timeout, loggers=loggers)
+    server = worker_api(app, endpoints, config, extensions)
+    url = endpoints.listeners.local_url
+    return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files))
 
 
 def _begin(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> Future[None]:

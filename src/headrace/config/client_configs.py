@@ -16,7 +16,7 @@ from typing import Final
 
 from headrace.config.distributed_config import GROUP_ID, DistributedConfig
 from headrace.config.override_policy import overrides_of
-from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
+from headrace.config.worker_config import BOOTSTRAP_SERVERS, LISTENERS, WorkerConfig
 from headrace.model.cluster_config_state import Config
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,10 @@ def config_log_producer(worker: DistributedConfig) -> dict[str, str]:
 
 
 def leader_producer(worker: DistributedConfig) -> dict[str, str]:
-    """The leader's writer of the config topic (invariant 7)."""
+    """The leader's writer of the config topic (invariant 7); nobody can choose its ``transactional.id`` (KIP-618)."""
+    if TRANSACTIONAL_ID in worker.raw:
+        message = "%s=%s is ignored: the leader writes the config topic as %s"
+        log.warning(message, TRANSACTIONAL_ID, worker.raw[TRANSACTIONAL_ID], worker.transactional_leader_id)
     return config_log_producer(worker) | {
         "client.id": f"{_own_client_id(worker, 'configs')}-leader",
         "enable.idempotence": "true",
@@ -109,7 +112,7 @@ def source_task_producer(worker: WorkerConfig, connector_config: Config, task: i
 
 def source_task_admin(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
     """Creates a source task's topics (topic.creation.*)."""
-    return _connector_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}-{task}")
+    return _source_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}-{task}")
 
 
 def source_offsets_consumer(worker: WorkerConfig, connector_config: Config, task: int | None = None) -> dict[str, str]:
@@ -117,12 +120,26 @@ def source_offsets_consumer(worker: WorkerConfig, connector_config: Config, task
     required: dict[str, str | None] = {"auto.offset.reset": "earliest"}
     if worker.exactly_once_source_enabled:
         required[ISOLATION] = "read_committed"
-    return _connector_consumer(worker, connector_config, task, "read_committed", required)
+    connection = _producers_connection(worker, connector_config)
+    return _connector_consumer(worker, connector_config, task, "read_committed", required, connection)
 
 
 def source_offsets_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
     """Creates and describes a connector's own offsets topic."""
-    return _connector_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}")
+    return _source_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}")
+
+
+def targets_other_cluster(worker: WorkerConfig, connector_config: Config) -> bool:
+    """Whether a source connector's producers write to another Kafka cluster than the worker's internal topics are in.
+
+    As in Java that is told by ``bootstrap.servers``, in whatever order they are named.
+    """
+    return _servers(producer_servers(worker, connector_config)) != _servers(worker.bootstrap_servers)
+
+
+def producer_servers(worker: WorkerConfig, connector_config: Config) -> str:
+    """The ``bootstrap.servers`` of a source connector's producers."""
+    return _chosen_producer(worker, connector_config).get(BOOTSTRAP_SERVERS) or worker.bootstrap_servers
 
 
 def offset_alter_producer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
@@ -140,8 +157,24 @@ def sink_task_consumer(worker: WorkerConfig, connector_config: Config, task: int
     return _connector_consumer(worker, connector_config, task, "read_uncommitted", {"enable.auto.commit": "false"})
 
 
+def dead_letter_producer(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
+    """Writes what a sink task sets aside."""
+    client_id = f"connector-dlq-producer-{_name(connector_config)}-{task}"
+    return _connector_producer(worker, connector_config, client_id, {TRANSACTIONAL_ID: None})
+
+
+def dead_letter_admin(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
+    """Creates a sink connector's dead letter topic."""
+    return _connector_admin(worker, connector_config, f"connector-dlq-adminclient-{_name(connector_config)}-{task}")
+
+
 def fencing_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Fences a source connector's task producers, and reads and alters a sink's consumer group."""
+    """Fences a source connector's task producers, in the cluster that they write to."""
+    return _source_admin(worker, connector_config, f"connector-worker-adminclient-{_name(connector_config)}")
+
+
+def consumer_group_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    """Reads and alters a sink connector's consumer group."""
     return _connector_admin(worker, connector_config, f"connector-worker-adminclient-{_name(connector_config)}")
 
 
@@ -155,6 +188,7 @@ def _name(connector_config: Config) -> str:
 def _connection(worker: WorkerConfig) -> dict[str, str]:
     """How to reach the cluster and who to be there."""
     secured = {key: text for key, text in worker.raw.items() if key.startswith(_CONNECTION_PREFIXES)}
+    secured.pop("ssl.client.auth", None)  # It concerns the REST API's listeners alone.
     return {BOOTSTRAP_SERVERS: worker.bootstrap_servers} | secured
 
 
@@ -178,7 +212,7 @@ def _log_producer(worker: DistributedConfig, use: str) -> dict[str, str]:
 def _connector_producer(
     worker: WorkerConfig, connector_config: Config, client_id: str, required: Mapping[str, str | None]
 ) -> dict[str, str]:
-    chosen = worker.with_prefix("producer.") | overrides_of(connector_config, "producer")
+    chosen = _chosen_producer(worker, connector_config)
     base = _PRODUCER_BASE | {"client.id": client_id, "max.block.ms": _MAX_LONG} | _connection(worker)
     return _require(base, chosen, required, _name(connector_config))
 
@@ -189,6 +223,7 @@ def _connector_consumer(
     task: int | None,
     isolation: str,
     required: Mapping[str, str | None],
+    connection: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     name = _name(connector_config)
     identity = {
@@ -197,15 +232,41 @@ def _connector_consumer(
         ISOLATION: isolation,
     }
     chosen = worker.with_prefix("consumer.") | overrides_of(connector_config, "consumer")
-    return _require(_CONSUMER_BASE | identity | _connection(worker), chosen, required, name)
+    return _require({**_CONSUMER_BASE, **identity, **(connection or _connection(worker))}, chosen, required, name)
 
 
-def _connector_admin(worker: WorkerConfig, connector_config: Config, client_id: str) -> dict[str, str]:
+def _source_admin(worker: WorkerConfig, connector_config: Config, client_id: str) -> dict[str, str]:
+    return _connector_admin(worker, connector_config, client_id, _producers_connection(worker, connector_config))
+
+
+def _chosen_producer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    return worker.with_prefix("producer.") | overrides_of(connector_config, "producer")
+
+
+def _producers_connection(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    """Where the connector's records go its offsets go too (KIP-618), and there is whom to fence. So the clients beside
+    the producer connect as it does to another cluster, if they are not told otherwise."""
+    if not targets_other_cluster(worker, connector_config):
+        return _connection(worker)
+    names = (BOOTSTRAP_SERVERS, *_CONNECTION_PREFIXES)
+    chosen = _chosen_producer(worker, connector_config)
+    return _connection(worker) | {name: value for name, value in chosen.items() if name.startswith(names)}
+
+
+def _servers(text: str) -> frozenset[str]:
+    return frozenset(server.strip() for server in text.split(",") if server.strip())
+
+
+def _connector_admin(
+    worker: WorkerConfig, connector_config: Config, client_id: str, connection: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """A worker's ``client.id`` replaces the client id here, as in Java."""
     return (
         {"client.id": worker.client_id or client_id}
         | _common(worker)
-        | worker.with_prefix("admin.")
+        | dict(connection or {})
+        # Not all that begins so is for a client: the REST API has admin.listeners.
+        | {key: text for key, text in worker.with_prefix("admin.").items() if not key.startswith(LISTENERS)}
         | overrides_of(connector_config, "admin")
     )
 

@@ -90,14 +90,16 @@ def _distributed_def() -> ConfigDef:
                 doc="The group of workers that this one belongs to.")
         .define("session.timeout.ms", Type.INT, 10000, importance=high, validator=positive,
                 doc="After so long without a heartbeat the group takes a worker for dead.")
-        .define("heartbeat.interval.ms", Type.INT, 3000, importance=high, validator=positive,
-                doc="Time between heartbeats; at most a third of session.timeout.ms.")
+        .define("heartbeat.interval.ms", Type.INT, 1000, importance=high, validator=positive,
+                doc="Time between heartbeats; at most a third of session.timeout.ms. So long may it take until the "
+                    "others hear of a worker that joins, hence less than Kafka Connect's 3000.")
         .define("rebalance.timeout.ms", Type.INT, 60000, importance=high, validator=positive,
                 doc="How long a worker may take to join a rebalance.")
         .define("worker.sync.timeout.ms", Type.INT, 3000, importance=Importance.MEDIUM, validator=natural,
                 doc="How long a worker that lags behind tries to catch up with the config topic before it leaves.")
         .define("worker.unsync.backoff.ms", Type.INT, 300000, importance=Importance.MEDIUM, validator=natural,
-                doc="How long a worker that could not catch up waits before it joins again.")
+                doc="How long a worker that could not catch up waits before it joins again, in the eager protocol; in "
+                    "the others a fiftieth of scheduled.rebalance.max.delay.ms, if that is less.")
         .define("connect.protocol", Type.STRING, "sessioned", importance=low,
                 validator=CaseInsensitiveValidString("eager", "compatible", "sessioned"),
                 doc="The rebalance protocol.")

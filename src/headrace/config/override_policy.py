@@ -25,6 +25,7 @@ DEFAULT_ALLOWLIST: Final = (
     *("allow.auto.create.topics", "auto.offset.reset", "check.crcs", "default.api.timeout.ms", "fetch.max.bytes"),
     *("fetch.max.wait.ms", "fetch.min.bytes", "group.id", "heartbeat.interval.ms", "isolation.level"),
     *("max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records", "session.timeout.ms"),
+    *("group.protocol", "partition.assignment.strategy"),
 )
 """Tuning. Nothing that leads a client to another cluster, makes it someone else, reads files, or loads classes."""
 

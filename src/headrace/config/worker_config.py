@@ -13,17 +13,27 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
+from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICY_PROPERTY
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLIENT_ID: Final = "client.id"
 LISTENERS: Final = "listeners"
+ADMIN_LISTENERS: Final = "admin.listeners"
+REST_EXTENSIONS: Final = "rest.extension.classes"
+RESPONSE_HEADERS: Final = "response.http.headers.config"
+ALLOWED_ORIGINS: Final = "access.control.allow.origin"
+ALLOWED_METHODS: Final = "access.control.allow.methods"
 PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONFIG_PROVIDERS: Final = "config.providers"
+LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
-_NOT_FOR_TASKS: Final = ("spark.", "rest.", LISTENERS, CONFIG_PROVIDERS)
+_NOT_FOR_TASKS: Final = (
+    *("spark.", "rest.", LISTENERS, ADMIN_LISTENERS, RESPONSE_HEADERS, ALLOWED_ORIGINS, ALLOWED_METHODS),
+    CONFIG_PROVIDERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +47,26 @@ class InternalTopic:
 
 
 def _check_listeners(name: str, value: list[str]) -> None:
-    for listener in value:
+    if name == LISTENERS and not value:
+        raise ConfigError.invalid(name, "", "at least one listener is needed, like http://:8083")
+    for listener in value or ():
         try:
             parts = urlsplit(listener)
             usable = parts.scheme.lower() in ("http", "https") and parts.port is not None
         except ValueError:
             usable = False
         if not usable:
-            raise ConfigError.invalid(name, listener, "a listener is written as http://host:port, host may be empty")
+            reason = "a listener is written as http://host:port or https://host:port, host may be empty"
+            raise ConfigError.invalid(name, listener, reason)
+
+
+def _check_header_rules(name: str, value: str) -> None:
+    header_rules(name, value)
+
+
+def _check_scheme(name: str, value: str | None) -> None:
+    if value is not None and value.lower() not in ("http", "https"):
+        raise ConfigError.invalid(name, value, "one of http, https expected")
 
 
 def _worker_def() -> ConfigDef:
@@ -70,10 +92,28 @@ def _worker_def() -> ConfigDef:
                 doc="How long a task's start may wait for its offsets before it is tried again. headrace only.")
         .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
                 validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
+        .define(ADMIN_LISTENERS, Type.LIST, None, importance=low,
+                doc="Where /admin is served, and nothing else; by default with the rest, and if empty nowhere.",
+                validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
+        .define(REST_EXTENSIONS, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="REST extensions, in the order in which requests pass them.")
+        .define(RESPONSE_HEADERS, Type.STRING, "", importance=low,
+                validator=LambdaValidator(_check_header_rules, lambda: "action name:value,..."),
+                doc="Headers of all answers: set|add|setDate|addDate name:value,...")
+        .define(ALLOWED_ORIGINS, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Origins whose pages may use the API (CORS); * in one is any text.")
+        .define(ALLOWED_METHODS, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Methods that they may use; by default GET, POST and HEAD.")
+        .define("rest.request.timeout.ms", Type.LONG, 90000, importance=low, validator=Range.at_least(1),
+                doc="How long a request may take before it is answered that it takes longer. headrace only.")
+        .define("rest.request.max.bytes", Type.INT, 16 * 1024 * 1024, importance=low, validator=Range.at_least(1),
+                doc="Size of a request's body above which it is refused. headrace only.")
+        .define(LOG_FORMAT, Type.STRING, "text", importance=low, validator=ValidString("text", "json"),
+                doc="How log lines look: text, or each as a JSON object. headrace only.")
         .define("rest.advertised.host.name", Type.STRING, None, importance=low, doc="Host other workers reach this by.")
         .define("rest.advertised.port", Type.INT, None, importance=low, doc="Port other workers reach this by.")
         .define("rest.advertised.listener", Type.STRING, None, importance=low, doc="http or https.",
-                validator=ValidString(None, "http", "https"))
+                validator=LambdaValidator(_check_scheme, lambda: "http or https"))
         .define(PLUGIN_PATH, Type.LIST, None, importance=low, validator=ValidList(allow_null=True),
                 doc="Directories with Python modules and packages of plugins, beside what is installed.")
         .define(PLUGIN_MODULE_PREFIXES, Type.LIST, "", importance=low, validator=ValidList(),
@@ -162,8 +202,27 @@ class WorkerConfig(BaseConfig):
         return self.seconds("offset.read.timeout.ms")
 
     @property
+    def log_format(self) -> str:
+        return str(self.get(LOG_FORMAT))
+
+    @property
     def listeners(self) -> tuple[str, ...]:
         return tuple(self.get(LISTENERS))
+
+    @property
+    def admin_listeners(self) -> tuple[str, ...] | None:
+        """None: ``/admin`` is served with the rest. Empty: it is not served."""
+        given = self.get(ADMIN_LISTENERS)
+        return None if given is None else tuple(given)
+
+    @property
+    def rest_request_timeout(self) -> float:
+        """Seconds."""
+        return self.seconds("rest.request.timeout.ms")
+
+    @property
+    def rest_request_max_bytes(self) -> int:
+        return int(self.get("rest.request.max.bytes"))
 
     @property
     def plugin_path(self) -> tuple[str, ...]:

@@ -16,13 +16,18 @@ from headrace.api.errors import ConnectError
 from headrace.herder.cluster_herder import ClusterHerder
 from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import Herder
+from headrace.logs.loggers import Loggers
 from headrace.rest import entities
+from headrace.rest.api_description import describe, operation_id
 from headrace.rest.connector_offsets_resource import connector_offsets_router
 from headrace.rest.connector_plugins_resource import connector_plugins_router
 from headrace.rest.connectors_resource import connectors_router
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
+from headrace.rest.health_resource import HEALTH_TIMEOUT_SECONDS, health_router
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.internal_resource import internal_router
+from headrace.rest.loggers_resource import loggers_router
+from headrace.rest.metrics_resource import metrics_router
 from headrace.rest.raw_path import RawPathMiddleware
 from headrace.rest.request_body import check_content_type
 from headrace.rest.request_forwarder import RequestForwarder
@@ -40,16 +45,22 @@ class OtherWorkers:
 
 
 def create_app(
-    herder: Herder, *, request_timeout: float = REQUEST_TIMEOUT_SECONDS, others: OtherWorkers | None = None
+    herder: Herder,
+    *,
+    request_timeout: float = REQUEST_TIMEOUT_SECONDS,
+    others: OtherWorkers | None = None,
+    loggers: Loggers | None = None,
 ) -> FastAPI:
     """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it.
 
-    With `others` it is also for them, and what only the group's leader can do is forwarded to it.
+    With `others` it is also for them, and what only the group's leader can do is forwarded to it. `loggers` are those
+    that ``/admin/loggers`` changes.
     """
     app = FastAPI(
         title="headrace",
         version=__version__,
         redirect_slashes=False,
+        generate_unique_id_function=operation_id,
         dependencies=[Depends(check_content_type)],
         exception_handlers={
             ConnectError: on_connect_error,
@@ -58,11 +69,15 @@ def create_app(
             Exception: on_unexpected_error,
         },
     )
+    describe(app)
     app.add_middleware(RawPathMiddleware)
     handler = RequestHandler(herder, request_timeout)
     app.include_router(connectors_router(herder, handler))
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
+    app.include_router(loggers_router(loggers or Loggers(), herder, handler))
+    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS)))
+    app.include_router(metrics_router(herder))
     _add_root(app, herder)
     if others is not None:
         app.include_router(internal_router(others.herder, handler, others.verifier))

@@ -15,30 +15,13 @@ from headrace.herder.herder import Herder
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 from headrace.rest import entities
+from headrace.rest.api_schemas import body_doc
 from headrace.rest.connectors_resource import Name
+from headrace.rest.request_body import check_text, malformed
 from headrace.rest.request_handler import RequestHandler
 from headrace.storage import json_bytes
 
-_OFFSET_SCHEMA: Final = {
-    "type": "object",
-    "required": ["partition"],
-    "properties": {"partition": {"type": "object"}, "offset": {"type": "object", "nullable": True}},
-}
-OFFSETS_DOC: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["offsets"],
-                    "additionalProperties": False,
-                    "properties": {"offsets": {"type": "array", "minItems": 1, "items": _OFFSET_SCHEMA}},
-                }
-            }
-        },
-    }
-}
+OFFSETS_DOC: Final = body_doc("NewOffsets")
 DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be different, and change nothing")]
 
 
@@ -73,8 +56,9 @@ def parse_offsets(body: bytes) -> tuple[ConnectorOffset, ...]:
     """``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. BadRequestError, saying what is wrong, else."""
     try:
         value = json_bytes.loads(body)
-    except (DataError, RecursionError) as error:
-        raise BadRequestError(f"Malformed JSON in the body: {error or 'nested too deeply'}") from error
+        check_text(value)
+    except (DataError, ValueError, RecursionError) as error:
+        raise malformed(error, "the body") from error
     if not isinstance(value, dict):
         raise BadRequestError("Expected a JSON object with the field 'offsets' in the body")
     _check_fields(value, {"offsets"}, "the body")

@@ -26,7 +26,7 @@ def _decoded_name(connector: Annotated[str, Path(description="The connector's na
 
 
 Name = Annotated[str, Depends(_decoded_name)]
-TaskNumber = Annotated[str, Path(description="The task's number, from 0 on")]
+TaskNumber = Annotated[str, Path(description="The task's number, from 0 on", json_schema_extra={"pattern": "^[0-9]+$"})]
 
 
 def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
@@ -126,7 +126,6 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
         "/{connector}/restart",
         summary="Restart a connector, with its tasks or what has failed if wanted",
         status_code=HTTPStatus.NO_CONTENT,
-        responses={HTTPStatus.ACCEPTED: {"description": "With includeTasks or onlyFailed: what is restarted"}},
     )
     async def restart(
         name: Name,
@@ -152,6 +151,8 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
         return Response(status_code=HTTPStatus.ACCEPTED)
 
 
+_DIGITS: Final = 10
+"""Of the number of a task, which is an int in Java."""
 _EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {
     "status": lambda herder, name: entities.connector_status(herder.connector_status(name)),
     "info": lambda herder, name: entities.connector_info(herder.connector_info(name)),
@@ -167,7 +168,7 @@ def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, A
 
 
 def _task_id(connector: str, task: str) -> ConnectorTaskId:
-    if not task.isascii() or not task.isdigit():
+    if not task.isascii() or not task.isdigit() or len(task) > _DIGITS:
         raise NotFoundError(f"HTTP {HTTPStatus.NOT_FOUND.value} {HTTPStatus.NOT_FOUND.phrase}")
     return ConnectorTaskId(connector, int(task))
 

@@ -10,6 +10,7 @@ from typing import Final
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.herder.errors import (
@@ -41,6 +42,7 @@ _STATUSES: Final[tuple[tuple[type[ConnectError], HTTPStatus], ...]] = (
     (RetriableError, HTTPStatus.SERVICE_UNAVAILABLE),
     (ConnectError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _TRY_AGAIN: Final = (RebalanceNeededError, NotLeaderError, RetriableError)
 
 
@@ -69,7 +71,21 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
-    return error_response(error.status_code, message, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_allowed_methods(request))
+    return error_response(error.status_code, message, headers)
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Of all routes that have the request's path; the framework looks at the first one alone."""
+    routes = request.app.router.routes
+
+    def allowed(method: str) -> bool:
+        return any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+
+    found = [method for method in _METHODS if allowed(method)]
+    return ["HEAD", *found] if "GET" in found else found
 
 
 async def on_unexpected_error(request: Request, error: Exception) -> Response:

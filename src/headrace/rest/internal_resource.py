@@ -10,9 +10,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from headrace.api.errors import RetriableError
 from headrace.herder.cluster_herder import ClusterHerder
-from headrace.herder.errors import BadRequestError
+from headrace.herder.errors import BadRequestError, RequestTimeoutError
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
+from headrace.rest.leader_client import INTERNAL_LOGGERS
+from headrace.rest.loggers_resource import read_level
 from headrace.rest.raw_path import decoded, raw_path
 from headrace.rest.request_body import connector_config
 from headrace.rest.request_handler import RequestHandler
@@ -33,17 +36,26 @@ def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: Si
             parts = SignedParts(request.method, raw_path(request), await request.body())
             verifier.verify(parts, request.headers, herder.session_key())
 
-    router = APIRouter(prefix="/connectors", include_in_schema=False, dependencies=[Depends(check_signature)])
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(check_signature)])
 
-    @router.post("/{connector}/tasks")
+    @router.post("/connectors/{connector}/tasks")
     async def put_task_configs(name: Name, request: Request) -> Response:
         configs = _task_configs(await request.body())
         await handler.complete(herder.put_task_configs(name, configs))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
-    @router.put("/{connector}/fence")
+    @router.put(f"{INTERNAL_LOGGERS}/{{logger}}")
+    async def put_logger_level(logger: str, request: Request) -> Response:
+        level = read_level(await request.body())
+        await handler.complete(herder.write_logger_level(decoded(logger), level))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    @router.put("/connectors/{connector}/fence")
     async def fence_zombies(name: Name) -> Response:
-        await handler.complete(herder.fence_zombies(name))
+        try:
+            await handler.complete(herder.fence_zombies(name))
+        except RequestTimeoutError as error:  # the round goes on: whoever asks again will find it done
+            raise RetriableError(str(error)) from error
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router

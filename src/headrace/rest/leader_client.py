@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.internal_request_signature import SignedParts, sign
@@ -16,32 +17,70 @@ from headrace.rest.raw_path import encoded
 from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.rest_client import Answer, Call, RestClient
 
-TIMEOUT_SECONDS: Final = REQUEST_TIMEOUT_SECONDS + 5
-"""Longer than the leader waits, so that its words of what blocks come through."""
+_MARGIN_SECONDS: Final = 5.0
+"""How much longer than the leader it waits, so that the leader's words of what blocks come through."""
+
+INTERNAL_LOGGERS: Final = "/internal/loggers"
+"""Not below /admin, which workers need not serve where others reach them."""
+
+_FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
+"""Of a round of fencing: all other refusals pass, with the rebalance, the leader or the session key."""
 
 
 class LeaderClient:
     """Implements ``headrace.distributed.leader_requests.LeaderRequests``."""
 
-    def __init__(self, client: RestClient, algorithm: MacAlgorithm) -> None:
+    def __init__(
+        self, client: RestClient, algorithm: MacAlgorithm, request_timeout: float = REQUEST_TIMEOUT_SECONDS
+    ) -> None:
+        """``request_timeout``: the seconds that a worker takes at most to serve a request."""
         self._client = client
         self._algorithm = algorithm
+        self._timeout = request_timeout + _MARGIN_SECONDS
 
     def put_task_configs(
         self, leader_url: str, connector: str, configs: Sequence[Config], key: SessionKey | None
     ) -> None:
         body = json.dumps([dict(config) for config in configs]).encode()
-        self._send("POST", leader_url, f"/connectors/{encoded(connector)}/tasks", body, key)
+        answer = self._send("POST", leader_url, _path(connector, "tasks"), body, key)
+        if answer.status >= 300:
+            raise ConnectError(_refused("POST", leader_url, _path(connector, "tasks"), answer))
 
-    def _send(self, method: str, leader_url: str, path: str, body: bytes, key: SessionKey | None) -> None:
+    def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
+        path = _path(connector, "fence")
+        try:
+            answer = self._send("PUT", leader_url, path, b"", key)
+        except RetriableError:
+            raise
+        except ConnectError as error:  # nobody can tell whether it was done, but once more does no harm
+            raise RetriableError(str(error)) from error
+        if answer.status >= 300:
+            refused = _refused("PUT", leader_url, path, answer)
+            # Without a key everything is bad; the leader may just have written the first one.
+            final = answer.status in _FINAL and (key is not None or answer.status != HTTPStatus.BAD_REQUEST)
+            raise ConnectError(refused) if final else RetriableError(refused)
+
+    def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
+        path = f"{INTERNAL_LOGGERS}/{encoded(logger)}"
+        answer = self._send("PUT", leader_url, path, json.dumps({"level": level}).encode(), key)
+        if answer.status >= 300:
+            refused = _refused("PUT", leader_url, path, answer)
+            raise ConnectError(refused) if answer.status in _FINAL else RetriableError(refused)
+
+    def _send(self, method: str, leader_url: str, path: str, body: bytes, key: SessionKey | None) -> Answer:
         url = leader_url.rstrip("/") + path
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers |= sign(SignedParts(method, urlsplit(url).path, body), key, self._algorithm)
-        answer = self._client.call(Call(method, url, TIMEOUT_SECONDS, headers, body))
-        if answer.status >= 300:
-            said = _said(answer)
-            raise ConnectError(f"The leader at {leader_url} answered {answer.status} to {method} {path}: {said}")
+        return self._client.call(Call(method, url, self._timeout, headers, body))
+
+
+def _path(connector: str, of: str) -> str:
+    return f"/connectors/{encoded(connector)}/{of}"
+
+
+def _refused(method: str, leader_url: str, path: str, answer: Answer) -> str:
+    return f"The leader at {leader_url} answered {answer.status} to {method} {path}: {_said(answer)}"
 
 
 def _said(answer: Answer) -> str:

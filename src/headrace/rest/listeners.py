@@ -7,15 +7,16 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from headrace.api.errors import ConfigError
+from headrace.config.worker_config import ADMIN_LISTENERS, LISTENERS
 
-_PROPERTY: Final = "listeners"
 _BACKLOG: Final = 128
 _NO_SUCH_ADDRESS: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+_SCHEMES: Final = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,66 +25,95 @@ class Listener:
 
     host: str
     port: int
+    scheme: str = "http"
 
     @classmethod
-    def parse(cls, text: str) -> Listener:
-        """ConfigError, naming property and value, for what is no ``http://host:port``."""
+    def parse(cls, text: str, property: str = LISTENERS) -> Listener:
+        """ConfigError, naming property and value, for what is no ``http://host:port`` or ``https://host:port``."""
         try:
             parts = urlsplit(text.strip())
             port = parts.port
         except ValueError as error:
-            raise ConfigError.invalid(_PROPERTY, text, str(error)) from error
-        if parts.scheme.lower() == "https":
-            raise ConfigError.invalid(_PROPERTY, text, "https is not supported yet; use http://host:port")
-        if parts.scheme.lower() != "http" or port is None or parts.path.strip("/"):
-            raise ConfigError.invalid(_PROPERTY, text, "a listener is written as http://host:port, host may be empty")
-        return cls("" if parts.hostname in (None, "0.0.0.0", "::") else parts.hostname or "", port)
+            raise ConfigError.invalid(property, text, str(error)) from error
+        scheme = parts.scheme.lower()
+        if scheme not in _SCHEMES or port is None or parts.path.strip("/"):
+            reason = "a listener is written as http://host:port or https://host:port, host may be empty"
+            raise ConfigError.invalid(property, text, reason)
+        return cls("" if parts.hostname in (None, "0.0.0.0", "::") else parts.hostname or "", port, scheme)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundListener:
+    """A listener with its port known, and its sockets: a name may have several addresses."""
+
+    listener: Listener
+    sockets: tuple[socket.socket, ...]
+    admin: bool = False
+    """Whether it is one of ``admin.listeners``."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundListeners:
     """Sockets that already accept connections; what arrives before the server runs waits for it."""
 
-    listeners: tuple[Listener, ...]
-    sockets: tuple[socket.socket, ...]
+    bound: tuple[BoundListener, ...]
 
     @classmethod
-    def bind(cls, listeners: Sequence[str]) -> BoundListeners:
+    def bind(cls, listeners: Sequence[str], admin: Sequence[str] = ()) -> BoundListeners:
         """ConfigError, of one line, for a port in use, one that may not be used, or an unknown host."""
-        bound: list[Listener] = []
-        sockets: list[socket.socket] = []
+        bound: list[BoundListener] = []
         try:
-            for text in listeners:
-                listener = Listener.parse(text)
-                opened = _bind(listener, text)
-                sockets += opened
-                bound.append(Listener(listener.host, opened[0].getsockname()[1]))
+            bound += (_bound(text, LISTENERS) for text in listeners)
+            bound += (_bound(text, ADMIN_LISTENERS) for text in admin)
         except ConfigError:
-            for opened_socket in sockets:
-                opened_socket.close()
+            cls(tuple(bound)).close()
             raise
-        return cls(tuple(bound), tuple(sockets))
+        return cls(tuple(bound))
 
     @property
     def local_url(self) -> str:
         """The first listener's URL, as a user on this machine would write it."""
-        return _url(self.listeners[0].host or "localhost", self.listeners[0].port)
+        first = self._regular()[0]
+        return _url(first.scheme, first.host or "localhost", first.port)
 
-    def advertised_url(self, host: str | None = None, port: int | None = None) -> str:
-        """The URL for other workers, from ``rest.advertised.host.name`` and ``.port`` where they are set."""
-        first = self.listeners[0]
-        return _url(host or first.host or socket.gethostname(), port or first.port)
+    @property
+    def admin_url(self) -> str | None:
+        """As ``local_url``, of the first of ``admin.listeners``; None where there are none."""
+        found = next((each.listener for each in self.bound if each.admin), None)
+        return None if found is None else _url(found.scheme, found.host or "localhost", found.port)
+
+    def advertised_url(self, host: str | None = None, port: int | None = None, scheme: str | None = None) -> str:
+        """The URL for other workers, from ``rest.advertised.host.name``, ``.port``, ``.listener`` where they are set.
+
+        Of listeners of both schemes http is advertised. With a scheme that none has, something before the worker is
+        taken to serve it. Java: ``RestServer.advertisedUrl``.
+        """
+        regular = self._regular()
+        scheme = scheme or ("http" if any(each.scheme == "http" for each in regular) else "https")
+        first = next((each for each in regular if each.scheme == scheme), regular[0])
+        return _url(scheme, host or first.host or socket.gethostname(), port or first.port)
 
     def close(self) -> None:
-        for bound in self.sockets:
-            bound.close()
+        for each in self.bound:
+            for bound in each.sockets:
+                bound.close()
+
+    def _regular(self) -> list[Listener]:
+        return [each.listener for each in self.bound if not each.admin]
 
 
-def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def _bound(text: str, property: str) -> BoundListener:
+    listener = Listener.parse(text, property)
+    opened = _bind(listener, text, property)
+    port = opened[0].getsockname()[1]
+    return BoundListener(replace(listener, port=port), tuple(opened), admin=property == ADMIN_LISTENERS)
 
 
-def _bind(listener: Listener, text: str) -> list[socket.socket]:
+def _url(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _bind(listener: Listener, text: str, property: str) -> list[socket.socket]:
     opened: list[socket.socket] = []
     try:
         for family, host in _addresses(listener.host):
@@ -97,7 +127,7 @@ def _bind(listener: Listener, text: str) -> list[socket.socket]:
     except OSError as error:
         for bound in opened:
             bound.close()
-        raise ConfigError.invalid(_PROPERTY, text, f"cannot listen there: {_reason(error)}") from error
+        raise ConfigError.invalid(property, text, f"cannot listen there: {_reason(error)}") from error
     return opened
 
 
@@ -118,6 +148,9 @@ def _listen(family: socket.AddressFamily, host: str, port: int) -> socket.socket
     bound = socket.create_server(
         (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dualstack, reuse_port=False
     )
+    # Connections inherit it. Without it an answer's body waits 40 ms for the acknowledgement of its head: the event
+    # loop only sets it where the socket's protocol is named, which that of a socket by create_server is not.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound.setblocking(False)
     os.set_inheritable(bound.fileno(), False)
     return bound

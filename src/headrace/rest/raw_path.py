@@ -12,7 +12,10 @@ from headrace.herder.errors import BadRequestError
 
 
 class RawPathMiddleware:
-    """Gives the router the percent-encoded path, without a slash at its end; `decoded` undoes it for one name."""
+    """Gives the router the percent-encoded path, without a slash at its end; `decoded` undoes it for one name.
+
+    A HEAD is a GET whose body the server leaves out.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -20,13 +23,19 @@ class RawPathMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (raw := scope.get("raw_path")):
             path = raw.decode("latin-1")
-            scope = {**scope, "path": path.rstrip("/") or "/"}
+            method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            scope = {**scope, "path": path.rstrip("/") or "/", "method": method}
         await self._app(scope, receive, send)
 
 
 def raw_path(request: Request) -> str:
     """The path as it was sent, percent-encoded and without the query."""
-    raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    return sent_path(request.scope)
+
+
+def sent_path(scope: Scope) -> str:
+    """As ``raw_path``, before there is a request."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.decode("latin-1").partition("?")[0]
 
 

@@ -11,37 +11,23 @@ from typing import Any, Final, NoReturn
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from headrace.api.validators import NonEmptyStringWithoutControlChars
 from headrace.herder.errors import BadRequestError
 from headrace.model.state import TargetState
+from headrace.rest.api_schemas import body_doc
+from headrace.rest.raw_path import encoded
 
+_ADDRESSABLE: Final = 4096
+"""How long a name may be as a segment of a path: with what stands around it, nothing on the way refuses it."""
+_BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
+"""What Java's ``String.trim`` takes away."""
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED,
     "PAUSED": TargetState.PAUSED,
     "STOPPED": TargetState.STOPPED,
 }
-_CONFIG_SCHEMA: Final = {"type": "object", "additionalProperties": {"type": "string", "nullable": True}}
-CONFIG_DOC: Final[dict[str, Any]] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _CONFIG_SCHEMA}}}
-}
-CREATE_DOC: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["name", "config"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "name": {"type": "string"},
-                        "config": _CONFIG_SCHEMA,
-                        "initial_state": {"type": "string", "enum": list(_INITIAL_STATES), "nullable": True},
-                    },
-                }
-            }
-        },
-    }
-}
+CONFIG_DOC: Final = body_doc("Config")
+CREATE_DOC: Final = body_doc("CreateConnector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,7 @@ async def read_create_request(request: Request) -> CreateConnectorRequest:
     name = body.get("name", config.get("name"))
     if not isinstance(name, str):
         raise BadRequestError("The field 'name' of the request must be a string")
-    return CreateConnectorRequest(name.strip(), config, initial_state(body.get("initial_state")))
+    return CreateConnectorRequest(name.strip(_BLANKS), config, initial_state(body.get("initial_state")))
 
 
 async def read_config(request: Request) -> dict[str, str | None]:
@@ -89,9 +75,13 @@ def connector_config(value: Any, where: str) -> dict[str, str | None]:
 
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The config with its ``name``. BadRequestError if it has another one."""
+    """The config with its ``name``. BadRequestError or ConfigError if it has another one, or one that cannot be."""
     if not name:
         raise BadRequestError("Invalid value '' for configuration name: a connector's name cannot be empty")
+    NonEmptyStringWithoutControlChars().ensure_valid("name", name)
+    if len(encoded(name)) > _ADDRESSABLE:
+        start = f"Invalid value '{name[:40]}...' for configuration name"
+        raise BadRequestError(f"{start}: it is too long for a URL, so that nobody could ask for the connector")
     given = config.get("name")
     if given is not None and given != name:
         raise BadRequestError(
@@ -105,11 +95,27 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
     try:
         # Numbers stay as written: "tasks.max": 1 is the text 1, and 1.50 is not 1.5.
         value = json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse)
+        check_text(value)
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"Malformed JSON in {where}: {error or 'nested too deeply'}") from error
+        raise malformed(error, where) from error
     if not isinstance(value, dict):
         raise BadRequestError(f"Expected a JSON object in {where}, not {'null' if value is None else 'another value'}")
     return value
+
+
+def malformed(error: Exception, where: str) -> BadRequestError:
+    """For what a JSON parser raised."""
+    why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return BadRequestError(f"Malformed JSON in {where}: {why}")
+
+
+def check_text(value: Any) -> None:
+    """ValueError for what a lenient parser has let through but nobody can store or send: half a character, NaN."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):x}"
+        raise ValueError(f"{half} is half a character and stands alone") from None
 
 
 def _refuse(constant: str) -> NoReturn:

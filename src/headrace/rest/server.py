@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import ssl
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.rest.listeners import BoundListeners
+from headrace.rest.tls import NO_TLS, TlsContexts
 
 _DRAIN_SECONDS: Final = 2
 _TICK_SECONDS: Final = 1.0
@@ -21,23 +26,26 @@ _TICKS_PER_DATE: Final = 10
 class RestServer:
     """Owns the event loop that requests run on. `start` once, `stop` once, from any thread."""
 
-    def __init__(self, app: ASGIApp, listeners: BoundListeners) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listeners: BoundListeners,
+        *,
+        admin_app: ASGIApp | None = None,
+        tls: TlsContexts = NO_TLS,
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``admin_app``: what the admin listeners serve; ``closing`` is called once, when nothing is served anymore."""
         # Its loggers would repeat what the exception mapper logs, with traces.
         for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._listeners = listeners
+        self._closing = closing
         self._server = _QuietServer(
-            uvicorn.Config(
-                app,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                loop="asyncio",
-                http="h11",
-                ws="none",
-                server_header=False,
-                timeout_graceful_shutdown=_DRAIN_SECONDS,
-            )
+            [
+                _Served(_config((each.admin and admin_app) or app), tls.of(each), each.sockets)
+                for each in listeners.bound
+            ]
         )
         self._thread = threading.Thread(target=self._run, name="rest-server", daemon=True)
 
@@ -51,16 +59,44 @@ class RestServer:
         if self._thread.is_alive():
             self._thread.join(timeout)
         self._listeners.close()
+        self._closing()
 
     def _run(self) -> None:
-        self._server.run(sockets=list(self._listeners.sockets))
+        self._server.run(sockets=[])
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """What is served where."""
+
+    config: uvicorn.Config
+    tls: ssl.SSLContext | None
+    sockets: tuple[socket.socket, ...]
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
 
 
 class _QuietServer(uvicorn.Server):
-    """Ticks once a second, for the Date header, where uvicorn ticks ten times; and ends without waiting for a tick."""
+    """Serves each listener by a configuration of its own, where uvicorn has one for all.
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
+    Ticks once a second, for the Date header, where uvicorn ticks ten times; and ends without waiting for a tick.
+    """
+
+    def __init__(self, served: Sequence[_Served]) -> None:
+        super().__init__(served[0].config)
+        self._served = served
         self._exit = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -69,6 +105,17 @@ class _QuietServer(uvicorn.Server):
         self.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._exit.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        started: list[asyncio.base_events.Server] = []
+        for each in self._served:
+            self.config = each.config
+            if not self.config.loaded:
+                self.config.load()
+            self.config.ssl = each.tls
+            await super().startup(sockets=list(each.sockets))
+            started += self.servers
+        self.servers = started
 
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import logging
 import socket
 from pathlib import Path
@@ -10,8 +11,9 @@ from typer.testing import CliRunner
 
 from headrace import __version__
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.cli.console import LogLevel, configure_logging, fail
+from headrace.cli.console import LogLevel, configure_logging, fail, use_log_format
 from headrace.cli.main import app
+from headrace.logs.context import log_context
 
 WORKER = {
     "group.id": "g",
@@ -67,7 +69,7 @@ def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:
         ({"group_id": ""}, "group.id"),
         ({"heartbeat_interval_ms": "soon"}, "'soon' for configuration heartbeat.interval.ms"),
         ({"listeners": "here"}, "'here' for configuration listeners"),
-        ({"listeners": "https://:0"}, "'https://:0' for configuration listeners: https is not supported"),
+        ({"listeners": "https://:0"}, "for configuration ssl.keystore.location: an https listener needs a PEM file"),
     ],
 )
 def test_a_bad_property_is_told_in_one_line(tmp_path: Path, changes: dict[str, str], text: str) -> None:
@@ -93,6 +95,20 @@ def test_an_error_becomes_one_line_and_an_exit_code(capsys: pytest.CaptureFixtur
             fail(error)
         assert raised.value.exit_code == code  # type: ignore[attr-defined]
     assert capsys.readouterr().err == "Error: bad value\nError: failed\n"
+
+
+def test_log_lines_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, err = invoke("distributed", worker_file(tmp_path, bootstrap_servers="b:1", log_format="xml"))
+    assert (code, err) == (
+        2,
+        "Error: Invalid value 'xml' for configuration log.format: String must be one of: text, json\n",
+    )
+    configure_logging(LogLevel.INFO)
+    use_log_format("json")
+    with log_context("c"):
+        logging.getLogger("headrace.x").info("said")
+    [line] = [json.loads(text) for text in capsys.readouterr().err.splitlines() if text.startswith("{")]
+    assert (line["level"], line["connector.context"], line["message"]) == ("INFO", "[c|worker]", "said")
 
 
 def test_log_lines_show_time_level_and_context(capsys: pytest.CaptureFixture[str]) -> None:

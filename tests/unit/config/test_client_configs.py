@@ -20,6 +20,8 @@ BUILDERS: dict[str, Build] = {
     "connector-offset-alter-producer": lambda worker, conn, task: client_configs.offset_alter_producer(worker, conn),
     "leader-config-producer": lambda worker, conn, task: client_configs.leader_producer(worker),
     "sink-task-consumer": client_configs.sink_task_consumer,
+    "sink-task-dlq-admin": client_configs.dead_letter_admin,
+    "sink-task-dlq-producer": client_configs.dead_letter_producer,
     "source-connector-offsets-admin": lambda worker, conn, task: client_configs.source_offsets_admin(worker, conn),
     "source-connector-offsets-consumer": lambda worker, conn, task: client_configs.source_offsets_consumer(
         worker, conn
@@ -35,14 +37,12 @@ BUILDERS: dict[str, Build] = {
     "worker-status-consumer": lambda worker, conn, task: client_configs.status_log_consumer(worker),
     "worker-status-producer": lambda worker, conn, task: client_configs.status_log_producer(worker),
 }
-LATER = {"sink-task-dlq-admin", "sink-task-dlq-producer"}
-"""Roles of the dead letter queue, which comes with sinks."""
 
 
 def _vectors() -> list[Any]:
     vectors = [json.loads(line) for line in VECTORS.read_text().splitlines()]
     roles = [vector for vector in vectors if "role" in vector["input"]]
-    return [pytest.param(each, id=each["id"]) for each in roles if each["input"]["role"] not in LATER]
+    return [pytest.param(each, id=each["id"]) for each in roles]
 
 
 def _comparable(output: dict[str, str | None]) -> dict[str, str]:
@@ -104,6 +104,13 @@ def test_transactional_id_cannot_be_overridden(
     assert "transactional.id=mine" in caplog.text
 
 
+def test_nobody_chooses_the_leaders_transactional_id(make_config: MakeConfig, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        props = client_configs.leader_producer(make_config(**{"transactional.id": "mine"}))
+    assert props["transactional.id"] == "connect-cluster-g"
+    assert "transactional.id=mine is ignored" in caplog.text
+
+
 def test_idempotence_cannot_be_switched_off(make_config: MakeConfig, caplog: pytest.LogCaptureFixture) -> None:
     worker = make_config(**{"exactly.once.source.enabled": "true", "producer.enable.idempotence": "false"})
     with caplog.at_level(logging.WARNING):
@@ -126,3 +133,35 @@ def test_overrides_are_taken_as_they_are(make_config: MakeConfig) -> None:
     props = client_configs.fencing_admin(make_config(), connector)
     assert props["interceptor.classes"] == "x"
     assert "" not in props
+
+
+def test_what_stands_beside_a_source_connectors_producer_goes_where_it_goes(make_config: MakeConfig) -> None:
+    """Its offsets are there and its zombies too: fenced anywhere else, they would not be (invariant 2)."""
+    worker = make_config(**{"bootstrap.servers": "here:1,here:2", "security.protocol": "SSL"})
+    there = {
+        "name": "c",
+        "producer.override.bootstrap.servers": "there:1",
+        "producer.override.security.protocol": "SASL_SSL",
+        "producer.override.linger.ms": "5",
+    }
+    beside = [
+        lambda config: client_configs.source_offsets_consumer(worker, config),
+        lambda config: client_configs.source_offsets_admin(worker, config),
+        lambda config: client_configs.source_task_admin(worker, config, 0),
+        lambda config: client_configs.fencing_admin(worker, config),
+    ]
+    for props in (make(there) for make in beside):
+        assert (props["bootstrap.servers"], props["security.protocol"]) == ("there:1", "SASL_SSL")
+        assert "linger.ms" not in props
+    own = {f"{client}.override.bootstrap.servers": "there:2" for client in ("consumer", "admin")}
+    assert {make(there | own)["bootstrap.servers"] for make in beside} == {"there:2"}
+    assert client_configs.consumer_group_admin(worker, there)["bootstrap.servers"] == "here:1,here:2"
+
+
+@pytest.mark.parametrize(
+    ("servers", "other"), [(None, False), ("here:2, here:1", False), ("here:1", True), ("there:1", True)]
+)
+def test_another_cluster_is_told_by_its_servers(make_config: MakeConfig, servers: str | None, other: bool) -> None:
+    override = {} if servers is None else {"producer.override.bootstrap.servers": servers}
+    worker = make_config(**{"bootstrap.servers": "here:1,here:2"})
+    assert client_configs.targets_other_cluster(worker, {"name": "c", **override}) is other

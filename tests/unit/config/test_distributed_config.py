@@ -11,10 +11,13 @@ from headrace.config.distributed_config import DistributedConfig, InternalTopic
 MakeConfig = Callable[..., DistributedConfig]
 
 
+def test_heartbeats_are_more_frequent_than_javas(make_config: MakeConfig) -> None:
+    assert make_config().seconds("heartbeat.interval.ms") == 1.0
+
+
 def test_defaults_are_javas(make_config: MakeConfig) -> None:
     config = make_config()
     assert config.get("session.timeout.ms") == 10000
-    assert config.seconds("heartbeat.interval.ms") == 3.0
     assert config.get("rebalance.timeout.ms") == 60000
     assert config.get("worker.sync.timeout.ms") == 3000
     assert config.get("worker.unsync.backoff.ms") == 300000

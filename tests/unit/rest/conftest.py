@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import pytest
+import trustme
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.config.worker_config import WorkerConfig
 from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.herder import PutResult
+from headrace.metrics import Startups, WorkerFigures
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -26,9 +33,13 @@ from headrace.model.info import (
 )
 from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
+from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
+from headrace.rest.endpoints import Endpoints
 from headrace.rest.listeners import BoundListeners
+from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server import RestServer
+from headrace.rest.worker_api import worker_api
 
 KEY = ConfigKeyInfo("size", "INT", False, "1", "LOW", "How big.", "G", 1, "SHORT", "Size", ("b",))
 
@@ -49,6 +60,9 @@ class InMemoryHerder:
         self.trace: str | None = None
         self.asked: object = None
         """What the last request of a kind that changes nothing here was about."""
+        self.started = True
+        self.levels: list[tuple[str, str]] = []
+        """Of loggers, for the whole cluster."""
         self.validated: tuple[str, Mapping[str, str | None]] | None = None
 
     def start(self) -> None: ...
@@ -60,6 +74,19 @@ class InMemoryHerder:
 
     def stage(self) -> str:
         return "waiting for task_configs of connector x since 12 s"
+
+    def has_started(self) -> bool:
+        return self.started
+
+    def health_check(self) -> Future[None]:
+        return self._answer(None)
+
+    def figures(self) -> WorkerFigures:
+        return WorkerFigures(connector_startups=Startups(len(self.configs)))
+
+    def put_logger_level(self, logger: str, level: str) -> Future[None]:
+        self.levels.append((logger, level))
+        return self._answer(None)
 
     def server_info(self) -> ServerInfo:
         return ServerInfo("0.1.0", "abc", "cluster")
@@ -192,3 +219,82 @@ def herder(served: tuple[InMemoryHerder, httpx2.Client]) -> InMemoryHerder:
 @pytest.fixture
 def client(herder: InMemoryHerder, served: tuple[InMemoryHerder, httpx2.Client]) -> httpx2.Client:
     return served[1]
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with what it was asked."""
+    request = Request(scope, receive)
+    body = await request.body()
+    said = {"method": request.method, "path": request.url.path, "scheme": request.url.scheme, "size": len(body)}
+    await JSONResponse(said)(scope, receive, send)
+
+
+class ServedApi:
+    """The API of a worker with some properties, over real sockets."""
+
+    def __init__(
+        self, properties: Mapping[str, str], make_app: Callable[[Endpoints], ASGIApp], herder: InMemoryHerder
+    ) -> None:
+        needed = {"bootstrap.servers": "b:1", "key.converter": "StringConverter", "value.converter": "StringConverter"}
+        config = WorkerConfig({**needed, "listeners": "http://127.0.0.1:0", **properties})
+        extensions = RestExtensions(config, Plugins())
+        self.endpoints = Endpoints.open(config)
+        extensions.register(herder)
+        self._server = worker_api(make_app(self.endpoints), self.endpoints, config, extensions)
+        self._server.start()
+        listeners = [each.listener for each in self.endpoints.listeners.bound]
+        self.urls = [f"{listener.scheme}://{listener.host}:{listener.port}" for listener in listeners]
+        self.url = self.urls[0]
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+@pytest.fixture
+def serve_api() -> Iterator[Callable[..., ServedApi]]:
+    """Serves ``echo``, or what `make_app` makes, as a worker with such properties would; until the test has ended."""
+    served: list[ServedApi] = []
+
+    def serve(
+        properties: Mapping[str, str],
+        make_app: Callable[[Endpoints], ASGIApp] = lambda endpoints: echo,
+        herder: InMemoryHerder | None = None,
+    ) -> ServedApi:
+        served.append(ServedApi(properties, make_app, herder or InMemoryHerder()))
+        return served[-1]
+
+    yield serve
+    for each in served:
+        each.stop()
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Files of a test's own authority; each of a worker's or client's holds its key and its certificates."""
+
+    ca: str
+    worker: str
+    client: str
+    elsewhere: str
+    """A certificate of another host."""
+    strangers: str
+    """One of another authority."""
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    directory = tmp_path_factory.mktemp("certificates")
+    authority, other = trustme.CA(), trustme.CA()
+    authority.cert_pem.write_to_path(directory / "ca.pem")
+
+    def issued(ca: trustme.CA, name: str, *identities: str) -> str:
+        ca.issue_cert(*identities).private_key_and_cert_chain_pem.write_to_path(directory / name)
+        return str(directory / name)
+
+    return Certificates(
+        str(directory / "ca.pem"),
+        issued(authority, "worker.pem", "127.0.0.1"),
+        issued(authority, "client.pem", "client@example.org"),
+        issued(authority, "elsewhere.pem", "elsewhere.example.org"),
+        issued(other, "strangers.pem", "127.0.0.1"),
+    )

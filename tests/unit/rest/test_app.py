@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -191,6 +192,31 @@ def test_a_wrong_method_is_a_405_and_a_wrong_type_a_415(client: httpx2.Client) -
     assert client.put("/connectors/c/pause", headers={"Content-Type": "text/plain"}).status_code == 202
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/connectors", "HEAD, GET, POST"),
+        ("POST", "/connectors/c", "HEAD, GET, DELETE"),
+        ("DELETE", "/connectors/a%2Fb/config", "HEAD, GET, PUT, PATCH"),
+        ("GET", "/connectors/c/pause", "PUT"),
+        ("TRACE", "/connectors/c/offsets", "HEAD, GET, PATCH, DELETE"),
+        ("POST", "/", "HEAD, GET"),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(client: httpx2.Client, method: str, path: str, allowed: str) -> None:
+    answer = client.request(method, path)
+    assert_error(answer, 405, "")
+    assert answer.headers["allow"] == allowed
+
+
+def test_head_is_get_without_the_body(client: httpx2.Client) -> None:
+    create(client)
+    for path in ("/", "/connectors/c", "/connectors/x"):
+        got, head = client.get(path), client.head(path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        assert head.headers["content-length"] == got.headers["content-length"]
+
+
 def test_a_path_that_is_no_utf8_is_a_400(client: httpx2.Client) -> None:
     assert_error(client.get("/connectors/%FF"), 400, "not percent-encoded UTF-8")
 
@@ -239,6 +265,10 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     assert paths.keys() == {
         "/",
+        "/health",
+        "/metrics",
+        "/admin/loggers",
+        "/admin/loggers/{logger}",
         "/connectors",
         "/connectors/{connector}",
         "/connectors/{connector}/config",
@@ -257,3 +287,16 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
         "/connector-plugins/{plugin}/config",
         "/connector-plugins/{plugin}/config/validate",
     }
+
+
+def test_the_description_is_whole(client: httpx2.Client) -> None:
+    assert "text/html" in client.get("/docs").headers["content-type"]
+    described = client.get("/openapi.json").json()
+    operations = [operation for path in described["paths"].values() for operation in path.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids) and "create_connector" in ids
+    assert not [
+        operation for operation in operations if "422" in operation["responses"] or "500" not in operation["responses"]
+    ]
+    named = {text.partition('"')[0] for text in json.dumps(described).split("#/components/schemas/")[1:]}
+    assert named <= described["components"]["schemas"].keys()

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.mac_algorithms import mac_algorithm
 from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.model.cluster_config_state import Config, SessionKey
@@ -39,6 +40,7 @@ class Cluster:
     leader: str | None = None
     published: list[tuple[str, Sequence[Config]]] = field(default_factory=list)
     fenced: list[str] = field(default_factory=list)
+    levels: list[tuple[str, str]] = field(default_factory=list)
 
     def signed(self) -> bool:
         return self.sign
@@ -49,6 +51,9 @@ class Cluster:
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return self._asked(name, lambda: self.published.append((name, configs)))
 
+    def write_logger_level(self, logger: str, level: str) -> Future[None]:
+        return self._asked(logger, lambda: self.levels.append((logger, level)))
+
     def fence_zombies(self, name: str) -> Future[None]:
         return self._asked(name, lambda: self.fenced.append(name))
 
@@ -58,6 +63,10 @@ class Cluster:
             future.set_exception(NotLeaderError("Only the leader can", self.leader))
         elif name == "none":
             future.set_exception(NotFoundError("Connector none not found"))
+        elif name == "forbidden":
+            future.set_exception(ConnectError("Traceback ...\nAuthorizationError: not allowed"))
+        elif name == "slow":
+            pass
         else:
             act()
             future.set_result(None)
@@ -264,6 +273,59 @@ def test_what_the_leader_says_to_a_publication(leader: Worker) -> None:
         client.put_task_configs(leader.url, "none", CONFIGS, KEY)
     with pytest.raises(Exception, match=r"answered 400 .* has to be signed"):
         client.put_task_configs(leader.url, "c", CONFIGS, None)
+
+
+@pytest.mark.parametrize("name", ["c", "a/b", "ü %", ".."])
+def test_a_follower_asks_for_a_round_of_fencing(name: str, leader: Worker) -> None:
+    assert SHA256 is not None
+    LeaderClient(RestClient(), SHA256).fence_zombies(leader.url + "/", name, KEY)
+    assert leader.cluster.fenced == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "told"),
+    [
+        ("none", KEY, "answered 404 to PUT /connectors/none/fence: Connector none not found"),
+        ("slow", KEY, "answered 503 .* timed out after 0.3 s"),
+        ("c", None, "answered 400 .* has to be signed"),
+    ],
+)
+def test_a_round_that_may_be_asked_for_again(name: str, key: SessionKey | None, told: str, leader: Worker) -> None:
+    assert SHA256 is not None
+    with pytest.raises(RetriableError, match=told):
+        LeaderClient(RestClient(), SHA256).fence_zombies(leader.url, name, key)
+
+
+def test_a_leader_that_is_away_and_a_round_that_failed(leader: Worker) -> None:
+    assert SHA256 is not None
+    client = LeaderClient(RestClient(), SHA256)
+    with pytest.raises(RetriableError, match="Cannot reach the worker"):
+        client.fence_zombies("http://127.0.0.1:1/", "c", KEY)
+    with pytest.raises(ConnectError, match=r"(?s)answered 500 .*Traceback .*AuthorizationError") as caught:
+        client.fence_zombies(leader.url, "forbidden", KEY)
+    assert not isinstance(caught.value, RetriableError)
+
+
+@pytest.mark.parametrize("name", ["c", "a/b", "ü %", ".."])
+def test_a_follower_asks_for_a_loggers_level_in_the_whole_cluster(name: str, leader: Worker) -> None:
+    assert SHA256 is not None
+    client = LeaderClient(RestClient(), SHA256)
+    client.put_logger_level(leader.url, name, "DEBUG", KEY)
+    assert leader.cluster.levels == [(name, "DEBUG")]
+    with pytest.raises(RetriableError, match=r"answered 404 to PUT .*: invalid log level 'LOUD'"):
+        client.put_logger_level(leader.url, name, "LOUD", KEY)
+    with pytest.raises(ConnectError, match=r"answered 400 .* has to be signed"):
+        client.put_logger_level(leader.url, name, "INFO", None)
+    assert leader.cluster.levels == [(name, "DEBUG")]
+
+
+def test_a_leader_that_is_none_any_more_passes_a_level_on(workers: tuple[Worker, Worker]) -> None:
+    assert SHA256 is not None
+    former, leader = workers
+    leader.reset(None)
+    former.reset(leader.url)
+    LeaderClient(RestClient(), SHA256).put_logger_level(former.url, "a.b", "DEBUG", KEY)
+    assert (former.cluster.levels, leader.cluster.levels) == ([], [("a.b", "DEBUG")])
 
 
 def test_internal_endpoints_are_no_part_of_the_described_api(leader: Worker, served: tuple[Any, httpx2.Client]) -> None:

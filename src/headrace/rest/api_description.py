@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``/openapi.json`` says of the API, which ``/docs`` shows: every status that an operation answers, and its JSON.
+
+FastAPI knows paths and parameters. Answers are made without its models, so what they look like is told here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from headrace.rest.api_schemas import SCHEMAS, Schema, array, mapping, ref
+
+Answers = Mapping[int, Schema | None]
+"""Statuses, and the JSON that comes with them; None is no body."""
+
+_ANSWERS: Final[Mapping[str, Answers]] = {
+    "root": {200: ref("ServerInfo")},
+    "health": {200: ref("WorkerStatus"), 500: ref("WorkerStatus"), 503: ref("WorkerStatus")},
+    "list_loggers": {200: mapping(ref("LoggerLevel"))},
+    "get_logger": {200: ref("LoggerLevel")},
+    "set_level": {200: array({"type": "string"}), 204: None},
+    "list_connectors": {200: ref("Connectors")},
+    "create_connector": {201: ref("Connector")},
+    "get_connector": {200: ref("Connector")},
+    "delete_connector": {204: None},
+    "get_config": {200: ref("StoredConfig")},
+    "put_config": {200: ref("Connector"), 201: ref("Connector")},
+    "patch_config": {200: ref("Connector")},
+    "get_status": {200: ref("ConnectorStatus")},
+    "pause": {202: None},
+    "resume": {202: None},
+    "stop": {204: None},
+    "restart": {202: ref("ConnectorStatus"), 204: None},
+    "get_tasks": {200: array(ref("Task"))},
+    "get_task_status": {200: ref("TaskState")},
+    "restart_task": {204: None},
+    "get_topics": {200: ref("Topics")},
+    "reset_topics": {202: None},
+    "get_offsets": {200: ref("Offsets")},
+    "alter_offsets": {200: ref("OffsetsChanged"), 204: None},
+    "reset_offsets": {200: ref("OffsetsChanged"), 204: None},
+    "connector_plugins": {200: array(ref("Plugin"))},
+    "plugin_config": {200: array(ref("ConfigKey"))},
+    "validate": {200: ref("ConfigInfos")},
+}
+_MEANINGS: Final[Mapping[int, str]] = {
+    200: "Done",
+    201: "Created",
+    202: "Accepted: it will be so",
+    204: "Done; there is nothing to tell",
+    400: "The request cannot be meant; the message says what is wrong with it",
+    401: "A REST extension wants credentials",
+    403: "Not permitted here",
+    404: "There is no such connector, task, plugin, logger or level",
+    408: "The body has not come in time",
+    409: "Not now: work is being moved between workers (then with Retry-After), or something contradicts the request",
+    413: "The body is larger than rest.request.max.bytes",
+    415: "The body is something else than application/json",
+    500: "It failed, or took too long: the message names what is being waited for",
+    503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
+}
+_ALL: Final = (400, 401, 413, 415, 408, 500, 503)
+_OF_ONE_THING: Final = (404,)
+_OF_A_CHANGE: Final = (403, 409)
+
+
+def operation_id(route: APIRoute) -> str:
+    """The function's name: short, and what clients made from the description call the method."""
+    return route.name
+
+
+def describe(app: FastAPI) -> None:
+    """Has `app` describe itself truthfully; to be called before the first request."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = get_openapi(
+                title=app.title, version=app.version, routes=app.routes, description=app.description, tags=None
+            )
+            app.openapi_schema = _truthful(made)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _truthful(made: dict[str, Any]) -> dict[str, Any]:
+    for path, method, operation in _operations(made):
+        answers = _ANSWERS.get(operation["operationId"])
+        if answers is not None:
+            operation["responses"] = {}
+            for status, schema in answers.items():
+                operation["responses"][str(status)] = _answer(status, schema)
+        for status in _errors(path, method):
+            operation["responses"].setdefault(str(status), _answer(status, ref("Error")))
+        operation["responses"].pop("422", None)
+        for header in _with_location(operation["operationId"]):
+            operation["responses"]["201"]["headers"] = header
+    made.setdefault("components", {})["schemas"] = SCHEMAS
+    return made
+
+
+def _operations(made: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            yield path, method, operation
+
+
+def _errors(path: str, method: str) -> tuple[int, ...]:
+    of_one = _OF_ONE_THING if "{" in path else ()
+    return (*_ALL, *of_one, *(() if method == "get" else _OF_A_CHANGE))
+
+
+def _answer(status: int, schema: Schema | None) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": _MEANINGS.get(status) or HTTPStatus(status).phrase}
+    if schema is not None:
+        described["content"] = {"application/json": {"schema": schema}}
+    return described
+
+
+def _with_location(operation: str) -> Iterator[dict[str, Any]]:
+    if operation in ("create_connector", "put_config"):
+        yield {"Location": {"description": "Where the connector is", "schema": {"type": "string"}}}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks for user and password. Java: ``BasicAuthSecurityRestExtension`` with ``PropertyFileLoginModule``."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headrace.api.errors import ConfigError
+from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensionContext
+from headrace.config.properties_file import read_properties
+from headrace.rest.exception_mapper import error_response
+from headrace.rest.raw_path import sent_path
+
+CREDENTIALS_FILE: Final = "rest.basic.auth.credentials.file"
+JAAS_FILE: Final = "java.security.auth.login.config"
+"""Named as the system property by which a JVM is given such a file."""
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|(\"[^\"\n]*\")", re.DOTALL)
+_ENTRY: Final = re.compile(r"\bKafkaConnect\s*\{([^}]*)\}")
+_MODULE: Final = re.compile(r"\s*(?:[\w.]+\.)?PropertyFileLoginModule\s+\w+\s+file\s*=\s*\"([^\"]+)\"\s*;\s*")
+_INTERNAL: Final = (
+    ("POST", re.compile(r"/connectors/[^/]+/tasks")),
+    ("PUT", re.compile(r"/connectors/[^/]+/fence")),
+    ("PUT", re.compile(r"/internal/loggers/[^/]+")),
+)
+"""What workers ask of each other, which is signed instead."""
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="headrace", charset="UTF-8"'}
+
+
+class BasicAuthSecurityRestExtension(ConnectRestExtension):
+    """Lets only the users of a properties file, ``user=password``, pass. The file is read once."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, bytes] = {}
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        path = configs.get(CREDENTIALS_FILE) or _file_of_jaas(configs.get(JAAS_FILE))
+        if not path:
+            raise ConfigError.invalid(CREDENTIALS_FILE, path, "basic auth needs a properties file of user=password")
+        try:
+            users = read_properties(path)
+        except ConfigError as error:
+            raise ConfigError.invalid(CREDENTIALS_FILE, path, str(error)) from error
+        if not users or not all(name and password for name, password in users.items()):
+            reason = "the file has no user" if not users else "each user there needs a name and a password"
+            raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
+        self._users = {name: _digest(password) for name, password in users.items()}
+
+    def register(self, context: ConnectRestExtensionContext) -> None:
+        context.add_middleware(lambda app: _BasicAuth(app, self._users))
+
+
+def _file_of_jaas(path: str | None) -> str | None:
+    """The credentials file that a JAAS file names for ``KafkaConnect``. ConfigError if it names something else."""
+    if not path:
+        return None
+    try:
+        text = Path(path).read_text()
+    except (OSError, ValueError) as error:
+        raise ConfigError.invalid(JAAS_FILE, path, f"it cannot be read: {error}") from error
+    entry = _ENTRY.search(_COMMENT.sub(lambda found: found[1] or " ", text))
+    module = entry and _MODULE.fullmatch(entry[1])
+    if not module:
+        reason = 'it has no entry KafkaConnect with PropertyFileLoginModule and its file="..." alone'
+        raise ConfigError.invalid(JAAS_FILE, path, f"{reason}; other login modules are to be REST extensions")
+    return module[1]
+
+
+class _BasicAuth:
+    """As ASGI middleware."""
+
+    def __init__(self, app: ASGIApp, users: Mapping[str, bytes]) -> None:
+        self._app = app
+        self._users = users
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_internal(scope) or self._knows(Headers(scope=scope).get("authorization", "")):
+            await self._app(scope, receive, send)
+            return
+        response = error_response(401, "User cannot access the resource.", _CHALLENGE)
+        await response(scope, receive, send)
+
+    def _knows(self, authorization: str) -> bool:
+        scheme, _, encoded = authorization.partition(" ")
+        if scheme.lower() != "basic":
+            return False
+        try:
+            given = base64.b64decode(encoded.strip(), validate=True).decode()
+        except (binascii.Error, ValueError):
+            return False
+        name, colon, password = given.partition(":")
+        # An unknown user takes as long as a wrong password: the time tells nothing of who there is.
+        same = hmac.compare_digest(_digest(password), self._users.get(name, _NOBODY))
+        return same and bool(colon) and name in self._users
+
+
+def _digest(password: str) -> bytes:
+    """Of one length for all, so that comparing does not tell a password's."""
+    return hashlib.sha256(password.encode()).digest()
+
+
+_NOBODY: Final = _digest("")
+
+
+def _is_internal(scope: Scope) -> bool:
+    path = sent_path(scope).rstrip("/")
+    return any(scope["method"] == method and pattern.fullmatch(path) for method, pattern in _INTERNAL)

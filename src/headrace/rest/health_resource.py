@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``GET /health`` (KIP-1017). Java: ``RootResource.healthCheck``."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from fastapi import APIRouter, Response
+from starlette.responses import JSONResponse
+
+from headrace.api.errors import ConnectError
+from headrace.herder.errors import RequestTimeoutError
+from headrace.herder.herder import Herder
+from headrace.rest.request_handler import RequestHandler
+
+HEALTH_TIMEOUT_SECONDS: Final = 10.0
+"""Java: ``DEFAULT_HEALTH_CHECK_TIMEOUT_MS``."""
+
+_HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
+_STARTING: Final = "Worker is still starting up."
+_UNHEALTHY: Final = "Worker was unable to handle this request and may be unable to handle other requests."
+
+
+def health_router(herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS) -> APIRouter:
+    """A worker that has started has ``timeout`` seconds to show that it serves requests."""
+    handler = RequestHandler(herder, timeout)
+    router = APIRouter(tags=["worker"], default_response_class=JSONResponse)
+
+    @router.get("/health", summary="Whether the worker is ready to serve requests")
+    async def health() -> Response:
+        if herder.failure() is None and not herder.has_started():
+            return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "starting", f"{_STARTING} It is {herder.stage()}")
+        try:
+            await handler.complete(herder.health_check())
+        except RequestTimeoutError:
+            why = f"It is {herder.stage()}"
+        except ConnectError as error:
+            why = str(error)
+        else:
+            return _answer(HTTPStatus.OK, "healthy", _HEALTHY)
+        return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
+
+    return router
+
+
+def _answer(status: HTTPStatus, name: str, message: str) -> Response:
+    return JSONResponse({"status": name, "message": message}, status)

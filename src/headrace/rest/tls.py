@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of the REST API by the properties that Kafka's clients have for it, with PEM. Java: ``SSLUtils``, KIP-651."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.api.config_def import ConfigDef, Importance, Password, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import ValidList, ValidString
+from headrace.rest.listeners import BoundListener, BoundListeners
+
+LISTENERS_PREFIX: Final = "listeners.https."
+ADMIN_PREFIX: Final = "admin.listeners.https."
+_KEYSTORE: Final = "ssl.keystore."
+_TRUSTSTORE: Final = "ssl.truststore."
+_CLIENT_AUTH: Final = "ssl.client.auth"
+_PROTOCOLS: Final = "ssl.enabled.protocols"
+_IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
+_VERIFY_MODES: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_CONVERT: Final = "only PEM can be read; convert the store, for example with keytool and openssl"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsContexts:
+    """For the https listeners, for those of ``admin.listeners``, and for calls to other workers; None: not needed."""
+
+    server: ssl.SSLContext | None = None
+    admin: ssl.SSLContext | None = None
+    client: ssl.SSLContext | None = None
+
+    def of(self, bound: BoundListener) -> ssl.SSLContext | None:
+        if bound.listener.scheme != "https":
+            return None
+        return self.admin if bound.admin else self.server
+
+
+NO_TLS: Final = TlsContexts()
+
+
+def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContexts:
+    """What the listeners need of a worker's properties. ConfigError, naming property and file, if it cannot be used.
+
+    Workers call each other by what stands for ``listeners``, with the same certificate where a client has to have one.
+    """
+    https = [each.admin for each in listeners.bound if each.listener.scheme == "https"]
+    regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _trusts_pem(raw) else None
+    return TlsContexts(
+        regular.server_context() if regular and False in https else None,
+        TlsProperties(raw, ADMIN_PREFIX).server_context() if True in https else None,
+        regular.client_context() if regular else None,
+    )
+
+
+def _trusts_pem(raw: Mapping[str, str]) -> bool:
+    """Whether a worker that has no https itself is to reach one that has."""
+    return raw.get(_prefix(raw, LISTENERS_PREFIX) + _TRUSTSTORE + "type", "").upper() == "PEM"
+
+
+def _prefix(raw: Mapping[str, str], prefix: str) -> str:
+    """All or nothing: one property with it, and none without it counts. Java: ``valuesWithPrefixAllOrNothing``."""
+    return prefix if any(name.startswith(prefix) for name in raw) else ""
+
+
+class TlsProperties:
+    """The ``ssl.*`` properties of one kind of listener, parsed."""
+
+    def __init__(self, raw: Mapping[str, str], prefix: str = "") -> None:
+        """ConfigError for values that cannot be meant; files are not read yet."""
+        self._prefix = _prefix(raw, prefix)
+        self._values = _definition(self._prefix).parse(raw)
+
+    def server_context(self) -> ssl.SSLContext:
+        """For listeners. ConfigError without a key and its certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if not self._load_identity(context):
+            name = self._prefix + _KEYSTORE + "location"
+            raise ConfigError.invalid(name, None, "an https listener needs a PEM file with a key and its certificate")
+        self._restrict(context)
+        context.verify_mode = _VERIFY_MODES[self._get(_CLIENT_AUTH)]
+        if context.verify_mode != ssl.CERT_NONE and not self._load_trusted(context):
+            name = self._prefix + _TRUSTSTORE + "location"
+            raise ConfigError.invalid(name, None, f"{self._prefix}{_CLIENT_AUTH} needs a PEM file of whom to trust")
+        return context
+
+    def client_context(self) -> ssl.SSLContext:
+        """For calls to other workers: trusts what the machine trusts where nothing else is said."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._load_identity(context)
+        self._restrict(context)
+        if not self._load_trusted(context):
+            context.load_default_certs()
+        context.check_hostname = bool(self._get(_IDENTIFICATION))
+        return context
+
+    def _get(self, name: str) -> Any:
+        value = self._values[self._prefix + name]
+        return value.value if isinstance(value, Password) else value
+
+    def _restrict(self, context: ssl.SSLContext) -> None:
+        versions = [_VERSIONS[name] for name in self._get(_PROTOCOLS)]
+        context.minimum_version, context.maximum_version = min(versions), max(versions)
+
+    def _load_identity(self, context: ssl.SSLContext) -> bool:
+        """Loads key and certificates; False if none are given."""
+        chain, key = self._get(_KEYSTORE + "certificate.chain"), self._get(_KEYSTORE + "key")
+        location = self._get(_KEYSTORE + "location")
+        self._check_type(_KEYSTORE)
+        if chain or key:
+            if location or not (chain and key):
+                name = self._prefix + _KEYSTORE + "certificate.chain"
+                reason = f"it goes together with {self._prefix}{_KEYSTORE}key and without a location"
+                raise ConfigError(f"Invalid configuration {name}: {reason}", name)
+            with _file_of(_pem(key) + _pem(chain)) as path:
+                self._load_chain(context, path, _KEYSTORE + "certificate.chain", "the given text")
+        elif location:
+            self._load_chain(context, location, _KEYSTORE + "location", location)
+        return bool(chain or location)
+
+    def _load_chain(self, context: ssl.SSLContext, path: str, name: str, shown: str) -> None:
+        try:
+            # An empty password, for without one OpenSSL would ask for it on the terminal.
+            context.load_cert_chain(path, password=self._get("ssl.key.password") or "")
+        except (OSError, ValueError) as error:
+            raise self._unusable(name, shown, "a key and its certificate in PEM", error) from error
+
+    def _load_trusted(self, context: ssl.SSLContext) -> bool:
+        """Loads whom to trust; False if nothing is said."""
+        location, text = self._get(_TRUSTSTORE + "location"), self._get(_TRUSTSTORE + "certificates")
+        self._check_type(_TRUSTSTORE)
+        name = _TRUSTSTORE + ("location" if location else "certificates")
+        try:
+            if location:
+                context.load_verify_locations(cafile=location)
+            elif text:
+                context.load_verify_locations(cadata=_pem(text))
+        except (OSError, ValueError) as error:
+            raise self._unusable(name, location or "the given text", "certificates in PEM", error) from error
+        return bool(location or text)
+
+    def _check_type(self, store: str) -> None:
+        given = self._get(store + "type")
+        if given.upper() != "PEM" and any(self._get(store + part) for part in ("location", *(_INLINE[store]))):
+            raise ConfigError.invalid(f"{self._prefix}{store}type", given, _CONVERT)
+
+    def _unusable(self, name: str, shown: str, wanted: str, error: Exception) -> ConfigError:
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        if isinstance(error, ssl.SSLError):
+            why = error.reason or "it has none, or they do not belong together, or ssl.key.password is wrong"
+        return ConfigError.invalid(self._prefix + name, shown, f"{wanted} cannot be read there: {why}")
+
+
+_INLINE: Final = {_KEYSTORE: ("certificate.chain", "key"), _TRUSTSTORE: ("certificates",)}
+
+
+def _definition(prefix: str) -> ConfigDef:
+    low = Importance.LOW
+    # fmt: off
+    return (
+        ConfigDef()
+        .define(f"{prefix}{_KEYSTORE}type", Type.STRING, "PEM", importance=low, doc="PEM.")
+        .define(f"{prefix}{_KEYSTORE}location", Type.STRING, None, importance=low,
+                doc="File with the private key and the certificates of the worker.")
+        .define(f"{prefix}{_KEYSTORE}certificate.chain", Type.PASSWORD, None, importance=low,
+                doc="The certificates themselves, in place of a file.")
+        .define(f"{prefix}{_KEYSTORE}key", Type.PASSWORD, None, importance=low,
+                doc="The private key itself, in place of a file.")
+        .define(f"{prefix}ssl.key.password", Type.PASSWORD, None, importance=low,
+                doc="Password of an encrypted private key.")
+        .define(f"{prefix}{_TRUSTSTORE}type", Type.STRING, "PEM", importance=low, doc="PEM.")
+        .define(f"{prefix}{_TRUSTSTORE}location", Type.STRING, None, importance=low,
+                doc="File with certificates of whom to trust.")
+        .define(f"{prefix}{_TRUSTSTORE}certificates", Type.PASSWORD, None, importance=low,
+                doc="These certificates themselves, in place of a file.")
+        .define(f"{prefix}{_CLIENT_AUTH}", Type.STRING, "none", importance=low, validator=ValidString(*_VERIFY_MODES),
+                doc="Whether clients have to have a certificate.")
+        .define(f"{prefix}{_PROTOCOLS}", Type.LIST, "TLSv1.2,TLSv1.3", importance=low,
+                validator=ValidList(*_VERSIONS, allow_empty=False), doc="Versions of TLS.")
+        .define(f"{prefix}{_IDENTIFICATION}", Type.STRING, "https", importance=low,
+                doc="Empty: the host name of another worker need not be that of its certificate.")
+    )
+    # fmt: on
+
+
+def _pem(text: str) -> str:
+    """PEM as OpenSSL wants it, from a text that may be in one line, as properties often are."""
+    return "".join(_block(found[1], found[2]) for found in _BLOCK.finditer(text))
+
+
+def _block(kind: str, body: str) -> str:
+    if ":" not in body:  # else it has headers, whose lines count
+        joined = "".join(body.split())
+        body = "\n".join(joined[at : at + 64] for at in range(0, len(joined), 64))
+    return f"-----BEGIN {kind}-----\n{body.strip()}\n-----END {kind}-----\n"
+
+
+@contextmanager
+def _file_of(text: str) -> Iterator[str]:
+    """A file that only this user can read, for Python reads keys from files alone."""
+    handle, path = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        yield path
+    finally:
+        os.unlink(path)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a worker's REST API together from its properties: what stands before the application, and a server."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.types import ASGIApp
+
+from headrace.config.header_rules import header_rules
+from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
+from headrace.rest.admin_paths import AdminPaths
+from headrace.rest.body_limit import BodyLimit
+from headrace.rest.cors import with_cors
+from headrace.rest.endpoints import Endpoints
+from headrace.rest.response_headers import ResponseHeaders
+from headrace.rest.rest_extensions import RestExtensions
+from headrace.rest.server import RestServer
+
+log = logging.getLogger(__name__)
+
+
+def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensions: RestExtensions) -> RestServer:
+    """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end."""
+
+    def guarded(inner: ASGIApp) -> ASGIApp:
+        """What a request passes on its way in, read from the last line to the first.
+
+        Bodies are read for those alone whom the extensions let pass; a browser asks without credentials whether a page
+        may use the API (CORS); the headers are for all answers.
+        """
+        inner = BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout)
+        inner = extensions.around(inner)
+        inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
+        return ResponseHeaders(inner, rules) if rules else inner
+
+    rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
+    separate = config.admin_listeners is not None
+    if endpoints.listeners.admin_url:
+        log.info("/admin is served at %s", endpoints.listeners.admin_url)
+    return RestServer(
+        guarded(AdminPaths(app, admin=False) if separate else app),
+        endpoints.listeners,
+        admin_app=guarded(AdminPaths(app, admin=True)) if config.admin_listeners else None,
+        tls=endpoints.tls,
+        closing=extensions.close,
+    )

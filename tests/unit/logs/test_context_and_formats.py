@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a log line tells beside its message, and how it looks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from headrace.logs.context import ContextFilter, context_of, log_context, within
+from headrace.logs.formats import JSON, TEXT, formatter
+from headrace.model.ids import ConnectorTaskId
+
+TASK = ConnectorTaskId("c d", 3)
+
+
+def record(message: str, *args: Any, **more: Any) -> logging.LogRecord:
+    made = logging.LogRecord("some.logger", logging.WARNING, "file", 1, message, args, None)
+    made.__dict__.update(more)
+    ContextFilter().filter(made)
+    return made
+
+
+def contexts_of(*records: logging.LogRecord) -> list[str]:
+    return [each.connector_context for each in records]  # type: ignore[attr-defined]
+
+
+def test_contexts_are_written_as_kafka_connect_writes_them() -> None:
+    assert (context_of("c"), context_of(TASK)) == ("[c|worker] ", "[c d|task-3] ")
+
+
+def test_a_context_lasts_as_long_as_its_block() -> None:
+    before = record("x")
+    with log_context("c"):
+        outer = record("x")
+        with log_context(TASK):
+            inner = record("x")
+        again = record("x")
+    assert contexts_of(before, outer, inner, again, record("x")) == [
+        "",
+        "[c|worker] ",
+        "[c d|task-3] ",
+        "[c|worker] ",
+        "",
+    ]
+
+
+def test_another_thread_has_the_context_that_it_is_given() -> None:
+    seen: list[logging.LogRecord] = []
+    with log_context("c"):
+        for target in (lambda: seen.append(record("x")), within(TASK, lambda: seen.append(record("x")))):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+    assert contexts_of(*seen) == ["", "[c d|task-3] "]
+
+
+def test_a_record_may_say_itself_what_it_is_about() -> None:
+    with log_context("c"):
+        assert contexts_of(record("x", connector_context="[d|worker] ")) == ["[d|worker] "]
+
+
+def test_text() -> None:
+    with log_context("c"):
+        line = formatter(TEXT).format(record("%d lines", 3))
+    assert line.partition("] ")[2] == "WARNING [c|worker] 3 lines"
+
+
+def test_json() -> None:
+    with log_context(TASK):
+        line = json.loads(formatter(JSON).format(record("%d\nlines “ü”", 3, created=1.5, threadName="t")))
+    assert line == {
+        "timestamp": "1970-01-01T00:00:01.500+00:00",
+        "level": "WARNING",
+        "logger": "some.logger",
+        "thread": "t",
+        "message": "3\nlines “ü”",
+        "connector.context": "[c d|task-3]",
+    }
+
+
+def test_json_of_an_exception() -> None:
+    try:
+        raise ValueError("why")
+    except ValueError:
+        failed = record("failed", exc_info=sys.exc_info())
+    line = json.loads(formatter(JSON).format(failed))
+    assert line["message"] == "failed" and "connector.context" not in line
+    assert line["exception"].startswith("Traceback") and line["exception"].endswith("ValueError: why")
+    # Whoever has hidden something in it has written it before.
+    assert json.loads(formatter(JSON).format(record("failed", exc_text="hidden")))["exception"] == "hidden"
+
+
+@pytest.mark.parametrize("message", ["\ud800", "a\x00b\r\n\u2028"])
+def test_json_of_any_text_is_one_line(message: str) -> None:
+    text = formatter(JSON).format(record("%s", message))
+    assert "\n" not in text and "message" in json.loads(text)
