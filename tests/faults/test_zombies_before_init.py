@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task processes that are paused before `init_transactions` and wake after their successors began (invariant 10).
+
+Such a zombie fences whoever took over, and then learns that it may not go on. The successor must go on by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin
+from tests.support.exactly_once import assert_exactly_once
+from tests.support.polling import wait_for
+from tests.support.topics import values, wait_for_values
+from tests.support.worker_process import WorkerProcess
+
+STOPPING = "numbered_source.StoppingBeforeInitConnector"
+COUNT = 3000
+SLOWLY = {"batch": "10", "pause.ms": "50"}
+HEALED_S = 30
+
+pytestmark = pytest.mark.timeout(400)
+
+
+def create(worker: WorkerProcess, name: str, count: int = COUNT) -> None:
+    worker.create(name, **{"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{count}", **SLOWLY})
+
+
+def stopped_process(worker: WorkerProcess) -> psutil.Process:
+    def found() -> psutil.Process | None:
+        return next((p for p in worker.task_processes() if p.status() == psutil.STATUS_STOPPED), None)
+
+    return wait_for(found, 90, lambda: f"a process that stopped itself\n{worker.log[-3000:]}")
+
+
+def alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def assert_no_open_transaction(bootstrap: str, topic: str, seconds: float) -> None:
+    """All that was ever begun has been committed or aborted: a read_committed reader gets to the very end."""
+    admin = TopicAdmin({"bootstrap.servers": bootstrap})
+    ends: list[tuple[int, int]] = []
+
+    def none_open() -> bool:
+        high, stable = (
+            {p: at.result(10).offset for p, at in admin.list_offsets(topic, [0], committed=committed).items()}
+            for committed in (False, True)
+        )
+        ends[:] = [(high[0], stable[0])]
+        return high == stable
+
+    wait_for(none_open, seconds, lambda: f"the end of all transactions in {topic}: {ends}")
+
+
+def test_a_process_that_wakes_without_its_worker(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    own_worker.die_once.touch()
+    own_worker.start()
+    create(own_worker, unique)
+    zombie = stopped_process(own_worker)
+    own_worker.kill()
+    own_worker.start()
+    wait_for_values(broker.bootstrap_servers, unique, 200, 90)
+    healed = time.monotonic()
+    zombie.send_signal(signal.SIGCONT)
+    wait_for(lambda: not alive(zombie), 30, "the zombie's end")
+    own_worker.wait_for_tasks(unique)
+    assert_exactly_once(broker.bootstrap_servers, unique, COUNT, own_worker.properties["offset.storage.topic"], unique)
+    own_worker.wait_for_tasks(unique)
+    assert_no_open_transaction(broker.bootstrap_servers, unique, max(1.0, healed + HEALED_S - time.monotonic()))
+
+
+# ---- KIP-618's own example
+
+
+@pytest.fixture
+def three(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[list[WorkerProcess]]:
+    """Leader L, and two more of its group; all run."""
+    properties = {
+        "group.id": f"group-{unique}",
+        "session.timeout.ms": "6000",
+        "heartbeat.interval.ms": "1500",
+        "scheduled.rebalance.max.delay.ms": "1000",
+    }
+    workers = []
+    with ExitStack() as stack:
+        for name in "LFO":
+            (tmp_path / name).mkdir()
+            worker = WorkerProcess(tmp_path / name, broker.bootstrap_servers, **properties)
+            stack.callback(worker.close)
+            worker.start(90)
+            workers.append(worker)
+        yield workers
+
+
+def freeze(*processes: psutil.Process) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+
+
+def test_the_example_of_kip_618(three: list[WorkerProcess], broker: EmbeddedBroker, unique: str) -> None:
+    """F is paused before it has a producer; L fences, O takes over; F wakes and makes its producer."""
+    leader, f, _ = three
+    f.die_once.touch()
+    names = [f"{unique}-{n}" for n in range(3)]
+    for name in names:
+        create(leader, name)
+    zombie = stopped_process(f)
+    started = wait_for(lambda: re.search(rf"Task (\S+)-0: attempt 0 has process {zombie.pid}\b", f.log), 10, "its task")
+    victim = started.group(1)
+    others = [name for name in names if name != victim]
+    for name in others:
+        leader.wait_for_tasks(name)
+
+    tree = [psutil.Process(f.pid), *f.descendants()]
+    freeze(*tree)
+    answer = leader.rest.put(f"/connectors/{victim}/config", json=configuration(victim))
+    assert answer.status_code == 200, answer.text
+    wait_for_values(broker.bootstrap_servers, victim, 200, 120)
+    task = leader.status(victim)["tasks"][0]
+    assert task["state"] == "RUNNING" and task["worker_id"] != f"127.0.0.1:{f.port}"
+
+    healed = time.monotonic()
+    for process in reversed(tree):
+        with suppress(psutil.NoSuchProcess):
+            process.resume()
+    wait_for(lambda: not alive(zombie), 30, lambda: f"the zombie's end\n{f.log[-3000:]}")
+    before = len(values(broker.bootstrap_servers, victim))
+    wait_for_values(broker.bootstrap_servers, victim, before + 200, HEALED_S)
+    for name in names:
+        assert_exactly_once(broker.bootstrap_servers, name, COUNT, leader.properties["offset.storage.topic"], name)
+        leader.wait_for_tasks(name)
+        assert_no_open_transaction(broker.bootstrap_servers, name, max(1.0, healed + HEALED_S - time.monotonic()))
+    assert not [line for worker in three for line in worker.log.splitlines() if "task failed" in line]
+
+
+def configuration(name: str) -> dict[str, str]:
+    """The connector's, changed."""
+    slower = {**SLOWLY, "pause.ms": "60"}
+    return {"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{COUNT}", "name": name, **slower}
