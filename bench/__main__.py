@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import tempfile
+import uuid
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,17 +20,20 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from bench import java_connect
+from bench import control_plane, exactly_once, java_connect, sinks
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
 from bench.record_layer_chain import LINE_CHAIN, converted
 from bench.report import IDLE_CONNECTORS, print_table
+from bench.topics import temporary_topic
 from headrace.api.errors import ConnectError
 from headrace.kafka.embedded_broker import EmbeddedBroker
 
 _BROKER_JVM_OPTIONS = ("-Xms1g", "-Xmx1g")
 _POLL = {"transaction.boundary": "poll"}
 _INTERVAL = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1000"}
+
+_ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (java_connect.JavaConnect, Headrace)}
 
 Figures = dict[str, list[float]]
 
@@ -42,6 +47,14 @@ class Part(StrEnum):
     LINE = "line"
     VERIFIABLE = "verifiable"
     IDLE = "idle"
+    SINK = "sink"
+    SINK_RECORDS = "sink-records"
+    SINK_LATENCY = "sink-latency"
+    REQUESTS = "requests"
+    START = "start"
+    JOIN = "join"
+    OFFSETS = "offsets"
+    EXACTLY_ONCE = "exactly-once"
 
 
 class Converter(StrEnum):
@@ -58,6 +71,7 @@ class Plan:
     chain_lines: int
     rounds: int
     latencies: int
+    requests: int
     idle_s: float
     converter: str
 
@@ -79,15 +93,19 @@ def main(
         chain_lines=100_000 if quick else 300_000,
         rounds=rounds or (1 if quick else 2),
         latencies=100 if quick else 300,
+        requests=10 if quick else 20,
         idle_s=10 if quick else 30,
         converter=JSON_CONVERTER if converter is Converter.JSON else STRING_CONVERTER,
     )
     console = Console()
+    figures: dict[str, Figures] = {name: defaultdict(list) for name in _ENGINES}
     try:
-        figures = _measure_all(plan, tuple(engine or ("java", "headrace")), console)
+        _measure_all(plan, tuple(engine or _ENGINES), figures, console)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except (ConnectError, RuntimeError) as error:
+        if any(figures.values()):
+            print_table(console, figures["java"], figures["headrace"])
         console.print(f"Error: {error}", style="red", markup=False)
         raise typer.Exit(1) from error
     met = print_table(console, figures["java"], figures["headrace"])
@@ -97,11 +115,9 @@ def main(
         raise typer.Exit(1)
 
 
-def _measure_all(plan: Plan, names: tuple[str, ...], console: Console) -> dict[str, Figures]:
-    kinds: dict[str, type[Engine]] = {kind.name: kind for kind in (java_connect.JavaConnect, Headrace)}
-    if unknown := [name for name in names if name not in kinds]:
-        raise RuntimeError(f"Invalid value '{unknown[0]}' for option --engine: expected one of {', '.join(kinds)}")
-    figures: dict[str, Figures] = {name: defaultdict(list) for name in kinds}
+def _measure_all(plan: Plan, names: tuple[str, ...], figures: dict[str, Figures], console: Console) -> None:
+    if unknown := [name for name in names if name not in _ENGINES]:
+        raise RuntimeError(f"Invalid value '{unknown[0]}' for option --engine: expected one of {', '.join(_ENGINES)}")
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as temporary, console.status("") as status:
         directory = Path(temporary)
         if "java" in names:
@@ -113,10 +129,11 @@ def _measure_all(plan: Plan, names: tuple[str, ...], console: Console) -> dict[s
             for number in range(plan.rounds):
                 for name in names:
                     label = f"{name}, round {number + 1} of {plan.rounds}"
-                    engine = kinds[name](broker.bootstrap_servers, directory / name, plan.converter)
-                    bench = Bench(engine, broker.bootstrap_servers, directory)
-                    _round(bench, plan, figures[name], partial(_progress, console, status, label))
-    return figures
+                    progress = partial(_progress, console, status, label)
+                    make = partial(_ENGINES[name], broker.bootstrap_servers)
+                    engine = make(directory / name, plan.converter)
+                    _round(Bench(engine, broker.bootstrap_servers, directory), plan, figures[name], progress)
+                    _own_workers(make, directory, plan, figures[name], progress)
 
 
 def _progress(console: Console, status: Status, label: str, what: str) -> None:
@@ -126,17 +143,33 @@ def _progress(console: Console, status: Status, label: str, what: str) -> None:
 
 
 def _round(bench: Bench, plan: Plan, figures: Figures, progress: Callable[[str], None]) -> None:
-    """Start the engine, warm it up, measure each part of the plan, stop it."""
-    progress("start")
+    """Start the engine, warm it up, measure each part of the plan that needs no more than that, stop it."""
+    parts = [part for part in plan.parts if part in _MEASURE]
+    if not parts:
+        return
+    progress("start of the worker")
     figures["start_s"].append(bench.engine.start())
     try:
         progress("warm-up")
         _warm_up(bench, plan)
-        for part in plan.parts:
+        for part in parts:
             progress(part)
             _MEASURE[part](bench, plan, figures)
     finally:
         bench.engine.stop()
+
+
+def _own_workers(
+    make: Callable[..., Engine], directory: Path, plan: Plan, figures: Figures, progress: Callable[[str], None]
+) -> None:
+    """Measure the parts that start and stop workers, in a group of their own each."""
+    for part in plan.parts:
+        if part not in _MEASURE_STARTS:
+            continue
+        progress(part)
+        group = f"bench-{part}-{uuid.uuid4().hex[:8]}"
+        workers = [make(directory / f"{group}-{number}", plan.converter, group) for number in range(2)]
+        _MEASURE_STARTS[part](workers[0], workers[1], figures)
 
 
 def _warm_up(bench: Bench, plan: Plan) -> None:
@@ -187,6 +220,64 @@ def _idle(bench: Bench, plan: Plan, figures: Figures) -> None:
     figures["idle_pss_mb"].append(usage.pss_mb)
 
 
+def _requests(bench: Bench, plan: Plan, figures: Figures) -> None:
+    file = bench.directory / "quiet.txt"
+    file.touch()
+    with temporary_topic(bench.bootstrap_servers, topic := f"requests-{uuid.uuid4().hex[:8]}"):
+        times = control_plane.request_times(bench.engine.rest, file, topic, plan.requests)
+    for what, values in times.items():
+        cuts = statistics.quantiles(values, n=100, method="inclusive")
+        figures[f"{what}_p50_ms"].append(cuts[49])
+        figures[f"{what}_p95_ms"].append(cuts[94])
+
+
+def _start(engine: Engine, _: Engine, figures: Figures) -> None:
+    times = control_plane.start_with_connectors(engine)
+    figures["start_ready_s"].append(times.ready)
+    figures["start_listed_s"].append(times.listed)
+    figures["start_running_s"].append(times.running)
+
+
+def _join(first: Engine, second: Engine, figures: Figures) -> None:
+    times = control_plane.join(first, second)
+    figures["join_balanced_s"].append(times.balanced)
+    figures["join_running_s"].append(times.running)
+    figures["join_pause_s"].append(times.pause)
+    figures["join_disturbed"].append(times.disturbed)
+
+
+def _offsets(engine: Engine, _: Engine, figures: Figures) -> None:
+    figures["offsets_read_s"].append(control_plane.offsets_read(engine))
+
+
+def _exactly_once(on: Engine, off: Engine, figures: Figures) -> None:
+    measured = exactly_once.cost(on, off)
+    figures["exactly_once_rate"].append(measured.on_rate)
+    figures["at_least_once_rate"].append(measured.off_rate)
+    figures["exactly_once_cost"].append(measured.percent)
+    figures["exactly_once_cpu_cost"].append(measured.cpu_percent)
+
+
+def _sink(bench: Bench, plan: Plan, figures: Figures, kind: str = "sink", connector: str = sinks.FILE_SINK) -> None:
+    with sinks.full_topic(bench.bootstrap_servers, plan.lines) as topic:
+        sinks.throughput(bench, topic, plan.lines, connector)  # lets the JIT compile
+        measured = sinks.throughput(bench, topic, plan.lines, connector)
+    figures[f"{kind}_rate"].append(measured.records_per_s)
+    figures[f"{kind}_total_s"].append(measured.total_s)
+    figures[f"{kind}_cpu_s"].append(measured.usage.cpu_s)
+    figures[f"{kind}_rss_mb"].append(measured.usage.rss_mb)
+
+
+def _sink_records(bench: Bench, plan: Plan, figures: Figures) -> None:
+    """Java's file sink is the plainest one there is."""
+    connector = sinks.FILE_SINK if bench.engine.name == "java" else sinks.PLAIN_SINK
+    _sink(bench, plan, figures, "sink_records", connector)
+
+
+def _sink_latency(bench: Bench, plan: Plan, figures: Figures) -> None:
+    _add_latency(figures, "sink", sinks.latency(bench, plan.latencies))
+
+
 def _add_latency(figures: Figures, kind: str, latency: Latency) -> None:
     figures[f"{kind}_p50_ms"].append(latency.p50)
     figures[f"{kind}_p95_ms"].append(latency.p95)
@@ -200,6 +291,16 @@ _MEASURE: dict[Part, Callable[[Bench, Plan, Figures], None]] = {
     Part.LINE: _line,
     Part.VERIFIABLE: _verifiable,
     Part.IDLE: _idle,
+    Part.SINK: _sink,
+    Part.SINK_RECORDS: _sink_records,
+    Part.SINK_LATENCY: _sink_latency,
+    Part.REQUESTS: _requests,
+}
+_MEASURE_STARTS: dict[Part, Callable[[Engine, Engine, Figures], None]] = {
+    Part.START: _start,
+    Part.JOIN: _join,
+    Part.OFFSETS: _offsets,
+    Part.EXACTLY_ONCE: _exactly_once,
 }
 
 if __name__ == "__main__":

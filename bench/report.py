@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from bench.control_plane import JOINED, OFFSETS, RUNNING, STOPPED
+
 Figures = Mapping[str, Sequence[float]]
 
 
@@ -45,6 +47,18 @@ def fraction_of_java(divisor: float) -> Target:
     return Target(f"≤ Java / {divisor:g}", lambda java, ours: None if java is None else ours <= java / divisor)
 
 
+NO_MORE_THAN_JAVA = Target("≤ Java", lambda java, ours: None if java is None else ours <= java)
+
+
+def _requests(what: str, done: str) -> tuple[Row, ...]:
+    """How long the answer takes, and until what was asked for is done."""
+    return (
+        Row(f"{what}_p50_ms", f"{what} a connector, answer p50", "ms", target=NO_MORE_THAN_JAVA),
+        Row(f"{what}_p95_ms", "  answer p95", "ms", target=NO_MORE_THAN_JAVA),
+        Row(f"{what}_done_p50_ms", f"  {done}, p50", "ms", digits=0),
+    )
+
+
 IDLE_CONNECTORS = 10
 ROWS = (
     Row("start_s", "worker ready after start", "s", digits=2),
@@ -59,6 +73,15 @@ ROWS = (
     Row("chain_rate", "four transformations and JSON, poll", "records/s", "higher", times_faster(1.2), 0),
     Row("chain_total_s", "  create to last record", "s", digits=2),
     Row("chain_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("sink_rate", "FileStreamSink", "records/s", "higher", times_faster(1), 0),
+    Row("sink_total_s", "  create to last line", "s", digits=2),
+    Row("sink_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("sink_rss_mb", "  highest RSS", "MB", digits=0),
+    Row("sink_records_rate", "a plain SinkTask, record by record", "records/s", "higher", times_faster(0.5), 0),
+    Row("sink_records_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("sink_p50_ms", "record in topic to line in file, p50", "ms", target=NO_MORE_THAN_JAVA),
+    Row("sink_p95_ms", "  p95", "ms"),
+    Row("sink_p99_ms", "  p99", "ms"),
     Row("first_record_s", "create to first record", "s", target=at_most(0.5, "s"), digits=3),
     Row("line_p50_ms", "single line, p50", "ms", target=fraction_of_java(10)),
     Row("line_p95_ms", "single line, p95", "ms"),
@@ -75,6 +98,28 @@ ROWS = (
     ),
     Row("idle_rss_mb", "  RSS", "MB", digits=0),
     Row("idle_pss_mb", "  PSS", "MB", target=at_most(700 + 70 * IDLE_CONNECTORS, "MB"), digits=0),
+    *_requests("create", "its task RUNNING"),
+    *_requests("pause", "its task PAUSED"),
+    *_requests("stop", "STOPPED, without tasks"),
+    *_requests("delete", "gone"),
+    Row(
+        "start_ready_s",
+        f"start with {STOPPED + RUNNING} connectors, {STOPPED} stopped: answers",
+        "s",
+        target=at_most(2, "s"),
+        digits=2,
+    ),
+    Row("start_listed_s", "  all listed", "s", target=at_most(3, "s"), digits=2),
+    Row("start_running_s", f"  {RUNNING} tasks RUNNING", "s", target=at_most(6, "s"), digits=2),
+    Row("join_balanced_s", f"a worker joins another with {JOINED}: balanced", "s", target=at_most(3, "s"), digits=2),
+    Row("join_running_s", "  what has moved RUNNING", "s", target=NO_MORE_THAN_JAVA, digits=2),
+    Row("join_pause_s", "  longest pause of a task that moves", "s", digits=2),
+    Row("join_disturbed", "  tasks that stay and were stopped", "tasks", target=at_most(0, "tasks"), digits=0),
+    Row("exactly_once_rate", "1 KB records, exactly-once, interval 100 ms", "records/s", "higher", digits=0),
+    Row("at_least_once_rate", "  without exactly-once", "records/s", "higher", digits=0),
+    Row("exactly_once_cost", "  what exactly-once costs", "%", target=at_most(5, "%")),
+    Row("exactly_once_cpu_cost", "  in CPU of the process tree", "%"),
+    Row("offsets_read_s", f"start, and {OFFSETS:,} offset records read", "s", target=at_most(5, "s"), digits=2),
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 _QUIET_S = 3.0
@@ -61,7 +61,7 @@ def await_growth(bootstrap_servers: str, topic: str, timeout: float, check: Call
         time.sleep(0.005)
 
 
-def await_first(bootstrap_servers: str, topic: str, timeout: float = 30) -> float:
+def await_first(bootstrap_servers: str, topic: str, timeout: float = 120) -> float:
     """The time (`time.monotonic`) at which `topic` has a first visible record."""
     admin = _admin(bootstrap_servers)
     deadline = time.monotonic() + timeout
@@ -70,6 +70,18 @@ def await_first(bootstrap_servers: str, topic: str, timeout: float = 30) -> floa
             raise RuntimeError(f"no record in {topic} after {timeout} s")
         time.sleep(0.002)
     return time.monotonic()
+
+
+def write_offsets(bootstrap_servers: str, topic: str, connector: str, count: int) -> None:
+    """Fill an offsets topic as a source connector that follows `count` files would."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random", "linger.ms": 50, "log_level": 0}
+    )
+    for number in range(count):
+        producer.produce(topic, f'{{"position":{number}}}', f'["{connector}",{{"filename":"/data/file-{number}.txt"}}]')
+        producer.poll(0)
+    if producer.flush(60):
+        raise RuntimeError(f"{topic} could not be filled")
 
 
 def _admin(bootstrap_servers: str) -> AdminClient:
