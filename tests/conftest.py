@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: one broker and one worker, with its one Spark session, for the whole run."""
+"""What all tests of a process share: one broker and one worker, with its one Spark session, for the whole run."""
 
 from __future__ import annotations
 

@@ -220,10 +220,14 @@ class Stage:
                 return [self.topic.write(write), events.WriteDone(write)]
             case actions.Fence(connector=connector, generation=generation):
                 return [events.FencingDone(connector, generation)]
+            case actions.AskForFencing(connector=connector, generation=generation):
+                count = len(self.topic.state.tasks(connector))
+                written = self.topic.write(PutTaskCount(connector, generation, count))
+                return [written, events.FencingAnswered(connector, generation)]
         return []
 
 
-_USUAL = (("request", None), ("base", None), ("with_offsets", False), ("result", None))
+_USUAL = (("request", None), ("base", None), ("with_offsets", False), ("result", None), ("trace", ""))
 """What most values have, and so is not shown."""
 
 

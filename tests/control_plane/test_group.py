@@ -17,6 +17,7 @@ from headrace.distributed import herder_actions as actions
 from headrace.distributed import herder_events as events
 from headrace.distributed.assignors import Share, all_work, share_of, union
 from headrace.distributed.config_writes import ConfigWrite, PutConnector, PutTaskConfigs, RemoveConnector
+from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
 from headrace.distributed.herder_state import RunPhase
 from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
@@ -43,7 +44,7 @@ class Worker:
     """A core on a stage and its coordinator; everything it wants of the group is the group's to do."""
 
     def __init__(self, group: Group, name: str, id: str, protocol: str) -> None:
-        self.id = id
+        self.name, self.id = name, id
         self.inbox: list[events.HerderEvent] = []
         self.stage = group.make_stage(exactly_once=False)
         self.stage.topic, self.stage.lines = group.topic, Lines(group.lines, name)
@@ -51,8 +52,8 @@ class Worker:
         at_once = self.stage._results
         self.stage._results = lambda action: [] if group.asked(self, action) else at_once(action)
         view = HerderView(lambda: self.stage.state.config, self.inbox.append, lambda: self.stage.state)
-        leader = GroupLeader(DELAY, lambda: group.now)
-        self.coordinator = WorkerCoordinator(f"http://{name}/", protocol, leader, view)
+        leader, former = GroupLeader(DELAY, lambda: group.now), FormerTasks(5.0, lambda: group.now)
+        self.coordinator = WorkerCoordinator(f"http://{name}/", protocol, leader, former, view)
 
     def share(self) -> Share:
         return share_of(self.stage.state.connectors, self.stage.state.tasks)
@@ -68,7 +69,12 @@ class Group:
         self.workers: dict[str, Worker] = {}
         self.lagging: set[str] = set()
         """Workers whose herders hear of nothing for the moment, while their memberships go on."""
+        self.blind: set[str] = set()
+        """Workers that cannot read the config topic for the moment."""
+        self.away: dict[str, float] = {}
+        """Workers that have stepped out, and when they may come back."""
         self.now = 0.0
+        self._unread: list[tuple[Worker, actions.CatchUp]] = []
         self._updates: list[events.ConfigUpdated] = []
         self._timers: list[tuple[float, Worker, events.HerderEvent]] = []
         self._wanted = False
@@ -90,6 +96,8 @@ class Group:
 
     def leave(self, name: str) -> None:
         del self.workers[name]
+        self.blind.discard(name)
+        self.away.pop(name, None)
         self._wanted = True
         self.settle()
 
@@ -111,11 +119,25 @@ class Group:
         self.settle()
 
     def lose_session(self, name: str) -> None:
+        self._lose(self.workers[name])
+        self.settle()
+
+    def _lose(self, worker: Worker) -> None:
         self._joined += 1
-        worker = self.workers[name]
-        worker.id = f"{name}-{self._joined}"
+        worker.id = f"{worker.name}-{self._joined}"
         worker.coordinator.on_lost("test")
         self._wanted = True
+
+    def see(self, name: str) -> None:
+        """The worker can read the config topic again, and has."""
+        self.blind.discard(name)
+        unread, self._unread = self._unread, []
+        for worker, read in unread:
+            if worker.name in self.blind:
+                self._unread.append((worker, read))
+            elif worker in self.workers.values():
+                worker.stage.happen(events.ConfigUpdated(self.topic.state))
+                worker.stage.happen(events.CaughtUp(read.rejoin))
         self.settle()
 
     # ---- the world
@@ -127,6 +149,12 @@ class Group:
                 self._wanted = True
             case actions.Later(delay=delay, event=event):
                 self._timers.append((self.now + delay, worker, event))
+            case actions.CatchUp() if worker.name in self.blind:
+                self._unread.append((worker, action))
+            case actions.StepOut(pause=pause):
+                assert not worker.share(), "others may be given what still runs"
+                self.away[worker.name] = self.now + pause
+                self._lose(worker)
             case _:
                 return False
         return True
@@ -135,7 +163,8 @@ class Group:
         """All that follows by itself, but for what is held and what lagging workers do not hear."""
         for _ in range(60):
             self._pump()
-            if not self._wanted or not all([w.coordinator.ready_to_join() for w in self.workers.values()]):
+            self._come_back()
+            if not self._wanted or not all([w.coordinator.ready_to_join() for w in self._members()]):
                 if not any(worker.inbox for worker in self._attentive()):
                     return
             else:
@@ -146,9 +175,18 @@ class Group:
     def _attentive(self) -> list[Worker]:
         return [worker for name, worker in self.workers.items() if name not in self.lagging]
 
+    def _members(self) -> list[Worker]:
+        return [worker for name, worker in self.workers.items() if name not in self.away]
+
+    def _come_back(self) -> None:
+        for name, until in list(self.away.items()):
+            if until <= self.now and self.workers[name].coordinator.ready_to_join():
+                del self.away[name]
+                self._wanted = True
+
     def _pump(self) -> None:
         for worker in self._attentive():
-            for update in self._updates:
+            for update in self._updates if worker.name not in self.blind else ():
                 if update.config.offset > worker.stage.state.config.offset:
                     worker.stage.happen(update)
             while worker.inbox:
@@ -157,7 +195,9 @@ class Group:
 
     def _rebalance(self) -> None:
         self._generation += 1
-        members = list(self.workers.values())
+        members = self._members()
+        if not members:
+            return
         offered = {worker.id: dict(worker.coordinator.offered_protocols()) for worker in members}
         protocol = next(name for name in PROTOCOLS if all(name in of_member for of_member in offered.values()))
         self.lines.append(f"== generation {self._generation}, {protocol}: {', '.join(offered)}")
@@ -289,6 +329,54 @@ def test_removed_work_is_not_joined_for_again(group: Group, golden: Golden) -> N
     golden(group)
 
 
+def test_a_follower_that_cannot_read_the_config_topic(group: Group, golden: Golden) -> None:
+    for name in "ab":
+        group.join(name)
+    group.create("c", tasks=2)
+    before = {name: worker.share() for name, worker in group.workers.items()}
+    group.lines.clear()
+    group.say("b goes on with what it runs; what it was newly given waits")
+    group.blind.add("b")
+    group.create("d", tasks=2)
+    group.pass_time(86.0)
+    assert group.workers["b"].share() == before["b"]
+    group.say("its patience is over: it gives its work back, in this order, and waits outside of the group")
+    group.workers["b"].stage.hold(actions.StopTasks)
+    group.pass_time(0.5)
+    assert "b" not in group.away, "what still runs here must not be given to others yet"
+    group.workers["b"].stage.release(actions.StopTasks)
+    group.workers["b"].stage.happen(events.TasksStopped(tuple(group.workers["b"].stage.state.tasks)))
+    group.settle()
+    assert "b" in group.away and before["a"].tasks <= group.workers["a"].share().tasks
+    group.pass_time(60.0)
+    assert "b" in group.away
+    group.say("it has read what it missed, and gets its work back")
+    group.see("b")
+    group.check_all_runs_evenly()
+    assert before["a"].tasks <= group.workers["a"].share().tasks
+    golden(group)
+
+
+def test_a_leader_that_cannot_read_the_config_topic(group: Group, golden: Golden) -> None:
+    for name in "abc":
+        group.join(name)
+    group.create("c", tasks=3)
+    group.lines.clear()
+    group.blind.add("a")
+    group.say("the others know of more than their leader, who can assign nothing")
+    group.create("d", tasks=3)
+    assert not group.away and not group.workers["a"].coordinator.ready_to_join()
+    group.say("it makes way for another leader")
+    group.pass_time(3.0)
+    assert group.workers["b"].stage.state.is_leader
+    group.see("a")
+    assert "a" in group.away, "its pause is not over"
+    group.pass_time(6.0)
+    group.pass_time(DELAY)
+    group.check_all_runs_evenly()
+    golden(group)
+
+
 NAMES = st.sampled_from("abcd")
 STEPS = st.one_of(
     st.tuples(st.just("join"), NAMES, st.sampled_from(["sessioned", "sessioned", "compatible", "eager"])),
@@ -300,7 +388,9 @@ STEPS = st.one_of(
     st.tuples(st.just("stopped"), NAMES),
     st.tuples(st.just("lag"), NAMES),
     st.tuples(st.just("attend"), NAMES),
-    st.tuples(st.just("wait"), st.sampled_from([0.05, 2.0, 70.0, DELAY])),
+    st.tuples(st.just("blind"), NAMES),
+    st.tuples(st.just("see"), NAMES),
+    st.tuples(st.just("wait"), st.sampled_from([0.05, 4.0, 90.0, DELAY])),
 )
 
 
@@ -351,12 +441,20 @@ class Play:
         self.group.lagging.discard(name)
         self.group.settle()
 
+    def blind(self, name: str) -> None:
+        if name in self.group.workers:
+            self.group.blind.add(name)
+
+    def see(self, name: str) -> None:
+        self.group.see(name)
+
     def wait(self, seconds: float) -> None:
         self.group.pass_time(seconds)
 
     def end(self) -> None:
         for name in list(self.group.workers):
             self.attend(name)
+            self.see(name)
         for name in list(self.group.workers):
             self.stopped(name)
         for _ in range(8):

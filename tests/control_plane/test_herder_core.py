@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from headrace.distributed import herder_actions as actions
 from headrace.distributed import herder_events as events
+from headrace.distributed.config_lag import sync_rules
 from headrace.distributed.config_writes import (
     PutConnector,
     PutTargetState,
@@ -16,7 +20,7 @@ from headrace.distributed.config_writes import (
     RemoveConnector,
 )
 from headrace.distributed.herder_core import step
-from headrace.distributed.herder_state import HerderState, Phase
+from headrace.distributed.herder_state import HerderState, Phase, SyncRules
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -48,7 +52,7 @@ def test_more_tasks_mean_a_round_of_fencing(stage: MakeStage, golden: Golden) ->
     assert not s.state.tasks
     s.say("the round fails, is tried again, and succeeds")
     generation = s.topic.state.task_config_offsets["c"]
-    s.happen(events.FencingFailed("c"))
+    s.happen(events.FencingFailed("c", generation))
     s.happen(events.FencingDue("c"))
     s.happen(events.FencingDone("c", generation))
     golden(s)
@@ -257,6 +261,7 @@ def test_a_claim_that_fails_is_tried_again(stage: MakeStage, golden: Golden) -> 
 
 def test_a_follower_refuses_writes_and_runs_its_share(stage: MakeStage, golden: Golden) -> None:
     s = stage(leader="other")
+    s.hold(actions.AskForFencing)
     s.start()
     s.create("c", "a", request=1)
     s.say("the leader makes a connector, whose task is ours")
@@ -265,7 +270,7 @@ def test_a_follower_refuses_writes_and_runs_its_share(stage: MakeStage, golden: 
     s.happen(s.assign(connectors=set(), tasks=set()))
     s.happen(s.topic.write(PutTaskConfigs("c", [{"part": "a"}])))
     s.happen(s.assign(connectors=set()))
-    s.say("it starts when the leader has written the task count record")
+    s.say("it starts when the leader has written the task count record, whoever asked for that")
     s.happen(s.topic.write(PutTaskCount("c", 1, 1)))
     golden(s)
 
@@ -299,6 +304,52 @@ def test_a_config_mismatch_reads_on_and_joins_again(stage: MakeStage, golden: Go
     s.lines.clear()
     s.happen(events.Assigned(9, "me", Assignment("me", "u", 17, error=AssignmentError.CONFIG_MISMATCH)))
     golden(s)
+
+
+def test_a_lag_that_ends_in_time_is_forgotten(stage: MakeStage, golden: Golden) -> None:
+    s = stage(leader="other")
+    s.start()
+    s.create("c", "a")
+    s.lines.clear()
+    s.hold(actions.CatchUp, actions.ComputeTaskConfigs)
+    s.topic.write(PutConnector(7, "d", {"connector.class": "Source"}, None, False))
+    s.happen(s.assign())
+    s.happen(events.ConfigUpdated(s.topic.state, ("d",)))
+    s.happen(events.CaughtUp(rejoin=False))
+    s.happen(events.SyncDue(0))
+    assert s.state.membership is not None and s.state.connectors
+    golden(s)
+
+
+def test_a_leader_that_cannot_catch_up_steps_out(stage: MakeStage, golden: Golden) -> None:
+    s = stage()
+    s.start()
+    s.create("c", "a")
+    s.lines.clear()
+    s.hold(actions.CatchUp, actions.StopTasks)
+    s.happen(events.Assigned(9, "me", Assignment("me", "u", 17, error=AssignmentError.CONFIG_MISMATCH), number=5))
+    s.say("a timer of a former lag means nothing")
+    s.happen(events.SyncDue(4))
+    s.happen(events.SyncDue(5))
+    s.say("an assignment that comes while it gives up is not begun with")
+    s.happen(replace(s.assign(), number=6))
+    s.say("it leaves when the task has stopped, and reads on outside")
+    s.happen(events.TasksStopped(tuple(s.state.tasks)))
+    s.happen(events.SessionLost(7))
+    golden(s)
+
+
+@pytest.mark.parametrize(
+    ("eager", "timeout", "backoff", "delay", "rules"),
+    [
+        (False, 3.0, 300.0, 300.0, SyncRules(3.0, 86.5, 6.0)),
+        (True, 3.0, 300.0, 300.0, SyncRules(3.0, 3.0, 300.0)),
+        (False, 3.0, 2.0, 300.0, SyncRules(3.0, 86.5, 2.0)),
+        (False, 1.0, 300.0, 0.0, SyncRules(1.0, 6.0, 0.0)),
+    ],
+)
+def test_patience_with_a_lag(eager: bool, timeout: float, backoff: float, delay: float, rules: SyncRules) -> None:
+    assert sync_rules(timeout, backoff, delay, eager=eager) == rules
 
 
 def test_stop(stage: MakeStage, golden: Golden) -> None:

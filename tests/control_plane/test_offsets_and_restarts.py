@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from headrace.api.errors import RetriableError
 from headrace.distributed import herder_actions as actions
 from headrace.distributed import herder_events as events
 from headrace.distributed.config_writes import (
@@ -170,7 +171,8 @@ def test_a_round_of_fencing_that_fails_fails_the_change(stage: MakeStage, golden
     s = stopped(stage, "a", "b")
     s.hold(actions.Fence)
     s.change_offsets("c", request=3)
-    s.happen(events.FencingFailed("c", RuntimeError("no brokers")))
+    generation = s.topic.state.task_config_offsets["c"]
+    s.happen(events.FencingFailed("c", generation, RetriableError("no brokers")))
     assert not s.state.leadership.offset_requests
     s.happen(events.FencingDue("c"))
     s.say("nobody waits for it any more: it is not tried again until it is asked for")

@@ -218,11 +218,3 @@ def test_rounds_of_fencing_that_cannot_be(stage: MakeStage, golden: Golden) -> N
     s.happen(s.assign())
     s.happen(events.FencingRequested(3, "sink"))
     golden(s)
-
-
-def test_a_leader_without_exactly_once_fences_nobody(stage: MakeStage) -> None:
-    s = stage(exactly_once=False)
-    s.start()
-    s.create("c", "a")
-    s.happen(events.FencingRequested(7, "c"))
-    assert "Reply(request=7, error=ConnectError(" in s.lines[-1]

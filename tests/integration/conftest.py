@@ -3,12 +3,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.plugins.discovery import Plugins
+from headrace.rest.app import create_app
+from headrace.rest.endpoints import Endpoints
+from headrace.rest.rest_extensions import RestExtensions
+from headrace.rest.worker_api import worker_api
+from tests.support.idle_cluster import Cluster
+from tests.support.polling import wait_for
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def idle_api(broker: EmbeddedBroker) -> Iterator[httpx2.Client]:
+    """The whole REST API of a worker in this process, over a real herder. Its tasks do nothing, so they cost nothing.
+
+    A request that takes longer than 10 s fails, and then some more and the client gives up.
+    """
+    cluster = Cluster(broker.bootstrap_servers, listeners="http://127.0.0.1:0")
+    endpoints = Endpoints.open(cluster.config)
+    herder = cluster.start(endpoints.advertised_url)
+    app = create_app(herder, request_timeout=10.0)
+    server = worker_api(app, endpoints, cluster.config, RestExtensions(cluster.config, Plugins()))
+    server.start()
+    try:
+        with httpx2.Client(base_url=endpoints.listeners.local_url, timeout=15.0) as client:
+            wait_for(lambda: client.get("/connectors").status_code == 200, 30, "the worker's start")
+            yield client
+    finally:
+        server.stop()
+        cluster.stop()

@@ -3,117 +3,29 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace.api.errors import RetriableError
-from headrace.config.distributed_config import DistributedConfig
-from headrace.distributed.assembly import distributed_herder
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.distributed.distributed_herder import DistributedHerder
-from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError
+from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError, RequestTimeoutError
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import ConnectorOffset
+from headrace.model.offsets import OffsetsChange
 from headrace.model.state import TargetState
-from headrace.plugins.discovery import Plugins
-from headrace.rest.leader_client import LeaderClient
-from headrace.rest.rest_client import RestClient
-from headrace.task.task_spec import TaskSpec
-from headrace.worker.task_launcher import TaskListener
+from headrace.rest.request_handler import RequestHandler
+from tests.support.idle_cluster import Cluster
+from tests.support.worker_process import PLUGINS
 
 pytestmark = pytest.mark.integration
-
-
-class IdleTask:
-    """A task without a process: confirms its start, runs, pauses and stops when told to."""
-
-    def __init__(self, spec: TaskSpec, listener: TaskListener) -> None:
-        self.spec = spec
-        self.confirmed: Future[bool] = Future()
-        self._listener = listener
-        self._gone = threading.Event()
-        threading.Thread(target=self._start, daemon=True).start()
-
-    def _start(self) -> None:
-        confirmed = self._listener.confirm_start(self.spec.id, 0)
-        self.confirmed.set_result(confirmed)
-        if confirmed:
-            running = self.spec.target_state is TargetState.STARTED
-            (self._listener.running if running else self._listener.paused)(self.spec.id)
-
-    def pause(self) -> None:
-        self._listener.paused(self.spec.id)
-
-    def resume(self) -> None:
-        self._listener.running(self.spec.id)
-
-    def stop(self) -> None:
-        self._gone.set()
-        threading.Thread(target=self._listener.stopped, args=(self.spec.id,), daemon=True).start()
-
-    def kill(self) -> None:
-        self.stop()
-
-    def await_stopped(self, timeout: float) -> bool:
-        return self._gone.wait(timeout)
-
-
-class IdleLauncher:
-    """A ``TaskLauncher`` that keeps what it was asked to launch."""
-
-    def __init__(self) -> None:
-        self.launched: list[IdleTask] = []
-
-    def start(self) -> None: ...
-
-    def launch(self, spec: TaskSpec, listener: TaskListener) -> IdleTask:
-        task = IdleTask(spec, listener)
-        self.launched.append(task)
-        return task
-
-    def stop(self, timeout: float) -> None: ...
-
-
-class Cluster:
-    """One worker after the other over the same topics."""
-
-    def __init__(self, bootstrap: str, **props: str) -> None:
-        name = f"test-{uuid.uuid4()}"
-        self.config = DistributedConfig(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": name,
-                "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-                "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-                "exactly.once.source.support": "enabled",
-                **{
-                    f"{kind}.storage.{key}": value
-                    for kind in ("config", "offset", "status")
-                    for key, value in {"topic": f"{name}-{kind}", "replication.factor": "1"}.items()
-                },
-                "offset.storage.partitions": "2",
-                "status.storage.partitions": "2",
-                **props,
-            }
-        )
-        self.launcher = IdleLauncher()
-        self.herders: list[DistributedHerder] = []
-
-    def start(self) -> DistributedHerder:
-        leader = LeaderClient(RestClient(), self.config.signature_algorithm)
-        herder = distributed_herder(self.config, Plugins(), self.launcher, "http://localhost:8083/", leader)
-        self.herders.append(herder)
-        herder.start()
-        return herder
-
-    def stop(self) -> None:
-        for herder in self.herders:
-            herder.stop(10.0)
 
 
 @pytest.fixture
@@ -180,6 +92,72 @@ def test_a_connectors_life(cluster: Cluster) -> None:
         herder.connector_status("c")
 
 
+def test_internal_topics_are_made_with_the_workers_settings(broker: EmbeddedBroker) -> None:
+    settings = {
+        "config.storage.max.message.bytes": "2000000",
+        "offset.storage.segment.ms": "3600000",
+        "status.storage.cleanup.policy": "delete",
+        "status.storage.min.compaction.lag.ms": "1",
+    }
+    cluster = Cluster(broker.bootstrap_servers, **settings)
+    topics = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+    herder = cluster.start()
+    try:
+        until("ready", lambda: _is_known(herder))
+        create(herder, "c", verifiable(**{"offsets.storage.topic": f"{cluster.config.group_id}-own"}))
+        until("running", lambda: states(herder, "c") == ("RUNNING", "RUNNING"))
+        names = [getattr(cluster.config, f"{kind}_topic").name for kind in ("config", "offset", "status")]
+        made = {}
+        for name, expected in zip([*names, f"{cluster.config.group_id}-own"], (1, 2, 2, 2), strict=True):
+            found = topics.describe(name)
+            assert found is not None and (len(found.partitions), found.replication_factor) == (expected, 1), name
+            made[name] = topics.config(name)
+            assert made[name]["cleanup.policy"] == "compact"
+    finally:
+        cluster.stop()
+    config, offsets, status, own = made.values()
+    assert config["max.message.bytes"] == "2000000"
+    assert offsets["segment.ms"] == own["segment.ms"] == "3600000"
+    assert status["min.compaction.lag.ms"] == "1"
+
+
+def _is_known(herder: DistributedHerder) -> bool:
+    try:
+        return herder.connectors() == ()
+    except RetriableError:
+        return False
+
+
+@pytest.mark.parametrize("kind", ["config", "offset", "status"])
+def test_an_internal_topic_that_would_lose_records_ends_the_herder(broker: EmbeddedBroker, kind: str) -> None:
+    cluster = Cluster(broker.bootstrap_servers)
+    name = getattr(cluster.config, f"{kind}_topic").name
+    topics = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+    topics.create_topics([TopicSpec(name, 1, 1, {"cleanup.policy": "compact,delete"})])
+    herder = cluster.start()
+    try:
+        failure = until("failed", herder.failure)
+    finally:
+        cluster.stop()
+    assert isinstance(failure, ConfigError)
+    assert f"'{name}' named by {kind}.storage.topic has cleanup.policy=compact,delete" in str(failure)
+
+
+def test_a_connectors_own_offsets_topic_that_would_lose_records_fails_the_connector_alone(cluster: Cluster) -> None:
+    herder = cluster.start()
+    topics = TopicAdmin({"bootstrap.servers": cluster.config.bootstrap_servers})
+    topics.create_topics([TopicSpec(f"{cluster.config.group_id}-own", 1, 1, {"cleanup.policy": "delete"})])
+    create(herder, "c", verifiable(**{"offsets.storage.topic": f"{cluster.config.group_id}-own"}))
+    until("failed", lambda: "FAILED" in states(herder, "c"))
+    trace = "".join(task.trace or "" for task in herder.connector_status("c").tasks)
+    trace += herder.connector_status("c").connector.trace or ""
+    assert f"'{cluster.config.group_id}-own' named by offsets.storage.topic of connector c" in trace
+    with pytest.raises(ConfigError, match=r"offsets\.storage\.topic of connector c has cleanup\.policy=delete"):
+        herder.connector_offsets("c").result(30)
+    create(herder, "d", verifiable())
+    until("the other runs", lambda: states(herder, "d") == ("RUNNING", "RUNNING"))
+
+
 def test_mistakes_are_told(cluster: Cluster) -> None:
     herder = cluster.start()
     create(herder, "c", verifiable())
@@ -233,6 +211,42 @@ def test_another_worker_takes_over_what_is_stored(cluster: Cluster) -> None:
     until("leadership", lambda: second._state.leadership.privileges.value == "held")
     create(second, "d", verifiable())
     until("both", lambda: states(second, "d") == ("RUNNING", "RUNNING"))
+
+
+def test_a_request_that_hangs_names_the_method_that_it_waits_for(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """And holds up nobody: others are answered meanwhile, and it goes on when the method returns."""
+    cluster = Cluster(broker.bootstrap_servers, **{"plugin.path": str(PLUGINS)})
+    herder = cluster.start()
+    moody = {**verifiable(), "connector.class": "moody_source.MoodySource", "directory": str(tmp_path)}
+    (tmp_path / "task_configs").touch()
+    (tmp_path / "alter_offsets").touch()
+    try:
+        until("ready", lambda: _is_known(herder))
+        create(herder, "hung", moody)
+        until("a hung method", lambda: "waiting for the task_configs of connector hung since" in herder.stage())
+        create(herder, "c", verifiable())
+        until("another one runs", lambda: states(herder, "c") == ("RUNNING", "RUNNING"))
+        (tmp_path / "task_configs").unlink()
+        until("running", lambda: states(herder, "hung") == ("RUNNING", "RUNNING"))
+
+        herder.set_target_state("hung", TargetState.STOPPED).result(10)
+        until("stopped", lambda: states(herder, "hung") == ("STOPPED",) and not herder.state.rebalance_pending)
+        change = OffsetsChange((ConnectorOffset({"id": 0}, {"seqno": 1}),))
+        asked = herder.change_offsets("hung", change)
+        until("the hung method", lambda: "hung since" in herder.stage())
+        with pytest.raises(
+            RequestTimeoutError, match=r"after 0\.1 s\. The worker is waiting for the .*hung since \d s"
+        ):
+            asyncio.run(_complete(herder, asked))
+        assert herder.connectors() == ("c", "hung")
+        (tmp_path / "alter_offsets").unlink()
+        assert asked.result(20).differences
+    finally:
+        cluster.stop()
+
+
+async def _complete(herder: DistributedHerder, asked: Future[Any]) -> Any:
+    return await RequestHandler(herder, 0.1).complete(asked)
 
 
 def test_brokers_that_are_down_are_waited_for() -> None:

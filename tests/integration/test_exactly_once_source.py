@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,86 @@ def test_aborted_records_are_invisible_and_their_offsets_count(
     wait_for(
         lambda: committed_offsets(broker.bootstrap_servers, offsets_topic, unique) == {'{"id": "0"}': {"seqno": 1999}},
         60,
-        "the last offset",
+        lambda: f"the last offset: {worker.status(unique)}\n{worker.log[-3000:]}",
     )
     seen = [int(r.value or b"-1") for r in read_committed(broker.bootstrap_servers, unique)]
     assert seen == [n for n in range(2000) if n % 200 <= 150]
+    written = offset_records(broker, offsets_topic, unique)
+    assert {record["seqno"] % 100 for record in written} == {50, 99}, "offsets stand where transactions end"
+    assert len(written) == 40
     worker.delete(unique)
+
+
+def offset_records(broker: EmbeddedBroker, offsets_topic: str, connector: str) -> list[dict[str, int]]:
+    """All that the connector has committed, in order."""
+    records = [r for r in read_committed(broker.bootstrap_servers, offsets_topic) if f'"{connector}"'.encode() in r.key]
+    return [json.loads(record.value) for record in records]
+
+
+def test_a_task_that_produces_to_its_offsets_topic_fails(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    """Java: testPotentialDeadlockWhenProducingToOffsetsTopic. It could wait for its own transaction to end."""
+    offsets_topic = f"{unique}-offsets"
+    worker.create(
+        unique,
+        **NUMBERED,
+        topic=offsets_topic,
+        **{"transaction.boundary": "interval", "offsets.storage.topic": offsets_topic},
+    )
+    worker.wait_for_tasks(unique, "FAILED")
+    [task] = worker.status(unique)["tasks"]
+    assert f"a record is to be written to topic {offsets_topic}, which the task's own offsets are in" in task["trace"]
+    assert read_committed(broker.bootstrap_servers, offsets_topic) == []
+    worker.delete(unique)
+
+
+def test_a_separate_offsets_topic(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, elsewhere: EmbeddedBroker, unique: str
+) -> None:
+    """Java: testSeparateOffsetsTopic. Records and offsets on another cluster, a backup here, and a soft downgrade."""
+    own_topic, common_topic = f"{unique}-own", own_worker.properties["offset.storage.topic"]
+    config = {
+        **NUMBERED,
+        "topic": unique,
+        "batch": "50",
+        "pause.ms": "20",
+        "offsets.storage.topic": own_topic,
+        "producer.override.bootstrap.servers": elsewhere.bootstrap_servers,
+        "exactly.once.support": "required",
+    }
+    own_worker.properties["connector.client.config.override.policy"] = "All"
+    own_worker.start()
+    own_worker.create(unique, **config, count="2000")
+    assert_exactly_once(elsewhere.bootstrap_servers, unique, 2000, own_topic, unique)
+    last = {'{"id": "0"}': {"seqno": 1999}}
+    wait_for(
+        lambda: committed_offsets(broker.bootstrap_servers, common_topic, unique) == last,
+        30,
+        "the backup",
+    )
+    own_worker.stop()
+
+    own_worker.properties["exactly.once.source.support"] = "disabled"
+    own_worker.start()
+    changed = own_worker.rest.put(
+        f"/connectors/{unique}/config", json={**config, "exactly.once.support": "requested", "count": "3000"}
+    )
+    assert changed.status_code == 200, changed.text
+    # Stopped and started in order, the connector repeats nothing, at-least-once or not.
+    assert_exactly_once(elsewhere.bootstrap_servers, unique, 3000, own_topic, unique)
+    last = {'{"id": "0"}': {"seqno": 2999}}
+    wait_for(
+        lambda: committed_offsets(broker.bootstrap_servers, common_topic, unique) == last,
+        30,
+        "the backup",
+    )
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(port=0) as running:
+        yield running
 
 
 def test_tasks_of_one_connector_beside_each_other(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:

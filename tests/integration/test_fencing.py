@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from headrace.kafka import clients
+from headrace.kafka.admin import AdminClient
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
 from headrace.kafka.fencing import fence_producers
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
@@ -39,8 +40,9 @@ def _zombie(props: dict[str, str], topic: str, id: str) -> Any:
 
 def test_who_is_fenced_can_commit_no_more(props: dict[str, str], topic: str) -> None:
     zombies = {f"{topic}-{n}": _zombie(props, topic, f"{topic}-{n}") for n in range(3)}
-    fenced = fence_producers(props, zombies, 20)
+    fenced = AdminClient(props).fence_producers(zombies, 20)
     fenced.all()
+    assert fenced.fenced_producers() == dict.fromkeys(zombies)
     for id, zombie in zombies.items():
         assert fenced.producer_id(id) >= 0
         assert fenced.epoch_id(id) >= 1
@@ -76,3 +78,4 @@ def test_time_is_kept_when_the_brokers_are_away() -> None:
         fenced.all()
     with pytest.raises(RetriableKafkaError):
         fenced.producer_id("t")
+    assert isinstance(fenced.fenced_producers()["t"], RetriableKafkaError)

@@ -19,11 +19,18 @@ pytestmark = pytest.mark.integration
 class Worker:
     """A listener that notes what it hears; each member is assigned its own metadata, reversed."""
 
-    def __init__(self, bootstrap: str, group: str, metadata: bytes = b"abc", session_timeout: float = 6.0) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        metadata: bytes = b"abc",
+        session_timeout: float = 6.0,
+        heartbeat_interval: float = 1.0,
+    ) -> None:
         self.heard: queue.Queue[tuple[object, ...]] = queue.Queue()
         self.metadata = metadata
         self.ready = True
-        settings = GroupSettings(group, session_timeout, session_timeout / 6, 10.0)
+        settings = GroupSettings(group, session_timeout, heartbeat_interval, 10.0)
         self.member = GroupMember({"bootstrap_servers": bootstrap}, settings, self)
 
     def ready_to_join(self) -> bool:
@@ -99,6 +106,20 @@ def test_a_member_that_is_not_ready_keeps_its_session_and_joins_when_it_is(broke
     worker.next("assigned")
 
 
+def test_a_round_that_follows_another_is_heard_of_at_once(broker: EmbeddedBroker, join: Join) -> None:
+    group = f"group-{uuid.uuid4()}"
+    settings = {"session_timeout": 30.0, "heartbeat_interval": 10.0}
+    first = join(broker.bootstrap_servers, group, **settings)
+    first.next("assigned")
+    second = join(broker.bootstrap_servers, group, **settings)
+    second.next("assigned")
+    first.next("assigned")
+    began = time.monotonic()
+    first.member.request_rejoin()
+    second.next("assigned")
+    assert time.monotonic() - began < 5
+
+
 def test_members_rebalance_when_one_comes_and_when_one_leaves(broker: EmbeddedBroker, join: Join) -> None:
     group = f"group-{uuid.uuid4()}"
     first = join(broker.bootstrap_servers, group)
@@ -108,6 +129,57 @@ def test_members_rebalance_when_one_comes_and_when_one_leaves(broker: EmbeddedBr
     second.member.leave(5.0)
     first.next("assigned")
     assert first.member.in_session() and not second.member.in_session()
+
+
+def test_a_member_that_steps_out_makes_way_and_comes_back_by_itself(broker: EmbeddedBroker, join: Join) -> None:
+    group = f"group-{uuid.uuid4()}"
+    first = join(broker.bootstrap_servers, group)
+    first.next("assigned")
+    second = join(broker.bootstrap_servers, group)
+    second.next("assigned")
+    first.next("assigned")
+    begun = time.monotonic()
+    first.member.step_out("a test", 2.0)
+    first.next("lost")
+    assert float(str(second.next("assigned")[4])) - begun < 1.5, "nobody waits for it"
+    assert float(str(first.next("assigned")[4])) - begun >= 2.0
+    second.next("assigned")
+    assert first.member.in_session()
+
+
+def test_a_member_that_others_wait_for_can_step_out(broker: EmbeddedBroker, join: Join) -> None:
+    group = f"group-{uuid.uuid4()}"
+    lagging = join(broker.bootstrap_servers, group)
+    lagging.next("assigned")
+    lagging.ready = False
+    other = join(broker.bootstrap_servers, group)
+    with pytest.raises(queue.Empty):
+        other.next("assigned", timeout=1.5)
+    lagging.member.step_out("a test", 0.0)
+    lagging.next("lost")
+    other.next("assigned", timeout=3.0)
+    lagging.ready = True
+    lagging.next("assigned")
+
+
+def test_a_member_that_waits_for_others_can_step_out(broker: EmbeddedBroker, join: Join) -> None:
+    """The broker holds its request to join, and hears of nothing else before it has answered that."""
+    group = f"group-{uuid.uuid4()}"
+    slow = join(broker.bootstrap_servers, group)
+    slow.next("assigned")
+    other = join(broker.bootstrap_servers, group)
+    other.next("assigned")
+    slow.next("assigned")
+    slow.ready, other.metadata = False, b"new"
+    other.member.request_rejoin()
+    with pytest.raises(queue.Empty):
+        other.next("assigned", timeout=1.0)
+    other.member.step_out("a test", 0.5)
+    slow.ready = True
+    heard = []
+    while heard[-2:] != ["lost", "assigned"]:
+        heard.append(other.heard.get(timeout=20.0)[0])
+    assert other.member.in_session() and slow.member.in_session()
 
 
 def test_a_broker_that_comes_late_is_waited_for(own_broker: EmbeddedBroker, join: Join) -> None:

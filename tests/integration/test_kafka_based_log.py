@@ -114,6 +114,25 @@ def test_the_end_lies_behind_commit_markers(open_tail: Callable[..., Tail], tran
         assert tail.values() == [str(i).encode() for i in range(n + 1)]
 
 
+def test_known_ends_are_waited_for_without_asking(
+    open_tail: Callable[..., Tail], transactional: Any, topic: str
+) -> None:
+    tail = open_tail(partitions=1)
+    producer = transactional()
+    producer.begin_transaction()
+    producer.produce(topic, b"v", b"k", 0)
+    producer.flush(10)
+    reading = tail.log.read_up_to({0: 1})
+    assert not reading.done()
+    producer.commit_transaction(10)
+    reading.result(20)
+    assert tail.values() == [b"v"]
+    tail.log.read_up_to({0: 1}).result(0.1)
+    with pytest.raises(TimeoutError):
+        tail.log.read_up_to({0: 3}).result(0.5)
+    assert "read up to 2 of 3" in str(tail.log.waiting_for())
+
+
 def test_the_end_lies_behind_aborted_transactions(
     open_tail: Callable[..., Tail], transactional: Any, topic: str
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets of a source connector whose records go to another Kafka cluster than the workers' internal topics."""
+"""Offsets of connectors whose records are in another Kafka cluster than the workers' internal topics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
+from headrace.herder.errors import RebalanceNeededError
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.info import ConnectorOffset
+from headrace.model.offsets import OffsetsChange, OffsetsChanged
+from headrace.model.state import TargetState
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
 from headrace.worker.offset_stores import OffsetStores
+from tests.support.idle_cluster import Cluster
+from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets
 
 WAIT = 30
@@ -91,3 +98,60 @@ def test_both_clusters_have_what_was_changed(
         assert stores.offsets(connector) == ()
     finally:
         stores.stop()
+
+
+def test_a_sinks_offsets_are_in_the_cluster_that_it_reads(broker: EmbeddedBroker, elsewhere: EmbeddedBroker) -> None:
+    """Viewed, altered and reset there; nothing of it is to be seen in the workers' own cluster."""
+    name = f"sink-{uuid.uuid4().hex[:8]}"
+    group, partition = f"connect-{name}", TopicPartition(name, 0, 3)
+    TopicAdmin({"bootstrap.servers": elsewhere.bootstrap_servers}).create_topics([TopicSpec(name, 1, 1)])
+    fill(elsewhere, name, 5)
+    consumer = Consumer({"bootstrap.servers": elsewhere.bootstrap_servers, "group.id": group})
+    consumer.commit(offsets=[partition], asynchronous=False)
+    consumer.close()
+    config = {"connector.class": "FileStreamSink", "topics": name, "file": "/nowhere/out.txt"}
+    config |= {f"{client}.override.bootstrap.servers": elsewhere.bootstrap_servers for client in ("consumer", "admin")}
+    cluster = Cluster(broker.bootstrap_servers, **{"connector.client.config.override.policy": "All"})
+    herder = cluster.start()
+
+    def offsets() -> list[Any]:
+        return [found.offset for found in herder.connector_offsets(name).result(WAIT)]
+
+    def change(*wanted: ConnectorOffset) -> OffsetsChanged:
+        def ask() -> OffsetsChanged | None:
+            try:
+                return herder.change_offsets(name, OffsetsChange(wanted or None)).result(WAIT)
+            except RebalanceNeededError:
+                return None
+
+        return wait_for(ask, WAIT, "the end of the rebalance")
+
+    try:
+        herder.put_connector_config(name, config, target_state=TargetState.STOPPED, allow_replace=False).result(WAIT)
+        assert offsets() == [{"kafka_offset": 3}]
+        change(ConnectorOffset({"kafka_topic": name, "kafka_partition": 0}, {"kafka_offset": 1}))
+        assert offsets() == [{"kafka_offset": 1}]
+        assert committed(elsewhere, group, name) == 1 and committed(broker, group, name) < 0
+        for _ in range(2):
+            change()
+            assert offsets() == []
+        assert committed(elsewhere, group, name) < 0
+    finally:
+        cluster.stop()
+
+
+def fill(broker: EmbeddedBroker, topic: str, records: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(records):
+        producer.produce(topic, str(number).encode())
+    assert producer.flush(WAIT) == 0
+
+
+def committed(broker: EmbeddedBroker, group: str, topic: str) -> int:
+    """What the group has committed, negative if nothing."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    try:
+        (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=WAIT)
+    finally:
+        consumer.close()
+    return int(found.offset)

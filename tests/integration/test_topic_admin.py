@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
-from headrace.api.errors import ConfigError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.kafka import clients
+from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -38,12 +43,68 @@ def test_topics_are_made_once(admin: TopicAdmin, topic: str) -> None:
     admin.verify_compacted(topic, "config.storage.topic")
 
 
+def test_a_topic_that_another_is_making_is_there_afterwards(broker: Any, topic: str) -> None:
+    admins = [TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}) for _ in range(4)]
+    together = threading.Barrier(len(admins))
+
+    def make(admin: TopicAdmin) -> list[str | None]:
+        policies = []
+        for number in range(10):
+            together.wait(60)
+            admin.create_topics([TopicSpec(f"{topic}-{number}", 3, 1, {"cleanup.policy": "compact"})])
+            policies.append(admin.config(f"{topic}-{number}")["cleanup.policy"])
+        return policies
+
+    with ThreadPoolExecutor(len(admins)) as pool:
+        assert list(pool.map(make, admins)) == [["compact"] * 10] * len(admins)
+
+
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 def test_any_other_cleanup_policy_is_refused(admin: TopicAdmin, topic: str, policy: str) -> None:
     admin.create_topics([TopicSpec(topic, 1, 1, {"cleanup.policy": policy})])
     with pytest.raises(ConfigError) as caught:
         admin.verify_compacted(topic, "status.storage.topic")
     assert (caught.value.name, caught.value.value) == ("status.storage.topic", topic)
+
+
+def test_a_topic_of_which_nothing_is_removed_is_warned_about(
+    admin: TopicAdmin, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    admin.create_topics([TopicSpec(topic, 1, 1, {"cleanup.policy": ""})])
+    admin.verify_compacted(topic, "config.storage.topic")
+    assert f"Topic '{topic}' (config.storage.topic) has no cleanup.policy" in caplog.text
+
+
+def test_a_principal_that_may_not_look_is_taken_at_its_word(topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    authorizer = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with EmbeddedBroker(port=0, properties=authorizer, jvm_options=QUICK_START_JVM_OPTIONS) as guarded:
+        admin = TopicAdmin({"bootstrap.servers": guarded.bootstrap_servers})
+        admin.create_topics([TopicSpec(topic, 1, 1)])
+        rules = [
+            AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*", operation, permission)
+            for operation, permission in [
+                (AclOperation.ALL, AclPermissionType.ALLOW),
+                (AclOperation.DESCRIBE_CONFIGS, AclPermissionType.DENY),
+            ]
+        ]
+        client = clients.admin_client({"bootstrap.servers": guarded.bootstrap_servers})
+        for made in client.create_acls(rules).values():
+            made.result(30)
+        wait_for(lambda: _is_refused(admin, topic), 30, "the new rules to hold")
+        admin.verify_compacted(topic, "config.storage.topic")
+    assert f"Whether topic '{topic}' (config.storage.topic) is compacted cannot be checked" in caplog.text
+
+
+def _is_refused(admin: TopicAdmin, topic: str) -> bool:
+    """The controller answers before the broker has heard of a rule."""
+    try:
+        admin.config(topic)
+    except ConnectError as error:
+        return "authoriz" in str(error).lower()
+    return False
 
 
 @pytest.mark.parametrize(

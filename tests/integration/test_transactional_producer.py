@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,7 +11,12 @@ from kafka.partitioner.default import murmur2
 
 from headrace.api.record import SourceRecord
 from headrace.kafka.embedded_broker import EmbeddedBroker
-from headrace.kafka.errors import KafkaClientError, ProducerFencedError, UncertainCommitError
+from headrace.kafka.errors import (
+    IncompleteTransactionError,
+    KafkaClientError,
+    ProducerFencedError,
+    UncertainCommitError,
+)
 from headrace.kafka.record_producer import RecordProducer
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import IllegalProducerStateError, TransactionalProducer
@@ -92,6 +98,20 @@ def test_committed_is_visible_and_aborted_is_not(make: MakeProducer, broker: Emb
     assert values(broker.bootstrap_servers, topic) == [b"1"]
     producer.commit(30)
     assert values(broker.bootstrap_servers, topic) == [b"1", b"2"]
+
+
+def test_an_abort_does_not_overtake_what_it_aborts(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+    """The coordinator refuses to abort what it has not heard of, which would be the producer's end, now and then."""
+    producer = make()
+    producer.init_transactions(30)
+    for number in range(60):
+        producer.begin()
+        producer.records.send(topic, None, b"%d" % number)
+        producer.commit(30)
+        producer.begin()
+        producer.records.send(topic, None, b"never visible")
+        producer.abort(30)
+    assert values(broker.bootstrap_servers, topic) == [b"%d" % number for number in range(60)]
 
 
 def test_closing_ends_an_open_transaction(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
@@ -238,32 +258,97 @@ def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: Embedd
     assert read.headers == [("h", b"v"), ("h", None)]
 
 
-def test_offsets_go_last_and_survive_an_abort(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
-    """Both to one topic here, so that their order is seen (invariant 1)."""
+def test_offsets_go_last_and_survive_an_abort(
+    make: MakeProducer, broker: EmbeddedBroker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Invariant 1."""
     producer = make()
-    writer = TransactionalWriter(producer, topic, 30, remember=False)
+    sent: list[str] = []
+    send, send_all = producer.records.send, producer.records.send_all
+    monkeypatch.setattr(producer.records, "send", lambda to, *rest: (sent.append(to), send(to, *rest)))
+    monkeypatch.setattr(producer.records, "send_all", lambda to, *rest: (sent.append(to), send_all(to, *rest)))
+    offsets_topic = f"{topic}-offsets"
+    writer = TransactionalWriter(producer, offsets_topic, 30, remember=False)
     writer.init()
     assert not writer.pending
     writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 1")})
-    writer.write([TopicBatch(topic, [b"1", b"2"])])
+    writer.write([TopicBatch(topic, [b"1", b"2"])], 2)
     writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 2")})
     assert (writer.size, writer.pending) == (2, True)
     offsets, _ = writer.commit()
+    assert sent == [topic, offsets_topic]
     assert [o.value for o in offsets] == [b"offset 2"]
     assert (writer.size, writer.pending) == (0, False)
-    writer.write([TopicBatch(topic, [b"aborted"])])
+    writer.write([TopicBatch(topic, [b"aborted"])], 1)
     writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"offset 3")})
     writer.abort()
     assert writer.pending
     writer.commit()
-    assert values(broker.bootstrap_servers, topic) == [b"1", b"2", b"offset 2", b"offset 3"]
+    assert values(broker.bootstrap_servers, topic) == [b"1", b"2"]
+    assert values(broker.bootstrap_servers, offsets_topic) == [b"offset 2", b"offset 3"]
+
+
+@pytest.mark.parametrize("every_delivery", [False, True])
+@pytest.mark.parametrize("missing", ["the offset", "a record"])
+def test_an_incomplete_transaction_is_not_committed(
+    missing: str,
+    every_delivery: bool,
+    make: MakeProducer,
+    broker: EmbeddedBroker,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever lost it on the way: records without their offset record would be read again (invariant 1)."""
+    producer = make(every_delivery=every_delivery)
+    writer = TransactionalWriter(producer, f"{topic}-offsets", 30, remember=every_delivery)
+    writer.init()
+    writer.write([TopicBatch(topic, [b"1", b"2"])], 2)
+    writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"2")})
+    writer.commit()
+    writer.write([TopicBatch(topic, [b"3"])], 2 if missing == "a record" else 1)
+    writer.add_offsets({b"k": SourceOffset({}, {}, b"k", b"3")})
+    if missing == "the offset":
+        monkeypatch.setattr(producer.records, "send", lambda *_: None)
+    with pytest.raises(IncompleteTransactionError, match=r"[23] records belong to it, [12] were acknowledged"):
+        writer.commit()
+    writer.close()
+    assert values(broker.bootstrap_servers, topic) == [b"1", b"2"], "what was written of it is aborted at once"
+    assert values(broker.bootstrap_servers, f"{topic}-offsets") == [b"2"]
+
+
+def test_a_failed_delivery_that_nobody_heard_of_is_missed(
+    make: MakeProducer, broker: EmbeddedBroker, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(broker, unique, 1, **{"max.message.bytes": "1000"})
+    producer = make()
+    monkeypatch.setattr(producer.records, "delivery_failure", lambda: None)
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(unique, None, b"x")
+    producer.records.send(unique, None, os.urandom(5_000))
+    with pytest.raises(IncompleteTransactionError, match=r"2 records belong to it, [01] were acknowledged"):
+        producer.commit(30, 2)
+
+
+def test_records_of_aborted_transactions_do_not_count(make: MakeProducer, topic: str) -> None:
+    producer = make()
+    producer.init_transactions(30)
+    for flushed in (True, False):
+        producer.begin()
+        producer.records.send_all(topic, None, [b"x"] * 500)
+        if flushed:
+            assert producer.records.flush(30)
+        producer.abort(30)
+        producer.begin()
+        producer.records.send(topic, None, b"1")
+        producer.commit(30, 1)
 
 
 def test_each_record_is_told_of_with_its_own_place(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
     polled = [SourceRecord({}, {}, topic, value=f"{n}") for n in range(3)]
-    writer = TransactionalWriter(make(every_delivery=True), topic, 30, remember=True)
+    writer = TransactionalWriter(make(every_delivery=True), f"{topic}-offsets", 30, remember=True)
     writer.init()
-    writer.write([TopicBatch(topic, [b"0", b"1", b"2"], sources=polled)])
+    writer.write([TopicBatch(topic, [b"0", b"1", b"2"], sources=polled)], 3)
     _, delivered = writer.commit()
     assert [(record.value, metadata and metadata.offset) for record, metadata in delivered] == [
         ("0", 0),

@@ -90,7 +90,7 @@ def committed_offsets(bootstrap: str, offsets_topic: str, connector: str) -> dic
     """The connector's source offsets as the offsets topic holds them: partition as JSON text to offset."""
     offsets: dict[str, Any] = {}
     for record in read_committed(bootstrap, offsets_topic):
-        name, partition = json.loads(record.key or b"[null,null]")
-        if name == connector:
-            offsets[json.dumps(partition, sort_keys=True)] = json.loads(record.value) if record.value else None
+        name, *partition = json.loads(record.key or b"[null]")
+        if name == connector and partition:
+            offsets[json.dumps(partition[0], sort_keys=True)] = json.loads(record.value) if record.value else None
     return offsets

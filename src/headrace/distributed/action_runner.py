@@ -18,6 +18,7 @@ from headrace.distributed import herder_events as events
 from headrace.distributed.config_writes import (
     ConfigWrite,
     PutConnector,
+    PutLoggerLevel,
     PutOffsetsDeleted,
     PutRestart,
     PutSessionKey,
@@ -38,6 +39,7 @@ from headrace.model.offsets import OffsetsChange
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.worker import Worker
 
@@ -91,6 +93,10 @@ class ActionRunner:
         self._hands.member.request_rejoin()
 
     @run.register
+    def _(self, action: actions.StepOut) -> None:
+        self._hands.member.step_out("it lags behind the config topic", action.pause)
+
+    @run.register
     def _(self, action: actions.CatchUp) -> None:
         def ended(future: Future[Any]) -> None:
             if future.exception() is None:
@@ -115,7 +121,7 @@ class ActionRunner:
             "claim of the config topic for this leader",
             claim,
             lambda _: events.WritesClaimed(),
-            lambda error: events.ClaimFailed(),
+            events.ClaimFailed,
         )
 
     @run.register
@@ -148,7 +154,24 @@ class ActionRunner:
             f"round of zombie fencing of connector {action.connector}",
             fence,
             lambda _: events.FencingDone(action.connector, action.generation),
-            lambda error: events.FencingFailed(action.connector, error),
+            lambda error: events.FencingFailed(action.connector, action.generation, error, trace_of(error)),
+        )
+
+    @run.register
+    def _(self, action: actions.AskForFencing) -> None:
+        name, generation = action.connector, action.generation
+
+        def ask() -> None:
+            key = self._hands.config_store.snapshot().session_key
+            self._hands.leader.fence_zombies(action.leader_url, name, key)
+            self._hands.config_store.refresh(_READ_TIMEOUT)
+            self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+
+        self._background(
+            f"round of zombie fencing of connector {name} by the leader at {action.leader_url}",
+            ask,
+            lambda _: events.FencingAnswered(name, generation),
+            lambda error: events.FencingAnswered(name, generation, error, str(error)),
         )
 
     # ---- offsets
@@ -260,6 +283,10 @@ class ActionRunner:
             self._hands.statuses.on_failure(action.id, str(error))
 
     @run.register
+    def _(self, action: actions.FailTask) -> None:
+        self._hands.statuses.on_failure(action.id, action.trace)
+
+    @run.register
     def _(self, action: actions.StopTasks) -> None:
         stopped = events.TasksStopped(action.ids)
         self._follow(self._hands.worker.stop_tasks(action.ids), lambda _: stopped, lambda error: stopped)
@@ -346,6 +373,8 @@ def _write(store: ConfigBackingStore, write: ConfigWrite) -> None:
             store.put_task_count_record(write.name, write.tasks)
         case PutSessionKey():
             store.put_session_key(write.rules.new_key(_now_ms()))
+        case PutLoggerLevel():
+            store.put_logger_level(write.logger, write.level)
 
 
 def _now_ms() -> int:
@@ -356,6 +385,8 @@ def _now_ms() -> int:
 def _describe(write: ConfigWrite) -> str:
     if isinstance(write, PutSessionKey):
         return "write of a session key"
+    if isinstance(write, PutLoggerLevel):
+        return f"write of the level of logger {write.logger}"
     what = {
         PutConnector: "write of the config",
         RemoveConnector: "removal",

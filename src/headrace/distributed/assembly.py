@@ -13,12 +13,15 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
 from headrace.distributed.action_runner import Hands
+from headrace.distributed.config_lag import sync_rules
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
+from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
 from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, RestartRequested
 from headrace.distributed.herder_inbox import HerderInbox
-from headrace.distributed.herder_state import HerderState
+from headrace.distributed.herder_state import HerderState, SyncRules
 from headrace.distributed.leader_requests import LeaderRequests
+from headrace.distributed.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.stores import Stores
@@ -28,6 +31,7 @@ from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.clients import kafka_python_config
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.logs.loggers import Loggers
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.storage import config_log as log
@@ -50,23 +54,25 @@ def distributed_herder(
     advertised_url: str,
     leader: LeaderRequests,
     clock: Clock = time.monotonic,
+    loggers: Loggers | None = None,
 ) -> DistributedHerder:
     """A herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
 
     ``advertised_url`` is where other workers reach this one's REST API; its host:port is the worker's id in statuses.
-    ``leader`` reaches the group's leader there.
+    ``leader`` reaches the group's leader there. ``loggers`` take over levels that are set for the whole cluster.
     ConfigError for client properties that cannot be used, or converters that are not there.
     """
     _check_converters(config, plugins)
     inbox, stages = HerderInbox(clock), Stages(clock)
     admin = client_configs.admin(config)
-    config_store = _config_store(config, inbox)
+    config_store = _config_store(config, inbox, loggers or Loggers())
     status_store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
     coordinator = WorkerCoordinator(
         advertised_url,
         config.connect_protocol,
         GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
+        FormerTasks(config.graceful_timeout, clock),
         HerderView(config_store.snapshot, inbox.post, lambda: herder.state),
     )
     worker_id = urlsplit(advertised_url).netloc
@@ -84,15 +90,19 @@ def distributed_herder(
         stages,
     )
     member_client = kafka_python_config(admin | {"client.id": f"connect-{worker_id}"})
-    member = GroupMember(member_client, _group(config), coordinator)
+    rebalances = RebalanceRecorder(coordinator, clock)
+    member = GroupMember(member_client, _group(config), rebalances)
+    validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)
     queries = HerderQueries(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )
     herder = DistributedHerder(
-        HerderState(exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config)),
+        HerderState(
+            exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
+        ),
         Hands(worker, config_store, statuses, member, inbox, stages, leader),
         stores,
-        Surface(queries, ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)),
+        Surface(queries, validator, rebalances),
         clock,
     )
     return herder
@@ -109,6 +119,15 @@ def _session_keys(config: DistributedConfig) -> SessionKeyRules | None:
     return SessionKeyRules(config.key_algorithm.name, config.key_bytes, config.key_ttl_ms)
 
 
+def _sync(config: DistributedConfig) -> SyncRules:
+    return sync_rules(
+        config.seconds("worker.sync.timeout.ms"),
+        config.seconds("worker.unsync.backoff.ms"),
+        config.seconds("scheduled.rebalance.max.delay.ms"),
+        eager=config.connect_protocol == "eager",
+    )
+
+
 def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
     """What every connector without converters of its own would fail of is told at the start."""
     for property in (KEY_CONVERTER, VALUE_CONVERTER):
@@ -116,7 +135,7 @@ def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
     plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
 
 
-def _config_store(config: DistributedConfig, inbox: HerderInbox) -> KafkaConfigBackingStore:
+def _config_store(config: DistributedConfig, inbox: HerderInbox, loggers: Loggers) -> KafkaConfigBackingStore:
     def updated(updates: tuple[ConfigUpdate, ...]) -> None:
         connectors = tuple(update.name for update in updates if isinstance(update, ConnectorUpdated))
         tasks = tuple(update.name for update in updates if isinstance(update, TasksUpdated))
@@ -126,6 +145,8 @@ def _config_store(config: DistributedConfig, inbox: HerderInbox) -> KafkaConfigB
                 inbox.post(RestartRequested(update.connector, update.only_failed, update.include_tasks))
             elif isinstance(update, log.TaskRestartRequested):
                 inbox.post(RestartPlanned((), (update.id,)))
+            elif isinstance(update, log.LoggerLevelChanged):
+                loggers.follow(update.logger, update.level)
 
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = _topic(config.config_topic, "config.storage")

@@ -95,8 +95,18 @@ class PutSessionKey:
     rules: SessionKeyRules
 
 
+@dataclass(frozen=True, slots=True)
+class PutLoggerLevel:
+    """A logger's level, for every worker that hears of it (KIP-976)."""
+
+    request: int
+    logger: str
+    level: str
+
+
+OfNoConnector = PutSessionKey | PutLoggerLevel
 UserWrite = PutConnector | RemoveConnector | PutTargetState | PutRestart | PutTaskRestart
-ConfigWrite = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | PutSessionKey
+ConfigWrite = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | OfNoConnector
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.distributed import config_lag
 from headrace.distributed import herder_events as events
 from headrace.distributed.action_runner import ActionRunner, Hands
 from headrace.distributed.chained_futures import chained, mapped, otherwise
@@ -18,6 +19,7 @@ from headrace.distributed.config_writes import (
     ConfigWrite,
     OffsetsRequest,
     PutConnector,
+    PutLoggerLevel,
     PutRestart,
     PutTargetState,
     PutTaskConfigs,
@@ -29,14 +31,16 @@ from headrace.distributed.herder_core import step
 from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.herder_state import HerderState, Phase
 from headrace.distributed.pending_requests import PendingRequests
+from headrace.distributed.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.stores import Stores
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator
-from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError
+from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError, RebalanceNeededError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries
 from headrace.herder.restart_plan import plan_of, restarting
 from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
+from headrace.metrics import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
@@ -74,6 +78,7 @@ class Surface:
 
     queries: HerderQueries
     validator: ConnectorValidator
+    rebalances: RebalanceRecorder
 
 
 class DistributedHerder:
@@ -89,10 +94,12 @@ class DistributedHerder:
         self._stores = stores
         self._queries = surface.queries
         self._validator = surface.validator
+        self._rebalances = surface.rebalances
         self._clock = clock
         self._requests = PendingRequests()
         self._runner = ActionRunner(hands, self)
         self._failure: BaseException | None = None
+        self._joined = False
         self._closing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
@@ -130,7 +137,7 @@ class DistributedHerder:
             trouble = self._stores.trouble()
             return f"waiting for Kafka to answer ({trouble})" if trouble else f"reading the internal topics; {waiting}"
         if self._state.membership is None:
-            trouble = self._hands.member.trouble()
+            trouble = self._hands.member.trouble() or _lag(self._state)
             return f"joining the group{f' ({trouble})' if trouble else ''}; {waiting}"
         return waiting
 
@@ -155,6 +162,7 @@ class DistributedHerder:
             if state.signed != self._state.signed:
                 _log.warning("%s", _SIGNED if state.signed else _UNSIGNED)
             self._state = state
+            self._joined = self._joined or state.membership is not None
             for action in actions:
                 self._act(action)
 
@@ -282,6 +290,23 @@ class DistributedHerder:
         check_topic_reset(self._hands.worker.config)
         self._hands.statuses.reset_topics(name)
 
+    def put_logger_level(self, logger: str, level: str) -> Future[None]:
+        """A follower asks the leader itself: where users ask for levels other workers need not be able to."""
+        written = self.write_logger_level(logger, level)
+        return otherwise(written, NotLeaderError, lambda: self._put_logger_level_at_leader(logger, level))
+
+    def _put_logger_level_at_leader(self, logger: str, level: str) -> Future[None]:
+        membership = self._state.membership
+        if membership is None:
+            return failed_future(RebalanceNeededError("The group has no leader at the moment; try again"))
+        url = membership.leader_url
+
+        def put() -> None:
+            key = self._hands.config_store.snapshot().session_key
+            self._hands.leader.put_logger_level(url, logger, level, key)
+
+        return self._hands.stages.run(f"write of the level of logger {logger} by the leader at {url}", put)
+
     def _request(self, make: Callable[[int], ConfigWrite]) -> Future[bool]:
         """Ends when the write is in the topic; True if it made a connector."""
         return self._ask(lambda number: events.WriteRequested(make(number)))
@@ -311,10 +336,22 @@ class DistributedHerder:
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return mapped(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
 
+    def write_logger_level(self, logger: str, level: str) -> Future[None]:
+        return mapped(self._request(lambda number: PutLoggerLevel(number, logger, level)), lambda _: None)
+
     def fence_zombies(self, name: str) -> Future[None]:
         return mapped(self._ask(lambda number: events.FencingRequested(number, name)), lambda _: None)
 
     # ---- queries
+
+    def has_started(self) -> bool:
+        return self._joined
+
+    def health_check(self) -> Future[None]:
+        return mapped(self._ask(events.HealthAsked), lambda _: None)
+
+    def figures(self) -> WorkerFigures:
+        return replace(self._hands.worker.figures(), group=self._rebalances.figures(self._state.membership))
 
     def server_info(self) -> ServerInfo:
         return self._queries.server_info()
@@ -346,6 +383,13 @@ class DistributedHerder:
         if self._state.phase is Phase.STARTING:
             raise RetriableError(f"The worker is starting: {self.stage()}")
         return self._queries
+
+
+def _lag(state: HerderState) -> str | None:
+    """Why it cannot join yet, if the config topic is what it waits for."""
+    if not config_lag.behind(state):
+        return None
+    return f"the config topic is read up to offset {state.config.offset}, the group is at {state.needed_offset}"
 
 
 def _not_leader(leader_url: str) -> NotLeaderError:

@@ -1,17 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's core, part 6: other workers that wait for a round of zombie fencing of the leader's (KIP-618).
+"""The herder's core, part 6: rounds of zombie fencing between workers (KIP-618).
 
-The leader begins its rounds without being asked: a request only tells when the one that it needs is over.
+A worker asks the leader for a round as soon as nothing else keeps the tasks that it was assigned from starting. The
+leader serves such requests whether its own exactly-once source support is on or not: so a group may have it switched on
+worker by worker.
 """
 
 from __future__ import annotations
 
-from headrace.api.errors import ConnectError
-from headrace.distributed.herder_actions import HerderAction, Reply
-from headrace.distributed.herder_events import FencingRequested
-from headrace.distributed.herder_state import HerderState, Privileges
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.api.errors import RetriableError
+from headrace.distributed.herder_actions import AskForFencing, HerderAction, Later, Reply
+from headrace.distributed.herder_events import FencingAnswered, FencingAskDue, FencingRequested
+from headrace.distributed.herder_state import FencingAsked, HerderState, Privileges
 from headrace.distributed.leader_duties import Settled, lead, refusal
+from headrace.distributed.own_work import fail_starts
 from headrace.herder.errors import BadRequestError, NotFoundError
+
+_RETRY = 1.0
+"""Seconds until the leader is asked again."""
+
+
+# ---- what this worker asks of the leader
+
+
+def settle_asks(state: HerderState) -> Settled:
+    """Asks for what tasks here wait for; again when there is another leader, or when task configs are newer."""
+    membership = state.membership
+    if membership is None or membership.is_leader:
+        return state, []
+    actions: list[HerderAction] = []
+    for name in state.waits_for_fencing():
+        asked = FencingAsked(state.config.task_config_offsets[name], membership.leader_url)
+        if state.fencing_asked.get(name) != asked:
+            state = replace(state, fencing_asked={**state.fencing_asked, name: asked})
+            actions.append(AskForFencing(name, asked.generation, asked.leader_url))
+    return state, actions
+
+
+def fencing_answered(state: HerderState, event: FencingAnswered) -> Settled:
+    """A round that failed for good fails the tasks that wait for it; they may be restarted, which asks for another."""
+    asked = state.fencing_asked.get(event.connector)
+    if asked is None or asked.generation != event.generation:
+        return state, []
+    if event.error is not None and not isinstance(event.error, RetriableError):
+        state = replace(state, fencing_asked=_without(state.fencing_asked, event.connector))
+        return fail_starts(state, event.connector, event.trace or str(event.error))
+    if event.connector in state.waits_for_fencing():
+        return state, [Later(_RETRY, FencingAskDue(event.connector))]
+    return replace(state, fencing_asked=_without(state.fencing_asked, event.connector)), []
+
+
+def fencing_ask_due(state: HerderState, connector: str) -> HerderState:
+    return replace(state, fencing_asked=_without(state.fencing_asked, connector))
+
+
+def _without(asked: Mapping[str, FencingAsked], connector: str) -> dict[str, FencingAsked]:
+    return {name: what for name, what in asked.items() if name != connector}
+
+
+# ---- what the leader is asked
 
 
 def fencing_requested(state: HerderState, event: FencingRequested) -> HerderState:
@@ -36,9 +86,7 @@ def _answer(state: HerderState, request: int, connector: str) -> HerderAction | 
         return None
     if not state.config.contains(connector):
         return Reply(request, NotFoundError(f"Connector {connector} not found"))
-    if not state.exactly_once:
-        return Reply(request, ConnectError("The leader fences no tasks: its exactly-once source support is off"))
     type = state.type_of(connector)
     if type is not None and type != "source":
         return Reply(request, BadRequestError(f"Connector {connector} is not a source connector"))
-    return None if type is None or state.awaits_fencing(connector) else Reply(request)
+    return None if type is None or state.lacks_task_count(connector) else Reply(request)

@@ -32,6 +32,13 @@ class Rejoin(HerderAction):
 
 
 @dataclass(frozen=True, slots=True)
+class StepOut(HerderAction):
+    """Leave the group, and join it again by oneself after ``pause`` seconds at the earliest."""
+
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
 class Leave(HerderAction):
     """Nothing runs here any more: leave the group and end."""
 
@@ -77,6 +84,14 @@ class StartTask(HerderAction):
     connector_config: Config
     task_config: Config
     target: TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class FailTask(HerderAction):
+    """Tell that a task cannot be started; nothing of it runs."""
+
+    id: ConnectorTaskId
+    trace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,15 @@ class Fence(HerderAction):
     generation: int
     producers: int
     config: Config
+
+
+@dataclass(frozen=True, slots=True)
+class AskForFencing(HerderAction):
+    """Ask the leader to fence all producers of the connector's tasks before ``generation``, and read what it wrote."""
+
+    connector: str
+    generation: int
+    leader_url: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed import fencing_requests, key_rotation, leader_duties, offset_duties, own_work, rebalance
+from headrace.distributed import (
+    config_lag,
+    fencing_requests,
+    key_rotation,
+    leader_duties,
+    offset_duties,
+    own_work,
+    rebalance,
+)
 from headrace.distributed import herder_events as events
 from headrace.distributed.herder_actions import (
     FindType,
@@ -16,6 +24,7 @@ from headrace.distributed.herder_actions import (
     Leave,
     PlanRestart,
     Rejoin,
+    Reply,
     SweepStatuses,
 )
 from headrace.distributed.herder_events import HerderEvent
@@ -54,10 +63,14 @@ def _absorb(state: HerderState, event: HerderEvent) -> Settled:
             return rebalance.session_lost(state, event), []
         case events.RejoinDue(generation=generation):
             return rebalance.rejoin_due(state, generation)
+        case events.SyncDue(number=number):
+            return config_lag.sync_due(state, number), []
         case events.CaughtUp(rejoin=rejoin):
             return replace(state, catching_up=state.catching_up and rejoin), [Rejoin()] if rejoin else []
         case events.TypeFound(connector_class=connector_class, type=type):
             return replace(state, types={**state.types, connector_class: type}), []
+        case events.HealthAsked(request=request):
+            return replace(state, health_asked=(*state.health_asked, request)), []
         case events.StopRequested():
             return replace(state, phase=Phase.STOPPING), []
     return _absorb_own_work(state, event)
@@ -97,7 +110,7 @@ def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
         case events.WritesClaimed():
             return leader_duties.writes_claimed(state), []
         case events.ClaimFailed():
-            return leader_duties.claim_failed(state)
+            return leader_duties.claim_failed(state, event)
         case events.ClaimDue():
             return leader_duties.claim_due(state), []
         case events.WriteDone():
@@ -112,6 +125,10 @@ def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
             return leader_duties.fencing_due(state, connector), []
         case events.FencingRequested():
             return fencing_requests.fencing_requested(state, event), []
+        case events.FencingAnswered():
+            return fencing_requests.fencing_answered(state, event)
+        case events.FencingAskDue(connector=connector):
+            return fencing_requests.fencing_ask_due(state, connector), []
         case events.SessionKeyExpired():
             return key_rotation.session_key_expired(state, event), []
     return _absorb_offsets(state, event)
@@ -140,9 +157,11 @@ def _stores_started(state: HerderState, first: events.ConfigUpdated) -> Settled:
 
 def _settle_types(state: HerderState) -> Settled:
     """Only source connectors are fenced, and which class is one is found out away from the herder's thread."""
-    if not state.exactly_once:
-        return state, []
-    known = {config.get(CONNECTOR_CLASS) or "" for config in state.config.connector_configs.values()}
+    configs = state.config.connector_configs
+    asked = {name for _, name in state.leadership.fencing_requests}
+    known = {
+        config.get(CONNECTOR_CLASS) or "" for name, config in configs.items() if state.exactly_once or name in asked
+    }
     unknown = sorted(known - state.types.keys())
     return replace(state, types={**state.types, **dict.fromkeys(unknown)}), [FindType(name) for name in unknown]
 
@@ -150,6 +169,13 @@ def _settle_types(state: HerderState) -> Settled:
 def _settle_duties(state: HerderState) -> Settled:
     """What the leader owes to others; a follower passes it on to the leader, or leaves it."""
     return _settle(state, _DUTIES)
+
+
+def _settle_health(state: HerderState) -> Settled:
+    """A worker outside of its group runs nothing, and can tell nobody who does."""
+    if state.membership is None or not state.health_asked:
+        return state, []
+    return replace(state, health_asked=()), [Reply(request) for request in state.health_asked]
 
 
 def _settle_leftovers(state: HerderState) -> Settled:
@@ -173,12 +199,15 @@ _DUTIES: tuple[Callable[[HerderState], Settled], ...] = (
 )
 
 _SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
+    config_lag.settle_lag,
     rebalance.settle_membership,
     _settle_types,
     own_work.settle_connectors,
     own_work.settle_tasks,
+    fencing_requests.settle_asks,
     leader_duties.settle_privileges,
     _settle_duties,
     leader_duties.settle_writes,
+    _settle_health,
     _settle_leftovers,
 )

@@ -68,6 +68,13 @@ class RejoinDue(HerderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class SyncDue(HerderEvent):
+    """The patience with the lag that began at membership event ``number`` is over (worker.sync.timeout.ms)."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class CaughtUp(HerderEvent):
     """A read of the config topic to its end is over, well or not; its updates came before this event."""
 
@@ -210,7 +217,9 @@ class WritesClaimed(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ClaimFailed(HerderEvent):
-    pass
+    """``error`` says why, None if another claim may well succeed."""
+
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +253,12 @@ class FencingDone(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class FencingFailed(HerderEvent):
+    """``trace`` is for the status of the tasks that waited; none if ``error`` may pass by itself."""
+
     connector: str
+    generation: int
     error: Exception | None = None
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +277,37 @@ class FencingRequested(HerderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class FencingAnswered(HerderEvent):
+    """What the leader said to a request for a round of fencing; ``trace`` and ``error`` as in ``FencingFailed``.
+
+    Where there is no error, the config topic was read to its end since, and its updates came before this event.
+    """
+
+    connector: str
+    generation: int
+    error: Exception | None = None
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FencingAskDue(HerderEvent):
+    """Time to ask the leader again."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionKeyExpired(HerderEvent):
     """The key has reached its age."""
 
     key: SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class HealthAsked(HerderEvent):
+    """Somebody wants to know whether this worker serves requests (KIP-1017)."""
+
+    request: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,14 @@ class TaskRun:
 
 
 @dataclass(frozen=True, slots=True)
+class FencingAsked:
+    """What the leader at ``leader_url`` was asked for: fence all before ``generation`` of task configs."""
+
+    generation: int
+    leader_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Membership:
     """One generation of the group. ``connectors`` and ``tasks`` are this worker's.
 
@@ -93,6 +101,27 @@ class Membership:
     @property
     def is_leader(self) -> bool:
         return self.leader_id == self.member_id
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRules:
+    """How long a worker may lag behind the config topic, in seconds."""
+
+    timeout: float = 3.0
+    """worker.sync.timeout.ms: for whom others wait, or could do the work of."""
+    patience: float = 86.5
+    """For one whose lag harms nobody but the work that it was newly given."""
+    pause: float = 6.0
+    """How long it stays out of the group at least, once it has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """The config topic is not read as far as a round of the group rests upon. ``number`` is that membership event's."""
+
+    number: int
+    blocking: bool
+    """Whether the group cannot settle before this worker has caught up, or has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +162,12 @@ class HerderState:
     """Offset of the config topic when connectors or tasks last came or went: older assignments do not know of it."""
     rejoining: bool = False
     catching_up: bool = False
+    sync: SyncRules = field(default_factory=SyncRules)
+    needed_offset: int = -1
+    """How far the config topic has to be read for the newest round of the group that this worker heard of."""
+    lag: Lag | None = None
+    stepping_out: bool = False
+    """It is to leave the group for a while, as soon as nothing runs here any more."""
     connectors: Mapping[str, ConnectorRun] = field(default_factory=dict)
     tasks: Mapping[ConnectorTaskId, TaskRun] = field(default_factory=dict)
     unapplied: frozenset[str] = frozenset()
@@ -140,8 +175,12 @@ class HerderState:
     types: Mapping[str, str | None] = field(default_factory=dict)
     """Connector class to source, sink or unknown; None while that is being found out."""
     leadership: Leadership = field(default_factory=Leadership)
+    fencing_asked: Mapping[str, FencingAsked] = field(default_factory=dict)
+    """Connectors for whose tasks here the leader was asked for a round of zombie fencing."""
     restarting: frozenset[str | ConnectorTaskId] = frozenset()
     """What somebody wants restarted and has not been started again yet."""
+    health_asked: tuple[int, ...] = ()
+    """Requests that are answered as soon as this worker is one of the group."""
     sweep: bool = False
     """Statuses of what is gone are to be removed, once nothing is stopping that could still write some."""
 
@@ -191,10 +230,44 @@ class HerderState:
 
     def awaits_fencing(self, connector: str) -> bool:
         """Whether its tasks may not start yet for want of a task count record (invariant 6)."""
-        return (
-            self.exactly_once
-            and connector in self.config.pending_fencing
-            and self.type_of(connector) in ("source", None)
+        return self.exactly_once and self.lacks_task_count(connector)
+
+    def lacks_task_count(self, connector: str) -> bool:
+        """Whether its latest task configs are not followed by a task count record, and it is no sink."""
+        return connector in self.config.pending_fencing and self.type_of(connector) in ("source", None)
+
+    def assignment_knows(self, connector: str) -> bool:
+        """Whether the assignment was made with the connector's newest task configs."""
+        membership, generation = self.membership, self.config.task_config_offsets.get(connector)
+        if membership is None or generation is None or not self.in_step:
+            return False
+        return membership.config_offset >= generation
+
+    def outdated_tasks(self, config: ClusterConfigState) -> frozenset[ConnectorTaskId]:
+        """Source tasks here that a round of fencing will shut out by ``config``: their configs are not the newest."""
+        if not self.exactly_once:
+            return frozenset()
+        return frozenset(
+            id
+            for id, run in self.tasks.items()
+            if id.connector in config.pending_fencing
+            and run.generation != config.task_config_offsets.get(id.connector)
+            and self.type_of(id.connector) in ("source", None)
+        )
+
+    def waits_for_fencing(self) -> tuple[str, ...]:
+        """Connectors with tasks here that wait for nothing but a round of zombie fencing, sorted.
+
+        While former tasks run here still, they are waited for: they are to commit what they have.
+        """
+        former = {id.connector for id in self.outdated_tasks(self.config)}
+        waiting = {id.connector for id in self.wanted_tasks() - self.tasks.keys()} - former
+        return tuple(
+            sorted(
+                name
+                for name in waiting
+                if self.awaits_fencing(name) and self.type_of(name) == "source" and self.assignment_knows(name)
+            )
         )
 
     def may_run(self, id: ConnectorTaskId, config: ClusterConfigState) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import replace
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed.config_writes import (
     ConfigWrite,
+    OfNoConnector,
     PutConnector,
+    PutLoggerLevel,
     PutOffsetsDeleted,
     PutSessionKey,
     PutTaskConfigs,
@@ -33,6 +35,7 @@ from headrace.distributed.herder_actions import (
 )
 from headrace.distributed.herder_events import (
     ClaimDue,
+    ClaimFailed,
     FencingDone,
     FencingDue,
     FencingFailed,
@@ -42,6 +45,7 @@ from headrace.distributed.herder_events import (
     WriteFailed,
 )
 from headrace.distributed.herder_state import HerderState, Leadership, Phase, Privileges
+from headrace.distributed.own_work import fail_starts
 from headrace.distributed.zombie_fencing import producers_to_fence, rounds_due
 from headrace.herder.errors import (
     AlreadyExistsError,
@@ -70,10 +74,23 @@ def writes_claimed(state: HerderState) -> HerderState:
     return state
 
 
-def claim_failed(state: HerderState) -> Settled:
+def claim_failed(state: HerderState, event: ClaimFailed) -> Settled:
+    """It is tried again in any case, but who waits with a request is told of what will not pass by itself."""
     if state.leadership.privileges is not Privileges.CLAIMING:
         return state, []
-    return lead(state, privileges=Privileges.WAITING), [Later(_RETRY, ClaimDue())]
+    state = lead(state, privileges=Privileges.WAITING)
+    actions: list[HerderAction] = [Later(_RETRY, ClaimDue())]
+    if event.error is None or isinstance(event.error, RetriableError):
+        return state, actions
+    requests = [_request_of(write) for write in state.leadership.queue]
+    actions += [Reply(request, event.error) for request in requests if request is not None]
+    rest = tuple(write for write in state.leadership.queue if _request_of(write) is None)
+    return lead(state, queue=rest), actions
+
+
+def _request_of(write: ConfigWrite) -> int | None:
+    """Who waits for it, None for what the herder wants of itself."""
+    return None if isinstance(write, PutTaskCount | PutOffsetsDeleted | PutSessionKey) else write.request
 
 
 def claim_due(state: HerderState) -> HerderState:
@@ -130,12 +147,23 @@ def fencing_done(state: HerderState, event: FencingDone) -> HerderState:
 
 
 def fencing_failed(state: HerderState, event: FencingFailed) -> Settled:
-    """It is tried again for the tasks that wait for it; who waits with a request is told."""
-    waiting = [each for each in state.leadership.offset_requests if each.name == event.connector]
-    error = event.error or RetriableError(f"The former tasks of connector {event.connector} could not be fenced")
+    """Who waits with a change of offsets is told. For tasks it is tried again if that may help; else they fail."""
+    name = event.connector
+    if state.leadership.fencing.get(name) != event.generation:
+        return state, []
+    waiting = [each for each in state.leadership.offset_requests if each.name == name]
+    error = event.error or RetriableError(f"The former tasks of connector {name} could not be fenced")
     actions: list[HerderAction] = [Reply(each.request, error) for each in waiting]
     rest = tuple(each for each in state.leadership.offset_requests if each not in waiting)
-    return lead(state, offset_requests=rest), [*actions, Later(_RETRY, FencingDue(event.connector))]
+    state = lead(state, offset_requests=rest)
+    if isinstance(error, RetriableError):
+        return state, [*actions, Later(_RETRY, FencingDue(name))]
+    trace = event.trace or str(error)
+    asked = [request for request, connector in state.leadership.fencing_requests if connector == name]
+    actions += [Reply(request, ConnectError(trace)) for request in asked]
+    others = tuple(each for each in state.leadership.fencing_requests if each[1] != name)
+    state, failed = fail_starts(fencing_due(lead(state, fencing_requests=others), name), name, trace)
+    return state, [*actions, *failed]
 
 
 def fencing_due(state: HerderState, connector: str) -> HerderState:
@@ -192,7 +220,7 @@ def settle_writes(state: HerderState) -> Settled:
 
 def _on_hold(state: HerderState, write: ConfigWrite) -> bool:
     """A connector is left alone while its offsets are changed, and not created anew before its old ones are gone."""
-    if not state.is_leader or isinstance(write, PutSessionKey):
+    if not state.is_leader or isinstance(write, OfNoConnector):
         return False
     waits_for_removal = isinstance(write, PutConnector) and write.name in state.config.removed_offsets
     return waits_for_removal or write.name in state.leadership.changing_offsets
@@ -213,6 +241,8 @@ def _judge(state: HerderState, write: ConfigWrite) -> HerderAction | None:
             return Write(write) if name in state.config.removed_offsets else None
         case PutSessionKey(replaces=replaces):
             return Write(write) if state.config.session_key == replaces else None
+        case PutLoggerLevel():
+            return Write(write)
         case asked:
             error = _no_such(state.config, asked)
             return Write(asked) if error is None else Reply(asked.request, error)

@@ -19,3 +19,9 @@ class LeaderRequests(Protocol):
     def put_task_configs(
         self, leader_url: str, connector: str, configs: Sequence[Config], key: SessionKey | None
     ) -> None: ...
+
+    def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
+        """Has a level written for the whole cluster. RetriableError as for ``fence_zombies``."""
+
+    def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
+        """RetriableError where asking again may help: no answer, no leader any more, a round that is not over yet."""

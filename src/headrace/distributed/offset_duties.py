@@ -7,7 +7,7 @@ change is under way nothing else is written about the connector (``leader_duties
 
 from __future__ import annotations
 
-from headrace.distributed.config_writes import OffsetsRequest, PutOffsetsDeleted, PutSessionKey
+from headrace.distributed.config_writes import OffsetsRequest, OfNoConnector, PutOffsetsDeleted
 from headrace.distributed.herder_actions import (
     ChangeOffsets,
     DeleteRemovedOffsets,
@@ -111,7 +111,7 @@ def _is_busy(state: HerderState, name: str) -> bool:
     writing = state.leadership.writing
     if name in state.leadership.changing_offsets:
         return True
-    return writing is not None and not isinstance(writing, PutSessionKey) and writing.name == name
+    return writing is not None and not isinstance(writing, OfNoConnector) and writing.name == name
 
 
 def _awaits_round(state: HerderState, wanted: OffsetsRequest) -> bool:

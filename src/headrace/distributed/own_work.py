@@ -13,6 +13,7 @@ from dataclasses import replace
 from headrace.distributed.config_writes import PutTaskConfigs
 from headrace.distributed.herder_actions import (
     ComputeTaskConfigs,
+    FailTask,
     HerderAction,
     Later,
     SetConnectorTarget,
@@ -188,10 +189,21 @@ def settle_tasks(state: HerderState) -> Settled:
 
 def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
     """Only under an assignment that knew the newest task configs, and after their round of fencing (invariant 6)."""
-    membership, generation = state.membership, state.config.task_config_offsets.get(id.connector)
-    if membership is None or generation is None or not state.in_step:
-        return False
-    return membership.config_offset >= generation and not state.awaits_fencing(id.connector)
+    return state.assignment_knows(id.connector) and not state.awaits_fencing(id.connector)
+
+
+def fail_starts(state: HerderState, connector: str, trace: str) -> Settled:
+    """The connector's tasks that wait here for a round of fencing are FAILED with ``trace`` until they are restarted.
+
+    What failed to start counts as run, as a task does that failed later: so a restart is the same for both.
+    """
+    if connector not in state.waits_for_fencing():
+        return state, []
+    generation, target = state.config.task_config_offsets[connector], _target(state.config, connector)
+    ids = sorted(id for id in state.wanted_tasks() - state.tasks.keys() if id.connector == connector)
+    runs = {id: TaskRun(generation, target) for id in ids}
+    state = replace(state, tasks={**state.tasks, **runs}, restarting=state.restarting - runs.keys())
+    return state, [FailTask(id, trace) for id in ids]
 
 
 def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> StartTask:

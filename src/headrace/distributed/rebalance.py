@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace.distributed import config_lag
 from headrace.distributed.herder_actions import CatchUp, HerderAction, Later, Rejoin
 from headrace.distributed.herder_events import Assigned, ConfigUpdated, RejoinDue, SessionLost
 from headrace.distributed.herder_state import HerderState, Membership, Phase
@@ -47,8 +48,11 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
     """Takes over an assignment; one that failed because this or another worker lags behind is asked for again."""
     assignment = event.assignment
     state = replace(state, heard=event.number)
+    if state.stepping_out:  # it comes too late: all that runs here is being stopped
+        return state, []
+    state, timer = config_lag.measure(state, event)
     if assignment.error is AssignmentError.CONFIG_MISMATCH:
-        return replace(state, rejoining=True), [CatchUp(rejoin=True)]
+        return replace(state, rejoining=True), [CatchUp(rejoin=True), *timer]
     membership = Membership(
         generation=event.generation,
         member_id=event.member_id,
@@ -64,12 +68,12 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
     first = state.membership is None
     state = replace(state, membership=membership, rejoining=False, sweep=state.sweep or first)
     delay = assignment.delay_ms / 1000
-    return state, [Later(delay, RejoinDue(event.generation))] if delay > 0 else []
+    return state, [*timer, *([Later(delay, RejoinDue(event.generation))] if delay > 0 else [])]
 
 
 def session_lost(state: HerderState, event: SessionLost) -> HerderState:
     """Without a session nothing is owned, so everything gets stopped (invariant 10)."""
-    return replace(state, membership=None, rejoining=False, heard=event.number)
+    return replace(state, membership=None, rejoining=False, lag=None, heard=event.number)
 
 
 def rejoin_due(state: HerderState, generation: int) -> tuple[HerderState, list[HerderAction]]:

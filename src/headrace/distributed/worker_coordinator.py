@@ -16,6 +16,7 @@ from headrace.distributed.connect_protocol import (
     decode_assignment,
     encode_metadata,
 )
+from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader, owner_url
 from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
 from headrace.distributed.herder_state import HerderState
@@ -48,11 +49,14 @@ class WorkerCoordinator:
     ``WorkerCoordinator``.
     """
 
-    def __init__(self, url: str, connect_protocol: str, leader: GroupLeader, herder: HerderView) -> None:
+    def __init__(
+        self, url: str, connect_protocol: str, leader: GroupLeader, former: FormerTasks, herder: HerderView
+    ) -> None:
         """``url`` is this worker's advertised REST URL, ``connect_protocol`` the property connect.protocol."""
         self._url = url
         self._offered = ConnectProtocol.offered(connect_protocol)
         self._leader = leader
+        self._former = former
         self._herder = herder
         self._lock = threading.Lock()
         self._owned = NOTHING
@@ -80,10 +84,14 @@ class WorkerCoordinator:
     def ready_to_join(self) -> bool:
         """Not before the config topic is read as far as another member was in a round that failed for that.
 
-        A group whose leader lags would otherwise go round in circles. And in the eager protocol everything is given up
-        before a join, which has to wait until it has stopped.
+        A group whose leader lags would otherwise go round in circles. Tasks that are about to be fenced get their time
+        to end (KIP-618). And in the eager protocol everything is given up before a join, which has to wait until it has
+        stopped.
         """
-        if self._herder.config().offset < self._needed_offset:
+        config = self._herder.config()
+        if config.offset < self._needed_offset:
+            return False
+        if not self._former.wait_over(self._herder.state(), config):
             return False
         if self._protocol is not ConnectProtocol.EAGER:
             return True
@@ -126,6 +134,9 @@ class WorkerCoordinator:
 
     def on_lost(self, reason: str) -> None:
         with self._lock:
+            if self._last is not None:
+                # Who comes back lagging would hold the others up, or be given what it cannot start.
+                self._needed_offset = max(self._needed_offset, self._last.config_offset)
             self._leader.forget()
             self._give_up_everything()
 

@@ -22,15 +22,16 @@ def producers_to_fence(config: ClusterConfigState, connector: str) -> int:
 def rounds_due(state: HerderState) -> list[str]:
     """Connectors whose newest tasks wait for a round of fencing that the leader has not begun.
 
-    The leader does not wait to be asked: a round is due as soon as task configs are without a task count record. Its
-    own tasks of older generations are let finish first, so that they can commit what they have.
+    Whoever has tasks of a connector asks for its round, this worker as well as others, and not before their former
+    tasks had the time to commit what they have. A round that fences nobody hurts nobody: it is not waited for.
     """
+    asked = {name for _, name in state.leadership.fencing_requests} | set(state.waits_for_fencing())
+    former = {id.connector for id in state.outdated_tasks(state.config)}
     return sorted(
         name
-        for name in state.config.pending_fencing
+        for name in state.config.pending_fencing - former
         if state.config.tasks(name)
-        and state.exactly_once
         and state.type_of(name) == "source"
         and state.leadership.fencing.get(name) != state.config.task_config_offsets.get(name)
-        and not any(id.connector == name for id in state.tasks)
+        and (name in asked or (state.exactly_once and not producers_to_fence(state.config, name)))
     )

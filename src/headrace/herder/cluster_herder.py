@@ -22,5 +22,8 @@ class ClusterHerder(Protocol):
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         """Task configs that a connector on another worker has made; the future ends when the config topic has them."""
 
+    def write_logger_level(self, logger: str, level: str) -> Future[None]:
+        """A level for the whole cluster (KIP-976); the future ends when the config topic has it."""
+
     def fence_zombies(self, name: str) -> Future[None]:
         """The future ends when no former task of the source connector can write any more (KIP-618)."""

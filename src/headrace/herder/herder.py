@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
+from headrace.metrics import WorkerFigures
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -49,6 +50,18 @@ class Herder(Protocol):
 
     def stage(self) -> str:
         """What it is doing now, for messages: "waiting for task_configs of connector x since 12 s"."""
+
+    def has_started(self) -> bool:
+        """Whether it has once been ready for requests; a worker that has not is starting (KIP-1017)."""
+
+    def health_check(self) -> Future[None]:
+        """Ends as soon as the herder can serve requests, which is at once unless something blocks it (KIP-1017)."""
+
+    def figures(self) -> WorkerFigures:
+        """Of what is on this worker, for metrics."""
+
+    def put_logger_level(self, logger: str, level: str) -> Future[None]:
+        """Sets a logger's level, and that of all below it, on every worker (KIP-976). ``level`` is known to be one."""
 
     def server_info(self) -> ServerInfo: ...
 

@@ -54,15 +54,27 @@ logger.configuration.level = WARN
 """
 
 
-def server_properties(port: int, controller_port: int, data_dir: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """The settings of broker and controller in one, on loopback; `overrides` win."""
+def server_properties(
+    port: int,
+    controller_port: int,
+    data_dir: Path,
+    overrides: Mapping[str, str],
+    proxies: Mapping[int, int] | None = None,
+) -> dict[str, str]:
+    """The settings of broker and controller in one, on loopback; `overrides` win.
+
+    `proxies` are further ports to listen on, each with the port that clients who come there are told to use.
+    """
+    behind = {f"PROXIED{inner}": (inner, outer) for inner, outer in (proxies or {}).items()}
+    listeners = {"PLAINTEXT": port, **{name: inner for name, (inner, _) in behind.items()}}
+    advertised = {"PLAINTEXT": port, **{name: outer for name, (_, outer) in behind.items()}}
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "listeners": f"{_listeners(listeners)},CONTROLLER://{_HOST}:{controller_port}",
+        "advertised.listeners": _listeners(advertised),
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in (*listeners, "CONTROLLER")),
         # A static voter: its port may change from start to start, which a dynamic quorum would have recorded.
         "controller.quorum.voters": f"1@{_HOST}:{controller_port}",
         "log.dirs": str(storage_directory(data_dir)),
@@ -142,6 +154,10 @@ def broker_command(
     classpath = ":".join(map(str, jars))
     log4j = f"-Dlog4j2.configurationFile={data_dir / 'log4j2.properties'}"
     return [str(java), *jvm_options, log4j, "-cp", classpath, *main]
+
+
+def _listeners(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://{_HOST}:{port}" for name, port in ports.items())
 
 
 def _escaped(value: str) -> str:

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Final, TypeVar
 
-import kafka
-import kafka.errors as kafka_errors
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Position
 
@@ -80,11 +78,14 @@ class ConsumerGroups:
         """Delete the group's offsets of these partitions. confluent-kafka cannot do so."""
         if not partitions:
             return
-        from kafka.admin import KafkaAdminClient  # takes its time to import, and is hardly ever needed
+        # Takes its time to import, and is hardly ever needed; nor may Spark's thread import it beside the main thread.
+        import kafka.errors as kafka_errors
+        from kafka import TopicPartition as KafkaTopicPartition
+        from kafka.admin import KafkaAdminClient
 
         self._check_empty(group)
         client = KafkaAdminClient(**clients.kafka_python_config(self._props))
-        wanted = [kafka.TopicPartition(*each) for each in partitions]
+        wanted = [KafkaTopicPartition(*each) for each in partitions]
         doing = f"deleting offsets of group '{group}'"
         try:
             outcomes = client.delete_group_offsets(group, wanted)
@@ -112,8 +113,28 @@ class ConsumerGroups:
             if not _is_unknown_group(error):
                 raise
 
-    def _check_empty(self, group: str) -> None:
-        """ActiveGroupError with the members' names, for operators to know which process to look for."""
+    def expel(self, group: str, client_id: str) -> int:
+        """Remove the members with that ``client.id``, and tell how many: they can commit nothing any more.
+
+        It needs no more rights than they have. Members of KIP-848's kind cannot be removed and are left alone.
+        """
+        members = [member.member_id for member in self._members(group) if member.client_id == client_id]
+        if not members:
+            return 0
+        import kafka.errors as kafka_errors
+        from kafka.admin import KafkaAdminClient, MemberToRemove  # takes its time to import
+
+        doing = f"removing former members of group '{group}'"
+        client = KafkaAdminClient(**clients.kafka_python_config(self._props))
+        try:
+            outcomes = client.remove_group_members(group, [MemberToRemove(member_id=member) for member in members])
+        except kafka_errors.KafkaError as error:
+            raise _kafka_python_error(error, doing) from error
+        finally:
+            client.close()
+        return sum(outcome is kafka_errors.NoError for outcome in outcomes.values())
+
+    def _members(self, group: str) -> Sequence[Any]:
         try:
             found = self._result(
                 lambda: self._client.describe_consumer_groups([group], request_timeout=self._timeout)[group],
@@ -121,12 +142,17 @@ class ConsumerGroups:
             )
         except ConnectError as error:
             if _is_unknown_group(error):
-                return
+                return ()
             raise
-        if found.members:
-            named = ", ".join(f"{member.client_id} at {member.host} ({member.member_id})" for member in found.members)
+        return found.members or ()
+
+    def _check_empty(self, group: str) -> None:
+        """ActiveGroupError with the members' names, for operators to know which process to look for."""
+        members = self._members(group)
+        if members:
+            named = ", ".join(f"{member.client_id} at {member.host} ({member.member_id})" for member in members)
             raise ActiveGroupError(
-                f"Group '{group}' has {len(found.members)} active member(s), which must have left before its offsets "
+                f"Group '{group}' has {len(members)} active member(s), which must have left before its offsets "
                 f"can be changed: {named}"
             )
 
@@ -161,6 +187,8 @@ def _error(error: BaseException | KafkaError, doing: str) -> ConnectError:
 
 
 def _kafka_python_error(error: Any, doing: str) -> ConnectError:
+    import kafka.errors as kafka_errors
+
     message = f"{doing} failed: {error}"
     if isinstance(error, kafka_errors.NonEmptyGroupError | kafka_errors.GroupSubscribedToTopicError):
         return ActiveGroupError(f"{doing} is not possible while the group has active members: {error}")

@@ -53,16 +53,19 @@ class EmbeddedBroker:
         port: int = 9092,
         properties: Mapping[str, str] | None = None,
         jvm_options: Sequence[str] = DEFAULT_JVM_OPTIONS,
+        proxies: Mapping[int, int] | None = None,
     ) -> None:
         """`data_dir` None is a temporary directory that `close` removes, `port` 0 any free one, kept until then.
 
-        `properties` go to server.properties and win over headrace's choice for a single node.
+        `properties` go to server.properties and win over headrace's choice for a single node. `proxies` are further
+        ports that the broker listens on, each with the port of the proxy before it that its clients are sent to.
         """
         self._temporary = Path(tempfile.mkdtemp(prefix="headrace-broker-")) if data_dir is None else None
         self._data_dir = (self._temporary or data_dir or Path()).absolute()
         self._port = port or free_port()
         self._properties = dict(properties or {})
         self._jvm_options = tuple(jvm_options)
+        self._proxies = dict(proxies or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -186,7 +189,7 @@ class EmbeddedBroker:
 
     def _prepare(self, checkpoint: bytes) -> Path:
         write_storage(self._data_dir, checkpoint)
-        settings = server_properties(self._port, free_port(), self._data_dir, self._properties)
+        settings = server_properties(self._port, free_port(), self._data_dir, self._properties, self._proxies)
         return write_configuration(self._data_dir, settings)
 
     def _await_ready(self, process: subprocess.Popen[bytes], deadline: float, log_start: int) -> None:

@@ -28,7 +28,7 @@ class _Waiter:
         self.future: Future[None] = Future()
         self.future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
         self.since = time.monotonic()
-        self.targets: dict[int, int] | None = None
+        self.targets: Mapping[int, int] | None = None
         self.retry_at: float | None = None
         self.error: RetriableError | None = None
         self.stale = False
@@ -52,16 +52,22 @@ class EndWaiters:
         self._positions: dict[int, int] = {}
         self._waiting: list[_Waiter] = []
 
-    def add(self) -> Future[None]:
-        """A future that ends when everything that is in the topic now has been handed out."""
+    def add(self, ends: Mapping[int, int] | None = None) -> Future[None]:
+        """A future that ends when everything that is in the topic now has been handed out.
+
+        With ``ends``, offsets by partition, that is known already: everything that lies before them.
+        """
         waiter = _Waiter()
+        waiter.targets = ends
         with self._lock:
             if self.failure is None:
                 self._waiting.append(waiter)
         if self.failure is not None:
             self._end(waiter, self._dead())
-        else:
+        elif ends is None:
             self._ask(waiter)
+        else:
+            self._end_reached()
         return waiter.future
 
     def waiting(self) -> bool:
@@ -126,7 +132,13 @@ class EndWaiters:
             stable = int(asked[partition].result(5).offset)
         except Exception:
             return "; the brokers do not answer"
-        return f"; an open transaction of another producer starts at {stable}" if position <= stable < end else ""
+        return f"; an open transaction starts at {stable}: {self._owner(partition)}" if position <= stable < end else ""
+
+    def _owner(self, partition: int) -> str:
+        try:
+            return str(self._admin.open_transactions(self._topic, partition)[0])
+        except Exception:  # older brokers do not tell, nor do others to a principal that may not ask
+            return "of an unknown producer"
 
     def _ask(self, waiter: _Waiter) -> None:
         partitions = self._partitions()

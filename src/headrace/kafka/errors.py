@@ -15,11 +15,16 @@ AUTHORIZATION_CODES = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
+_TOO_LARGE_CODES = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
 FENCED_CODES = frozenset(
     {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.FENCED_INSTANCE_ID}
 )
 # KAFKA-18019: a lost producer id mapping is never healed by trying again.
 FATAL_CODES = frozenset({KafkaError.INVALID_PRODUCER_ID_MAPPING})
+# The broker and the producer no longer agree about a transaction. Neither the records nor the principal are at fault.
+_LOST_TRANSACTION_CODES = frozenset(
+    {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.UNKNOWN_PRODUCER_ID}
+)
 # Codes that librdkafka does not mark retriable itself, though the same request can succeed later.
 _RETRIABLE_CODES = frozenset(
     {
@@ -84,6 +89,16 @@ class UncertainCommitError(RetriableKafkaError):
     """Nobody can tell whether the transaction was committed; the producer is tainted (invariant 5)."""
 
 
+class IncompleteTransactionError(RetriableKafkaError):
+    """Not all that belongs to the transaction was acknowledged: it is aborted, and its records are read again."""
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether a record was refused for its size, by the client or the broker."""
+    found = kafka_error(error) or (kafka_error(error.__cause__) if error.__cause__ is not None else None)
+    return found is not None and found.code() in _TOO_LARGE_CODES
+
+
 def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
     """The client's own error within an exception, None if there is none."""
     if isinstance(error, KafkaError):
@@ -125,4 +140,6 @@ def connect_error(error: BaseException | KafkaError, doing: str) -> ConnectError
         return ProducerFencedError(message)
     if cause.code() in AUTHORIZATION_CODES:
         return AuthorizationError(message)
+    if cause.code() in _LOST_TRANSACTION_CODES:
+        return UncertainCommitError(message)
     return RetriableKafkaError(message) if is_retriable(cause) else KafkaClientError(message)

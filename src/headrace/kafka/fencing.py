@@ -36,6 +36,10 @@ class FencedProducers:
     def __init__(self, outcomes: Mapping[str, _Fenced | ConnectError]) -> None:
         self._outcomes = outcomes
 
+    def fenced_producers(self) -> Mapping[str, ConnectError | None]:
+        """Each transactional id, with None where it was fenced, else with what prevented that."""
+        return {id: outcome if isinstance(outcome, ConnectError) else None for id, outcome in self._outcomes.items()}
+
     def producer_id(self, transactional_id: str) -> int:
         """The id's producer id now; its error if it could not be fenced."""
         return self._fenced(transactional_id).producer_id

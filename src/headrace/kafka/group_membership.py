@@ -21,11 +21,14 @@ from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
+from headrace.kafka.heartbeat import EagerHeartbeat
+
 _log = logging.getLogger(__name__)
 
 _RETRY_BACKOFF = 0.1
 """Seconds between attempts to join while the brokers do not answer or refuse."""
 _RECONNECT_BACKOFF_MAX_MS = 1000
+_LEAVE_TIMEOUT_MS = 5000
 _READY_CHECK = 0.02
 """Seconds between two questions whether the rest of the worker is ready to join."""
 
@@ -87,7 +90,8 @@ class GroupMember:
     def start(self) -> None:
         """Begins to join and returns at once. Brokers that are down are waited for."""
         self._client = KafkaNetClient(**self._client_config)
-        self._coordinator = _Coordinator(self._client, self._settings, self._listener, self._joined, self._lost)
+        shell = _Shell(self._listener, self._joined, self._lost, self._clock)
+        self._coordinator = _Coordinator(self._client, self._settings, shell)
         self._client._net.start()
         self._client._net.call_soon_with_future(self._stay_joined, self._coordinator)
         self._client._net.call_soon_with_future(self._watch_session, self._coordinator)
@@ -96,6 +100,15 @@ class GroupMember:
         """Asks for a rebalance; ``on_assigned`` follows. No effect before ``start``."""
         if self._coordinator is not None:
             self._coordinator.request_rejoin()
+
+    def step_out(self, reason: str, pause: float) -> None:
+        """Leaves the group, so that nobody waits for this member, and joins again after ``pause`` seconds or later.
+
+        Returns at once. ``on_lost`` is called when it has left, and ``on_assigned`` when it is back.
+        """
+        if self._client is not None and self._coordinator is not None and not self._leaving:
+            _log.warning("Leaving group %s for at least %g s: %s", self._settings.group_id, pause, reason)
+            self._client._net.call_soon_with_future(self._coordinator.step_out, reason, self._clock() + pause)
 
     def in_session(self) -> bool:
         """Whether the work that was last assigned is still this member's."""
@@ -183,21 +196,23 @@ class GroupMember:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """What kafka-python's side of the group protocol calls back."""
+
+    listener: GroupListener
+    joined: Callable[[int, str, str, bytes], None]
+    lost: Callable[[str], None]
+    clock: Callable[[], float]
+
+
 class _Coordinator(BaseCoordinator):  # type: ignore[misc]
     """kafka-python's side of the group protocol, with every wish to rejoin acted upon at once instead of polled for."""
 
-    def __init__(
-        self,
-        client: Any,
-        settings: GroupSettings,
-        listener: GroupListener,
-        joined: Callable[[int, str, str, bytes], None],
-        lost: Callable[[str], None],
-    ) -> None:
+    def __init__(self, client: Any, settings: GroupSettings, shell: _Shell) -> None:
         self.wakeup = WakeupNotifier(client._net)
-        self._listener = listener
-        self._joined = joined
-        self._lost = lost
+        self._shell = shell
+        self._away_until = 0.0
         super().__init__(
             client,
             group_id=settings.group_id,
@@ -206,23 +221,30 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
             max_poll_interval_ms=int(settings.rebalance_timeout * 1000),
             api_version=(3, 0),
         )
+        self.heartbeat = EagerHeartbeat(**self.config)
 
     def protocol_type(self) -> str:
         return "connect"
 
     def group_protocols(self) -> list[tuple[str, bytes]]:
-        return list(self._listener.offered_protocols())
+        return list(self._shell.listener.offered_protocols())
 
     async def _on_join_prepare_async(self, generation: int, member_id: str, timeout_ms: float | None = None) -> None:
-        while not self._listener.ready_to_join():
+        while self._shell.clock() < self._away_until or not self._shell.listener.ready_to_join():
             await self._net.sleep(_READY_CHECK)
 
     def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> dict[str, bytes]:
         metadata = {member.member_id: bytes(member.metadata) for member in members}
-        return dict(self._listener.assign(leader_id, protocol, metadata))
+        return dict(self._shell.listener.assign(leader_id, protocol, metadata))
 
     async def _on_join_complete_async(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        self._joined(generation, member_id, protocol, bytes(assignment))
+        self._shell.joined(generation, member_id, protocol, bytes(assignment))
+
+    async def step_out(self, reason: str, until: float) -> None:
+        self._away_until = until
+        await self.maybe_leave_group_async(reason, _LEAVE_TIMEOUT_MS)
+        # A join that was under way ends by having left, and must not go on without waiting for its time.
+        self.rejoining = False
 
     def request_rejoin(self) -> None:
         super().request_rejoin()
@@ -231,5 +253,5 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
     def reset_generation(self, *args: Any, **kwargs: Any) -> None:
         """The broker knows us no longer; joining for the first time comes by here as well, but owns nothing."""
         super().reset_generation(*args, **kwargs)
-        self._lost("the group coordinator has removed this member")
+        self._shell.lost("the group coordinator has removed this member")
         self.wakeup.notify()

@@ -122,6 +122,15 @@ class KafkaBasedLog:
             raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
         return self._waiters.add()
 
+    def read_up_to(self, ends: Mapping[int, int]) -> Future[None]:
+        """Ends when ``on_records`` has had every record before ``ends``, offsets by partition.
+
+        For who has written the records: that spares the question where the topic ends.
+        """
+        if self._waiters is None:
+            raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
+        return self._waiters.add(ends)
+
     def waiting_for(self) -> str | None:
         """What the oldest ``read_to_end`` waits for, in words; None if nobody waits. May ask the brokers."""
         return self._waiters.describe() if self._waiters is not None else None
@@ -133,7 +142,7 @@ class KafkaBasedLog:
     def _ensure_topic(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
         created = admin.describe(self.topic) is None and admin.create_topics([wanted])
         if not created and wanted.config.get("cleanup.policy") == "compact":
-            admin.verify_compacted(self.topic, f"{wanted.prefix}.topic" if wanted.prefix else "topic")
+            admin.verify_compacted(self.topic, wanted.name_property)
 
     def _await_partitions(self, admin: TopicAdmin, deadline: float) -> tuple[int, ...]:
         """A topic that was just made takes a moment until all brokers know it."""

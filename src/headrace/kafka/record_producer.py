@@ -30,6 +30,8 @@ RawHeaders = Sequence[tuple[str, bytes | None]]
 _CHUNK = 10_000
 _NO_TOPIC = "?"
 _FULL_WAIT = 0.05
+_LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
+_COORDINATOR = "TxnCoordinator"
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 
 
@@ -48,12 +50,14 @@ class RecordProducer:
             "queue.buffering.max.kbytes": 2_097_151,
             "delivery.report.only.error": not every_delivery,
             "error_cb": self._on_error,
-            "logger": LIBRDKAFKA_LOG,
+            "logger": _Log(self._on_lost_coordinator),
         }
         self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
         self._bytes = 0
         self._transport_error: str | None = None
         self._failed: list[tuple[KafkaError, str]] = []
+        self._every_delivery = every_delivery
+        self._taken = self._delivered = self._lost = 0
         try:
             self.client = Producer(config)
         except KafkaException as error:
@@ -83,6 +87,7 @@ class RecordProducer:
             )
         except (KafkaException, BufferError) as error:
             raise self.failure(error, f"writing to topic {topic}") from error
+        self._taken += 1
 
     def send_all(
         self,
@@ -110,8 +115,18 @@ class RecordProducer:
                 queued = self.client.produce_batch(topic, messages, on_delivery=on_delivery)
             except (KafkaException, BufferError) as error:
                 raise self.failure(error, f"writing to topic {topic}") from error
+            self._taken += queued
             if queued != len(messages):
                 raise self._refused(topic, messages)
+
+    @property
+    def acknowledged(self) -> int:
+        """Records that the brokers have acknowledged so far. Exact while nothing is under way.
+
+        Without ``every_delivery`` successes are not told one by one: the client ends each record that it took with an
+        acknowledgement or a failure, and failures are told.
+        """
+        return self._delivered if self._every_delivery else self._taken - self._lost
 
     def connect(self, timeout: float) -> None:
         """Wait for a broker. Without one, librdkafka asks for a transaction coordinator only every half second.
@@ -187,8 +202,11 @@ class RecordProducer:
 
     def _on_delivery(self, delivered: Delivered | None, error: KafkaError | None, message: Message) -> None:
         if error is not None:
+            self._lost += 1
             self._failed.append((error, message.topic() or ""))
-        elif delivered is not None:
+            return
+        self._delivered += 1
+        if delivered is not None:
             kind, timestamp = message.timestamp()
             delivered(
                 message.topic() or "", message.partition() or 0, message.offset() or 0, timestamp if kind else None
@@ -197,6 +215,25 @@ class RecordProducer:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _TRANSPORT_CODES:
             self._transport_error = error.str()
+
+    def _on_lost_coordinator(self, line: str) -> None:
+        self._transport_error = line
+
+
+class _Log:
+    """The client's log, in which alone it tells of a lost connection to the transaction coordinator.
+
+    The request that was on its way it sends again, without a word to the error callback.
+    """
+
+    def __init__(self, on_lost: Callable[[str], None]) -> None:
+        self._on_lost = on_lost
+
+    def log(self, level: int, text: str, *args: object) -> None:
+        line = text % args if args else text
+        if line.startswith(_LOST_CONNECTION) and _COORDINATOR in line:
+            self._on_lost(line)
+        LIBRDKAFKA_LOG.log(level, line)
 
 
 def _fatal(error: BaseException) -> KafkaError | None:

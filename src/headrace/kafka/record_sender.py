@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -30,7 +30,13 @@ class RecordSender:
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def send(self, key: bytes | None, value: bytes | None) -> Future[None]:
+    def send(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        timestamp: int | None = None,
+    ) -> Future[None]:
         """Write one record; a None value is a tombstone. RetriableError if the brokers do not take it for now."""
         future: Future[None] = Future()
         future.set_running_or_notify_cancel()
@@ -49,7 +55,9 @@ class RecordSender:
                 future.set_exception(KafkaClientError(f"The log of topic '{self._topic}' was stopped"))
                 return future
             try:
-                self._producer.produce(self._topic, value, key, on_delivery=delivered)
+                self._producer.produce(
+                    self._topic, value, key, on_delivery=delivered, headers=list(headers), timestamp=timestamp or 0
+                )
             except BufferError:
                 future.set_exception(RetriableKafkaError(f"Too many records for topic '{self._topic}' are under way"))
             except KafkaException as e:

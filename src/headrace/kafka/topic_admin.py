@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
@@ -18,9 +18,13 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka import clients
 from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, connect_error, kafka_error
 
+if TYPE_CHECKING:
+    from headrace.kafka.open_transactions import OpenTransaction
+
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _DEFAULT_TIMEOUT = 30.0
+_UNSUPPORTED_CODES = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -28,7 +32,8 @@ _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 class TopicSpec:
     """A topic to be made. -1 leaves a number to the broker.
 
-    ``prefix`` (``config.storage``) is that of its worker properties; messages name them with it.
+    ``prefix`` (``config.storage``) is that of its worker properties; messages name them with it. ``named_by`` is the
+    property that names the topic, if that is not ``topic`` behind the prefix.
     """
 
     name: str
@@ -36,6 +41,12 @@ class TopicSpec:
     replication_factor: int = -1
     config: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
+    named_by: str = ""
+
+    @property
+    def name_property(self) -> str:
+        """The property that names the topic, for messages."""
+        return self.named_by or (f"{self.prefix}.topic" if self.prefix else "topic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +83,8 @@ class TopicAdmin:
         doing = f"creating topics {_names(specs)}"
         futures = self._ask(doing, lambda: self._client.create_topics(new, **self._limits()))
         created = {spec.name for spec in specs if self._created(spec, futures[spec.name])}
-        for topic in created:
-            self._await_known(topic)
+        for spec in specs:  # also those that are there: another worker may have made them in this very moment
+            self._await_known(spec.name)
         return created
 
     def _await_known(self, topic: str) -> None:
@@ -122,18 +133,22 @@ class TopicAdmin:
 
     def verify_compacted(self, topic: str, property_name: str) -> None:
         """ConfigError unless the topic, named by the worker's ``property_name``, is compacted and only that: another
-        cleanup policy would lose the oldest records. A principal that may not look is taken at its word."""
+        cleanup policy would lose records. Where nobody may look, or nothing is ever removed, a warning has to do.
+        """
         try:
             policy = self.config(topic).get("cleanup.policy") or ""
         except ConnectError as e:
             error = kafka_error(e.__cause__) if e.__cause__ else None
-            if error is not None and error.code() in AUTHORIZATION_CODES:
+            if error is not None and error.code() in AUTHORIZATION_CODES | _UNSUPPORTED_CODES:
                 _log.warning("Whether topic '%s' (%s) is compacted cannot be checked: %s", topic, property_name, e)
                 return
             raise
-        if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
+        policies = {part.strip() for part in policy.split(",") if part.strip()}
+        if not policies:
+            _log.warning("Topic '%s' (%s) has no cleanup.policy and will grow; set it to compact", topic, property_name)
+        elif policies != {"compact"}:
             raise ConfigError(
-                f"Topic '{topic}' named by {property_name} has cleanup.policy={policy or '(none)'} and would lose "
+                f"Topic '{topic}' named by {property_name} has cleanup.policy={policy} and would lose "
                 f"records; set the topic's cleanup.policy to compact, or name another topic in {property_name}",
                 property_name,
                 topic,
@@ -173,6 +188,13 @@ class TopicAdmin:
         doing = "asking for the cluster id"
         cluster = self._result(self._ask(doing, lambda: self._client.describe_cluster(**self._request_limit())), doing)
         return str(cluster.cluster_id)
+
+    def open_transactions(self, topic: str, partition: int) -> tuple[OpenTransaction, ...]:
+        """Who holds up the partition's readers, the oldest first. Raises whatever keeps the brokers from answering."""
+        # Seldom asked for, and the client that can ask takes time to import.
+        from headrace.kafka.open_transactions import open_transactions
+
+        return open_transactions(self._props, topic, partition)
 
     def renew(self) -> None:
         """Forget where leaders were: librdkafka's admin client keeps on asking with a leader's old epoch for minutes
@@ -232,5 +254,5 @@ def _creation_error(spec: TopicSpec, error: KafkaError) -> ConfigError | None:
     if error.code() == KafkaError.INVALID_CONFIG:
         return ConfigError(f"{prefix}*: {reason}", prefix.rstrip(".") or None, dict(spec.config))
     if error.code() == KafkaError.TOPIC_EXCEPTION:
-        return ConfigError.invalid(f"{prefix}topic", spec.name, reason)
+        return ConfigError.invalid(spec.name_property, spec.name, reason)
     return None

@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from headrace.api.errors import ConnectError
 from headrace.kafka.errors import (
     AuthorizationError,
+    IncompleteTransactionError,
     KafkaClientError,
     ProducerFencedError,
     UncertainCommitError,
@@ -52,7 +53,8 @@ class TransactionalProducer:
     """One attempt's producer. Used by the task's thread only.
 
     Every method may raise ProducerFencedError (another attempt owns the transactional id, invariant 2),
-    UncertainCommitError (tainted; a new attempt has to find out what is committed, invariant 5), or KafkaClientError
+    UncertainCommitError (tainted; a new attempt has to find out what is committed, invariant 5),
+    IncompleteTransactionError (tainted, and what was sent never becomes visible), or KafkaClientError
     (the records or the principal are at fault; a new attempt would fail again).
     """
 
@@ -63,6 +65,7 @@ class TransactionalProducer:
         self._history = [ProducerState.NEW]
         self._spoiled = False
         self._lost: str | None = None
+        self._before = 0
 
     @property
     def in_transaction(self) -> bool:
@@ -87,17 +90,26 @@ class TransactionalProducer:
                 f"producer {self.transactional_id} lost its connection while it ended a transaction: {self._lost}"
             )
         self._do("begin_transaction", self.records.client.begin_transaction)
+        self._before = self.records.acknowledged
         self._move(ProducerState.IN_TRANSACTION)
 
-    def commit(self, timeout: float) -> None:
-        """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds."""
+    def commit(self, timeout: float, records: int | None = None) -> None:
+        """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds.
+
+        ``records`` is how many the transaction has to have, by the caller's own count. With another number acknowledged
+        nothing is committed: a transaction without its offset record would be read again and again.
+        """
         self._require(ProducerState.IN_TRANSACTION)
         self._flush(timeout)
+        self._check_complete(records)
         self._end("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
 
     def abort(self, timeout: float) -> None:
         """Nothing that was sent since ``begin`` ever becomes visible."""
         self._require(ProducerState.IN_TRANSACTION)
+        # An abort that overtakes the transaction's first partitions on their way to the coordinator ends the producer.
+        with suppress(ConnectError):
+            self.records.flush(timeout)
         self._end("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
         # The records that it purged were told as failed.
         self.records.delivery_failure()
@@ -132,6 +144,17 @@ class TransactionalProducer:
             # No commit was sent, and no new attempt will follow whose init would end the transaction.
             self._spoiled = not isinstance(final, (ProducerFencedError, UncertainCommitError))
             raise final from failure
+
+    def _check_complete(self, records: int | None) -> None:
+        acknowledged = self.records.acknowledged - self._before
+        if records is None or records == acknowledged:
+            return
+        self._move(ProducerState.TAINTED)
+        self._spoiled = True
+        raise IncompleteTransactionError(
+            f"the transaction of producer {self.transactional_id} is not committed: {records} records belong to it, "
+            f"{acknowledged} were acknowledged"
+        )
 
     def _end(self, what: str, call: Callable[[], object]) -> None:
         # What the connection met before says nothing: brokers close idle ones.

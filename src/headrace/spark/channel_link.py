@@ -14,6 +14,7 @@ from typing import Any
 
 from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.logs.loggers import apply_levels
 from headrace.spark import messages
 from headrace.spark.messages import Command, OffsetsRead, OffsetsWritten, Refused
 from headrace.task.worker_link import TaskControl
@@ -105,6 +106,8 @@ class ChannelLink:
             threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
         elif message in (Command.PAUSE, Command.RESUME):
             self.control.set_paused(message is Command.PAUSE)
+        elif isinstance(message, messages.LogLevels):
+            apply_levels(message.levels)
         else:
             self._answers.put(message)
 
@@ -128,11 +131,12 @@ class _ChannelHandler(logging.Handler):
 
 
 @contextmanager
-def log_through(link: ChannelLink) -> Iterator[None]:
-    """Send this process' log lines to the worker while the task runs."""
+def log_through(link: ChannelLink, levels: Mapping[str, int]) -> Iterator[None]:
+    """Send this process' log lines to the worker while the task runs; ``levels`` are the worker's loggers'."""
     root, handler = logging.getLogger(), _ChannelHandler(link)
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+    apply_levels(levels)
     try:
         yield
     finally:

@@ -23,6 +23,7 @@ import pyarrow.compute  # noqa: E402
 import pyspark.worker  # noqa: E402, F401
 from pyspark.daemon import manager  # noqa: E402
 
+import headrace.connectors.file_stream_sink  # noqa: E402
 import headrace.connectors.file_stream_source  # noqa: E402
 import headrace.connectors.verifiable_source  # noqa: E402
 import headrace.converters.json_converter  # noqa: E402
@@ -37,4 +38,6 @@ if __name__ == "__main__":
     # What is here before the fork stays shared: no collection may touch its pages.
     gc.collect()
     gc.freeze()
+    # A batch is made of thousands of objects that live as long as it does: looking through them finds nothing.
+    gc.set_threshold(100_000, 10, 10)
     manager()

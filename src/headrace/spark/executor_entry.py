@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from headrace.spark.channel_link import ChannelLink, log_through
 from headrace.spark.messages import Attach, Start
+from headrace.task.sink.sink_task_factory import sink_task
 from headrace.task.source.source_task_factory import source_task
 from headrace.task.task_spec import TaskKind
 from headrace.task.worker_link import TaskControl
-from headrace.task.worker_task import Ended, run_task
+from headrace.task.worker_task import Ended, TaskFactories, run_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 TASK_KEY = "headrace.task"
 """The Spark local property that names the launch a job is for; a job without it only warms Spark up."""
-FACTORIES = {TaskKind.SOURCE: source_task}
+FACTORIES: TaskFactories = {TaskKind.SOURCE: source_task, TaskKind.SINK: sink_task}
 
 
 def run_attempt(address: Address, authkey: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,7 +56,8 @@ def _attempt(address: Address, authkey: bytes, key: str) -> None:
 
 def _run(link: ChannelLink, start: Start) -> None:
     link.control.set_paused(start.paused)
-    link.listen()
-    with log_through(link):
+    with log_through(link, start.log_levels):
+        # After its levels are there: the worker may send others at any time.
+        link.listen()
         ended: Ended = run_task(start.spec, link, link.control, FACTORIES)
     link.finish(ended)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.api.errors import ConnectError
+from headrace.logs.context import log_context, within
+from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
 from headrace.spark import messages
 from headrace.spark.attempt import Attempt
@@ -35,11 +37,15 @@ class LaunchedTask:
     ``stopped``.
     """
 
-    def __init__(self, key: str, spec: TaskSpec, listener: TaskListener, engine: SparkEngine) -> None:
+    def __init__(
+        self, key: str, spec: TaskSpec, listener: TaskListener, engine: SparkEngine, loggers: Loggers | None = None
+    ) -> None:
+        """Processes log what ``loggers``, the worker's, let through."""
         self.key = key
         self._spec = spec
         self._listener = listener
         self._engine = engine
+        self._loggers = loggers or Loggers()
         self._lock = threading.Lock()
         self._admission = threading.Lock()
         self._wake = threading.Event()
@@ -54,7 +60,8 @@ class LaunchedTask:
         self._backoff = 0.0
 
     def start(self, on_gone: Callable[[LaunchedTask], None]) -> None:
-        threading.Thread(target=self._run, args=(on_gone,), name=f"task-{self._spec.id}", daemon=True).start()
+        run = within(self._spec.id, lambda: self._run(on_gone))
+        threading.Thread(target=run, name=f"task-{self._spec.id}", daemon=True).start()
 
     def pause(self) -> None:
         self._set_paused(True)
@@ -82,8 +89,19 @@ class LaunchedTask:
     def await_stopped(self, timeout: float) -> bool:
         return self._gone.wait(max(0.0, timeout))
 
+    def send_log_levels(self) -> None:
+        """The worker's have changed."""
+        with self._lock:
+            attempt = self._attempt
+        if attempt is not None:
+            attempt.channel.send(messages.LogLevels(self._loggers.set_levels()))
+
     def attached(self, channel: AttemptChannel, attach: Attach) -> None:
         """Serve one attempt until its process lets go of the channel. On the channel's thread."""
+        with log_context(self._spec.id):
+            self._attached(channel, attach)
+
+    def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
         with self._admission:
             attempt = self._admit(channel, attach)
         if attempt is None:
@@ -107,7 +125,7 @@ class LaunchedTask:
             if not self._wanted():
                 return None
             attempt = self._attempt = Attempt(number, attach.pid, local, channel)
-            channel.send(Start(self._spec, self._paused))
+            channel.send(Start(self._spec, self._paused, self._loggers.set_levels()))
         self._tell(lambda: self._listener.attempt_started(self._spec.id, number, attach.pid))
         return attempt
 
@@ -175,7 +193,7 @@ class LaunchedTask:
             case messages.Metrics(values):
                 listener.metrics(id, values)
             case messages.Log(logger, level, text):
-                logging.getLogger(logger).log(level, "[%s|task-%d] %s", id.connector, id.task, text)
+                logging.getLogger(logger).log(level, "%s", text)
             case messages.Done(ended):
                 with self._lock:
                     self._ended = ended
@@ -184,7 +202,7 @@ class LaunchedTask:
 
     def _answer(self, answer: Callable[[], None]) -> None:
         """On a thread of its own: answers take time, and the end of the process must be noticed meanwhile."""
-        threading.Thread(target=answer, name=f"task-answer-{self._spec.id}", daemon=True).start()
+        threading.Thread(target=within(self._spec.id, answer), name=f"task-answer-{self._spec.id}", daemon=True).start()
 
     def _confirm(self, attempt: Attempt) -> None:
         refusal = self._refusal(attempt.number)
@@ -267,7 +285,7 @@ class LaunchedTask:
     def _follow(self, ended: Ended) -> bool:
         id = self._spec.id
         if ended.outcome is Outcome.FAILED:
-            _log.error("[%s|task-%d] task failed: %s", id.connector, id.task, ended.reason.partition("\n")[0])
+            _log.error("task failed: %s", ended.reason.partition("\n")[0])
         if self._stopping:
             return False
         if ended.outcome is Outcome.FAILED:
@@ -275,8 +293,8 @@ class LaunchedTask:
             return False
         if ended.outcome in (Outcome.STOPPED, Outcome.ABANDONED):
             return False
-        _log.warning("[%s|task-%d] a new attempt follows: %s", id.connector, id.task, ended.reason)
-        self._tell(lambda: self._listener.restarting(id, ended.reason))
+        _log.warning("a new attempt follows: %s", ended.reason)
+        self._tell(lambda: self._listener.restarting(id, ended.reason, ended.outcome))
         return True
 
     def _hindered(self, reason: str) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -24,10 +24,21 @@ class Command(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Down, once: run this. ``paused`` is the task's target state now, whatever it was at launch."""
+    """Down, once: run this. ``paused`` is the task's target state now, whatever it was at launch.
+
+    ``log_levels`` are the worker's, as ``LogLevels`` has them.
+    """
 
     spec: TaskSpec
     paused: bool
+    log_levels: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLevels:
+    """Down: what the process' loggers are to let through from now on, as the worker's do."""
+
+    levels: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

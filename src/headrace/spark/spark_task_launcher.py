@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from headrace.logs.loggers import Loggers
 from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.messages import Attach
 from headrace.spark.spark_engine import SparkEngine
@@ -26,13 +27,21 @@ _KILL_TIME = 5.0
 class SparkTaskLauncher:
     """``spark`` are the worker's ``spark.*`` properties. Thread-safe."""
 
-    def __init__(self, spark: Mapping[str, str]) -> None:
+    def __init__(self, spark: Mapping[str, str], loggers: Loggers | None = None) -> None:
+        """Tasks log what ``loggers``, the worker's, let through, now and after each change."""
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-"))
         self._channels = TaskChannels(self._directory, self._attached)
         self._engine = SparkEngine(spark, self._directory, self._channels.address, self._channels.authkey)
+        self._loggers = loggers or Loggers()
+        self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
         self._tasks: dict[str, LaunchedTask] = {}
         self._launches = itertools.count()
+
+    def prepare(self) -> None:
+        """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
+        together; ``start`` or ``stop`` has to follow."""
+        self._engine.start()
 
     def start(self) -> None:
         """Returns at once; Spark starts in the background."""
@@ -41,7 +50,7 @@ class SparkTaskLauncher:
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         key = f"{spec.id}-{next(self._launches)}"
-        task = LaunchedTask(key, spec, listener, self._engine)
+        task = LaunchedTask(key, spec, listener, self._engine, self._loggers)
         with self._lock:
             self._tasks[key] = task
         task.start(self._forget)
@@ -68,6 +77,17 @@ class SparkTaskLauncher:
             task = self._tasks.get(attach.key)
         if task is not None:
             task.attached(channel, attach)
+
+    def _send_log_levels(self) -> None:
+        """On a thread of its own: a process that stands still takes nothing."""
+        with self._lock:
+            tasks = list(self._tasks.values())
+
+        def send() -> None:
+            for task in tasks:
+                task.send_log_levels()
+
+        threading.Thread(target=send, name="log levels for tasks", daemon=True).start()
 
     def _forget(self, task: LaunchedTask) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ from headrace.config.standalone_config import StandaloneConfig
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.topic_admin import TopicAdmin
+from headrace.logs.loggers import Loggers
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
@@ -34,6 +35,7 @@ def standalone_herder(
     launcher: TaskLauncher,
     advertised_url: str,
     clock: Clock = time.monotonic,
+    loggers: Loggers | None = None,
 ) -> StandaloneHerder:
     """A herder that is ready to start, and the only one that has the offsets file until it is stopped.
 
@@ -57,7 +59,7 @@ def standalone_herder(
     cluster = KafkaCluster(lambda: _cluster_id(admin), stages)
     queries = HerderQueries(configs.snapshot, statuses, worker.connector_type, plugins.describe, cluster.id)
     hands = Hands(worker, configs, statuses, keeper, stages, after)
-    return StandaloneHerder(hands, Surface(queries, validator), cluster, offsets)
+    return StandaloneHerder(hands, Surface(queries, validator, loggers or Loggers()), cluster, offsets)
 
 
 def _check_converters(config: StandaloneConfig, plugins: Plugins) -> None:

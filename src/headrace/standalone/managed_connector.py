@@ -69,7 +69,7 @@ class ManagedConnector:
         self._worker = hands.worker
         self._hands = hands
         self._callbacks = callbacks
-        self._thread = SerialExecutor(f"herder of {name}", hands.stages)
+        self._thread = SerialExecutor(f"herder of {name}", hands.stages, log_as=name)
         self._run: _Run | None = None
         self._applied: Config | None = None
         """The connector's configuration that its tasks were started with."""

@@ -18,6 +18,8 @@ from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries
 from headrace.herder.restart_plan import plan_of, restarting
 from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
+from headrace.logs.loggers import Loggers
+from headrace.metrics import WorkerFigures
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
@@ -53,6 +55,7 @@ class Surface:
 
     queries: HerderQueries
     validator: ConnectorValidator
+    loggers: Loggers
 
 
 class StandaloneHerder:
@@ -67,6 +70,7 @@ class StandaloneHerder:
         self._hands = hands
         self._queries = surface.queries
         self._validator = surface.validator
+        self._loggers = surface.loggers
         self._cluster = cluster
         self._offsets = offsets
         self._lock = threading.RLock()  # what ends at once calls back on the thread that holds it
@@ -264,7 +268,22 @@ class StandaloneHerder:
         if self._stopping:
             raise _stopping()
 
+    def put_logger_level(self, logger: str, level: str) -> Future[None]:
+        """This worker is its whole cluster."""
+        self._loggers.set_level(logger, level)
+        return done_future(None)
+
     # ---- queries
+
+    def has_started(self) -> bool:
+        return self._cluster.id() is not None
+
+    def health_check(self) -> Future[None]:
+        """Nothing that could block is between a request and its connector."""
+        return done_future(None)
+
+    def figures(self) -> WorkerFigures:
+        return self._hands.worker.figures()
 
     def server_info(self) -> ServerInfo:
         return self._queries.server_info()

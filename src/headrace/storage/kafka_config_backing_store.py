@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
-from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error
+from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error, is_too_large
 from headrace.kafka.kafka_based_log import LogRecord
 from headrace.kafka.topic_admin import TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer
@@ -88,7 +88,7 @@ class KafkaConfigBackingStore:
         with self._writing:
             if self._producer is not None:
                 return
-            producer = TransactionalProducer(self._leader_producer)
+            producer = TransactionalProducer(self._leader_producer, every_delivery=True)
             try:
                 producer.init_transactions(timeout)
             except ConnectError:
@@ -158,21 +158,33 @@ class KafkaConfigBackingStore:
             if producer is None:
                 raise FencedLeaderError(f"Cannot write {what}: this worker may not write the config topic")
             try:
-                self._write_transaction(producer, group)
+                end = self._write_transaction(producer, group)
             except Exception as e:
                 error = connect_error(fatal_error(producer.records.client) or e, f"writing {what}")
                 # Invariant 5: an uncertain transaction taints its producer. Whoever claims next ends the transaction.
                 self._drop_producer()
                 if isinstance(error, ProducerFencedError):
                     raise FencedLeaderError(f"Another worker has become the leader: {error}") from e
+                if is_too_large(e):
+                    raise ConfigError(
+                        f"Cannot write {what}: it is larger than topic '{self._topic.name}' takes "
+                        "(max.request.size of the worker, max.message.bytes of the topic)"
+                    ) from e
                 raise error from (e.__cause__ if error is e else e)
-        self.refresh(_TIMEOUT)
+        await_end(self._log, self._log.read_up_to({0: end}), _TIMEOUT)
 
-    def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> None:
+    def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> int:
+        """The offset behind the last record."""
+        offsets: list[int] = []
+
+        def delivered(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
+            offsets.append(offset)
+
         producer.begin()
         for key, value in group:
-            producer.records.send(self._topic.name, key, value, 0)
-        producer.commit(_TIMEOUT)
+            producer.records.send(self._topic.name, key, value, 0, on_delivered=delivered)
+        producer.commit(_TIMEOUT, len(group))
+        return max(offsets) + 1
 
     def _drop_producer(self) -> None:
         if self._producer is not None:

@@ -32,6 +32,12 @@ def encode_offset(offset: Mapping[str, Any] | None) -> bytes | None:
     return None if offset is None else json_bytes.dumps(offset)
 
 
+def migration_record(connector: str) -> tuple[bytes, bytes]:
+    """Key and value that say of a connector's own offsets topic: its offsets were looked for elsewhere, and there were
+    none. KIP-618's older text has it; it is no offset, and passed over by whoever reads offsets."""
+    return json_bytes.dumps([connector]), json_bytes.dumps({"migrated": True})
+
+
 def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
     """The connector and source partition of a key; None, with a warning, for keys of another make."""
     try:
@@ -41,6 +47,8 @@ def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
     match parsed:
         case [str() as connector, dict() as partition]:
             return connector, partition
+        case [str()]:
+            return None
     _log.warning("The offsets topic's key %r is not one of a source connector and is passed over", key)
     return None
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from headrace.api.errors import ConnectError
 from headrace.api.source import OffsetStorageReader
-from headrace.kafka.errors import RetriableKafkaError
 from headrace.storage import offset_codec
 from headrace.storage.offset_backing_store import OffsetBackingStore
+from headrace.storage.offset_waiting import await_offsets
 
 
 class StoreOffsetStorageReader(OffsetStorageReader):
@@ -26,14 +26,8 @@ class StoreOffsetStorageReader(OffsetStorageReader):
 
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
         keys = [offset_codec.encode_key(self._connector, partition) for partition in partitions]
-        try:
-            values = self._store.get(keys).result(self._timeout)
-        except TimeoutError:
-            waiting = self._store.waiting_for() or "the offsets topic"
-            raise RetriableKafkaError(
-                f"The offsets of connector '{self._connector}' were not read in {self._timeout:g} s: "
-                f"waiting for {waiting}"
-            ) from None
+        what = f"The offsets of connector '{self._connector}'"
+        values = await_offsets(self._store.get(keys), self._store, self._timeout, what)
         return [self._decode(key, values[key]) for key in keys]
 
     def _decode(self, key: bytes, value: bytes | None) -> dict[str, Any] | None:

@@ -256,7 +256,7 @@ def record_converter(
     errors: RetryWithTolerance[SourceRecord],
 ) -> RecordConverter:
     """The converters of a connector, or the worker's where it names none; properties of the one that is named."""
-    name, properties = _named("header.converter", connector, worker)
+    name, properties = named_converter("header.converter", connector, worker)
     header_class = plugins.header_converter(name, "header.converter")
 
     def header_converter() -> HeaderConverter:
@@ -276,7 +276,7 @@ def record_converter(
 def _part_converter(
     property: str, connector: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins
 ) -> PartConverter:
-    name, properties = _named(property, connector, worker)
+    name, properties = named_converter(property, connector, worker)
     cls = plugins.converter(name, property)
     is_key = property == "key.converter"
     converter = cls()
@@ -285,7 +285,8 @@ def _part_converter(
     return PartConverter.of(stage, converter, plugins.class_name(PluginKind.CONVERTER, cls))
 
 
-def _named(name: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def named_converter(name: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Class and properties of the converter ``name``: the connector's, or all of the worker's."""
     source = connector if name in connector else worker
     default = "SimpleHeaderConverter" if name == "header.converter" else "JsonConverter"
     prefix = f"{name}."

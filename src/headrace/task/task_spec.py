@@ -25,8 +25,8 @@ class TaskSpec:
     ``task_class`` is an importable ``module:Class``. ``task_config`` is what the connector made for this task,
     ``connector_config`` the connector's, ``worker_config`` the worker's (defaults of converters, flush intervals).
     ``producer`` and ``consumer`` are complete Java-style client properties of the task's clients (``transactional.id``,
-    ``client.id`` and the connector's overrides included). ``offsets_topic`` is empty where the worker keeps offsets
-    elsewhere, and so has to be asked to write them.
+    ``client.id`` and the connector's overrides included); a sink's producer, if there is one, is for dead letters.
+    ``offsets_topic`` is empty where the worker keeps offsets elsewhere, and so has to be asked to write them.
     """
 
     id: ConnectorTaskId

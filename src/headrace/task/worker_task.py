@@ -76,7 +76,7 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
 def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
     if not _may_start(link, control):
         return Ended(Outcome.STOPPED)
-    task = _made(spec, link, control, factories)
+    task = factories[spec.kind](spec, link, control)
     try:
         task.init()
         # Between init and here the task may have been taken away; only the worker knows (invariant 4).
@@ -99,13 +99,6 @@ def _may_start(link: WorkerLink, control: TaskControl) -> bool:
         link.paused()
         control.wait_while_paused()
     return not control.stopping
-
-
-def _made(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> RunnableTask:
-    factory = factories.get(spec.kind)
-    if factory is None:
-        raise ConfigError(f"task {spec.id} is a {spec.kind.value} task; this version runs source tasks only")
-    return factory(spec, link, control)
 
 
 def _headline(error: BaseException) -> str:

@@ -4,31 +4,43 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final
 
-from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.source import OffsetStorageReader
 from headrace.config import client_configs
 from headrace.config.source_connector_config import OFFSETS_TOPIC
-from headrace.config.worker_config import BOOTSTRAP_SERVERS, InternalTopic, WorkerConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
-from headrace.model.ids import ConnectorTaskId
+from headrace.model.deadline import Clock
 from headrace.model.info import ConnectorOffset
 from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
-from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.json_bytes import loads
-from headrace.storage.offset_backing_store import KafkaOffsetBackingStore, OffsetBackingStore
-from headrace.storage.offset_codec import encode_key, encode_offset
+from headrace.storage.offset_backing_store import OffsetBackingStore, all_of, then
+from headrace.storage.offset_codec import encode_key, encode_offset, migration_record
 from headrace.storage.offset_storage_reader import StoreOffsetStorageReader
+from headrace.storage.offset_waiting import await_offsets
+from headrace.worker.global_offset_copies import CopyLag, GlobalOffsetCopies
 from headrace.worker.offset_writer import write_offsets
-from headrace.worker.supervised_task import Offset, Partition
+from headrace.worker.own_offset_topics import OwnOffsetTopics
 
 log = logging.getLogger(__name__)
 
-_BROKERS_DEFAULTS = InternalTopic("", -1, -1, {})
-"""How a connector's own offsets topic is made where the worker has none to take the settings from."""
+_LAST_COPIES_S: Final = 2.0
+"""How long a worker that stops waits for copies of offsets that are under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """``copied`` offsets are in the connector's own ``topic`` now; with ``before`` it held them, or knew of none."""
+
+    topic: str
+    copied: int
+    before: bool = False
 
 
 class OffsetStores:
@@ -38,12 +50,11 @@ class OffsetStores:
     connector's own topic is opened, and the topic made, when it is first needed, and then kept until ``stop``.
     """
 
-    def __init__(self, config: WorkerConfig, worker_store: OffsetBackingStore) -> None:
+    def __init__(self, config: WorkerConfig, worker_store: OffsetBackingStore, clock: Clock = time.monotonic) -> None:
         self._config = config
         self._worker_store = worker_store
-        self._lock = threading.Lock()
-        self._own: dict[tuple[str, str], KafkaOffsetBackingStore] = {}
-        self._opening: dict[tuple[str, str], threading.Lock] = {}
+        self._own = OwnOffsetTopics(config)
+        self._copies = GlobalOffsetCopies(worker_store, self._own.opened, clock)
 
     def reader(self, config: Config) -> OffsetStorageReader:
         """Reads the offsets of the connector with that configuration."""
@@ -51,33 +62,98 @@ class OffsetStores:
 
     def offsets(self, config: Config) -> tuple[ConnectorOffset, ...]:
         """Whatever offsets the connector has stored (KIP-875). RetriableError if they are not read in time."""
-        store, timeout = self.of(config), self._config.offset_read_timeout
-        try:
-            stored = store.offsets_of(str(config["name"])).result(timeout)
-        except TimeoutError as error:
-            waiting = store.waiting_for() or "the offsets topic"
-            raise RetriableError(
-                f"The offsets of connector {config['name']} were not read in {timeout:g} s: waiting for {waiting}"
-            ) from error
+        store, name = self.of(config), str(config["name"])
+        what = f"The offsets of connector {name}"
+        stored = await_offsets(store.offsets_of(name), store, self._config.offset_read_timeout, what)
         return tuple(ConnectorOffset(loads(partition), offset) for partition, offset in stored.items())
 
     def of(self, config: Config) -> OffsetBackingStore:
-        """The connector's view: its own topic first, where it has one, then the worker's (KIP-618)."""
-        if not self.has_own(config):
+        """The connector's view: its own topic first, where it has one, then the worker's (KIP-618).
+
+        RetriableError while offsets that it has committed to another topic, here, are not in the worker's yet.
+        """
+        source = self._own.of(config)
+        self._copies.await_moved(str(config["name"]), source, self._config.offset_read_timeout)
+        if source is None:
             return self._worker_store
-        return ConnectorOffsetBackingStore(self._own_store(config), self._worker_store)
+        return ConnectorOffsetBackingStore(self._own.store(config, source), self._worker_store)
 
     def has_own(self, config: Config) -> bool:
         """Whether the connector keeps its offsets elsewhere than the worker does."""
-        topic, common = self._topic(config), self._config.offset_topic
-        if topic is None:
-            return False
-        return common is None or topic != common.name or self._bootstrap(config) != self._config.bootstrap_servers
+        return self._own.of(config) is not None
 
-    def copy_to_worker_store(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Keeps the worker's topic up with a connector's own, as well as it goes, should that setting be taken back."""
-        records = {encode_key(connector, partition): encode_offset(offset) for partition, offset in offsets}
-        self._worker_store.set(records).add_done_callback(lambda done: _warn_if_failed(done, connector))
+    def copy_to_worker_store(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
+        """Keeps the worker's topic up with a connector's own, should that setting be taken back. Never blocks."""
+        source = self._own.of(config)
+        if source is not None:
+            self._copies.put(str(config["name"]), records, source)
+
+    def copy_lag(self, config: Config) -> CopyLag:
+        """How far the worker's topic is behind the connector's own."""
+        return self._copies.lag(str(config["name"]))
+
+    def copy_missing(self, config: Config, keys: Iterable[bytes]) -> None:
+        """Has those offsets copied that a worker has left behind that died before it did. Never blocks.
+
+        For whoever alone writes them, and does not yet.
+        """
+        source = self._own.of(config)
+        own = self._own.opened(source) if source is not None else None
+        if own is None:
+            return
+        asked = list(keys)
+        committed, copied = own.get(asked), self._worker_store.get(asked)
+
+        def compare() -> None:
+            ours, theirs = committed.result(), copied.result()
+            missing = {key: ours[key] for key in asked if ours[key] is not None and ours[key] != theirs[key]}
+            if missing:
+                self.copy_to_worker_store(config, missing)
+
+        then(all_of([_quiet(committed), _quiet(copied)]), compare)
+
+    def tell_origin(self, config: Config) -> None:
+        """Logs which topic a connector with one of its own goes on from. Never blocks."""
+        source = self._own.of(config)
+        own = self._own.opened(source) if source is not None else None
+        if source is None or own is None:
+            return
+        name = str(config["name"])
+        first, second = own.offsets_of(name), self._worker_store.offsets_of(name)
+
+        def tell() -> None:
+            ours, theirs = first.result(), second.result()
+            if ours or theirs:
+                message = "Connector %s: topic '%s' holds %s; %d of %d source partitions come from the worker's topic"
+                held = f"offsets of {len(ours)} source partitions" if ours else "nothing for it yet"
+                log.info(message, name, source[0], held, len(theirs.keys() - ours.keys()), len({**theirs, **ours}))
+
+        then(all_of([_quiet(first), _quiet(second)]), tell)
+
+    def migrate(self, config: Config) -> Migration:
+        """Copies a connector's offsets to a topic of its own that holds none for it, as KIP-618's older text has it.
+
+        The connector's tasks must have ended, or be fenced. With exactly-once on all of it is one transaction. Blocks;
+        ConfigError if the connector has no such topic, RetriableError if it is not known whether all is written.
+        """
+        name, source = str(config["name"]), self._own.of(config)
+        if source is None:
+            reason = "the connector keeps its offsets in the worker's topic, so there is nothing to copy them to"
+            raise ConfigError.invalid(OFFSETS_TOPIC, config.get(OFFSETS_TOPIC), reason)
+        own, timeout = self._own.store(config, source), self._config.offset_read_timeout
+        sentinel, migrated = migration_record(name)
+        what = f"The offsets of connector {name}"
+        held = await_offsets(own.offsets_of(name), own, timeout, what)
+        if held or await_offsets(own.get([sentinel]), own, timeout, what)[sentinel] is not None:
+            return Migration(source[0], 0, before=True)
+        common = self._worker_store
+        found = await_offsets(common.offsets_of(name), common, timeout, what)
+        records = {encode_key(name, loads(partition)): encode_offset(offset) for partition, offset in found.items()}
+        write_offsets(
+            client_configs.offset_alter_producer(self._config, config), source[0], records or {sentinel: migrated}
+        )
+        self._read_back(config, records or {sentinel: migrated})
+        return Migration(source[0], len(records))
 
     def write_to_worker_store(self, records: Mapping[bytes, bytes | None]) -> None:
         """Blocks until they are written. RetriableError after ``offset.flush.timeout.ms``: they may be, later."""
@@ -98,10 +174,11 @@ class OffsetStores:
         if not records:
             return
         own = self.has_own(config)
+        self._copies.forget(str(config["name"]))
         if own:
             # Tombstones first, or a crash would bring the common topic's old offsets back (KAFKA-15018).
             self._write_common({key: value for key, value in records.items() if value is None})
-        topic = self._topic(config)
+        topic = self._own.topic(config)
         if topic is not None and (own or self._config.exactly_once_source_enabled):
             write_offsets(client_configs.offset_alter_producer(self._config, config), topic, records)
         else:
@@ -116,86 +193,16 @@ class OffsetStores:
 
     def _read_back(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
         store, timeout = self.of(config), self._config.offset_read_timeout
-        try:
-            found = store.get(list(records)).result(timeout)
-        except TimeoutError as error:
-            waiting = store.waiting_for() or "the offsets topic"
-            message = f"The offsets of connector {config['name']} were written but not read back in {timeout:g} s"
-            raise RetriableError(f"{message}: waiting for {waiting}") from error
+        what = f"The offsets of connector {config['name']}, which were written,"
+        found = await_offsets(store.get(list(records)), store, timeout, what)
         if found != dict(records):
             raise RetriableError(f"Somebody else writes offsets of connector {config['name']} at the same time")
 
     def stop(self) -> None:
         """Closes the stores that were opened here. Later calls for connectors with a topic of their own fail."""
-        with self._lock:
-            stores = list(self._own.values())
-            self._own.clear()
-        for store in stores:
-            store.stop()
-
-    def _own_store(self, config: Config) -> KafkaOffsetBackingStore:
-        """One thread opens a store, the others that need it wait; one that died is opened anew."""
-        key = (str(self._topic(config)), self._bootstrap(config))
-        with self._lock:
-            opening = self._opening.setdefault(key, threading.Lock())
-        with opening:
-            with self._lock:
-                store = self._own.get(key)
-            if store is None or store.failure() is not None:
-                store = self._open(config)
-                with self._lock:
-                    self._own[key] = store
-            return store
-
-    def _open(self, config: Config) -> KafkaOffsetBackingStore:
-        topic = self._config.offset_topic or _BROKERS_DEFAULTS
-        spec = compacted_topic(
-            str(self._topic(config)), "offset.storage", topic.partitions, topic.replication_factor, topic.config
-        )
-        clients = LogClients(
-            client_configs.source_offsets_consumer(self._config, config),
-            None,
-            client_configs.source_offsets_admin(self._config, config),
-        )
-        store = KafkaOffsetBackingStore(spec, clients)
-        store.start()
-        return store
-
-    def _topic(self, config: Config) -> str | None:
-        """The topic that the connector's tasks write to, in the cluster that they write to."""
-        common = self._config.offset_topic
-        return config.get(OFFSETS_TOPIC) or (common.name if common is not None else None)
-
-    def _bootstrap(self, config: Config) -> str:
-        return client_configs.source_offsets_consumer(self._config, config)[BOOTSTRAP_SERVERS]
+        self._copies.stop(_LAST_COPIES_S)
+        self._own.stop()
 
 
-class SourceTaskOffsets:
-    """``TaskOffsets`` of one task."""
-
-    def __init__(self, stores: OffsetStores, id: ConnectorTaskId, config: Config) -> None:
-        self._stores = stores
-        self._id = id
-        self._config = config
-
-    def prepare(self) -> None:
-        self._stores.of(self._config)
-
-    def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        return list(self._stores.reader(self._config).offsets(partitions))
-
-    def write(self, records: Mapping[bytes, bytes | None]) -> None:
-        self._stores.write_to_worker_store(records)
-
-    def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        try:
-            if self._stores.has_own(self._config):
-                self._stores.copy_to_worker_store(self._id.connector, offsets)
-        except ConnectError as error:
-            log.warning("Offsets of task %s are not copied to the worker's offsets topic: %s", self._id, error)
-
-
-def _warn_if_failed(done: Future[None], connector: str) -> None:
-    error = done.exception()
-    if error is not None:
-        log.warning("Offsets of connector %s were not copied to the worker's offsets topic: %s", connector, error)
+def _quiet(future: Future[Any]) -> Future[None]:
+    return then(future, lambda: None)

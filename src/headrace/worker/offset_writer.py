@@ -34,7 +34,7 @@ def _write_transaction(props: Mapping[str, str], topic: str, records: Mapping[by
         producer.begin()
         for key, value in records.items():
             producer.records.send(topic, key, value)
-        producer.commit(_TIMEOUT)
+        producer.commit(_TIMEOUT, len(records))
     except ProducerFencedError as error:
         # The connector's first task has this transactional.id too: it may run again, by another leader's will.
         raise RetriableError(f"Another worker writes with transactional.id {producer.transactional_id} now") from error

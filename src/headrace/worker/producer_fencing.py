@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from headrace.config.client_configs import fencing_admin
 from headrace.config.worker_config import WorkerConfig
-from headrace.kafka.fencing import fence_producers
+from headrace.kafka.admin import AdminClient
 from headrace.model.cluster_config_state import Config
 
 log = logging.getLogger(__name__)
-
-TIMEOUT: Final = 60.0
-"""Seconds, for all producers together."""
 
 
 def fence_zombies(worker: WorkerConfig, connector_config: Config, tasks: int) -> None:
@@ -26,4 +22,4 @@ def fence_zombies(worker: WorkerConfig, connector_config: Config, tasks: int) ->
     ids = [worker.transactional_id(name, task) for task in range(tasks)]
     if ids:
         log.info("Fencing the producers of %d task(s) of connector %s", tasks, name)
-        fence_producers(fencing_admin(worker, connector_config), ids, TIMEOUT).all()
+        AdminClient(fencing_admin(worker, connector_config)).fence_producers(ids).all()

@@ -30,7 +30,7 @@ class SinkOffsets:
 
     def __init__(self, config: Config, worker: WorkerConfig) -> None:
         self._config = config
-        self._props = client_configs.fencing_admin(worker, config)
+        self._props = client_configs.consumer_group_admin(worker, config)
         self._group = client_configs.sink_task_consumer(worker, config, 0)[GROUP_ID]
         self._groups = ConsumerGroups(self._props)
 

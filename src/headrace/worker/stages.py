@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar
 
+from headrace.logs.context import within
 from headrace.model.deadline import Clock
 
 log = logging.getLogger(__name__)
@@ -71,10 +72,12 @@ class Stages:
 class SerialExecutor:
     """Does work one after the other on one daemon thread. Thread-safe."""
 
-    def __init__(self, name: str, stages: Stages) -> None:
+    def __init__(self, name: str, stages: Stages, log_as: str | None = None) -> None:
+        """``log_as``: the connector that the thread's log lines are about."""
         self._stages = stages
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._loop, name=name, daemon=True).start()
+        loop = self._loop if log_as is None else within(log_as, self._loop)
+        threading.Thread(target=loop, name=name, daemon=True).start()
 
     def submit(self, stage: str, work: Callable[[], T]) -> Future[T]:
         """Returns at once. Work that is submitted after ``close`` is never done."""

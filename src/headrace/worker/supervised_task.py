@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from headrace.api.errors import RetriableError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.task.task_spec import TaskSpec
+from headrace.task.worker_task import Outcome
 from headrace.worker.callbacks import TaskCallbacks
 from headrace.worker.failures import trace_of
 from headrace.worker.status_listener import StatusListener
+from headrace.worker.task_figures import TaskFigures
 from headrace.worker.task_launcher import TaskHandle, TaskLauncher
 from headrace.worker.task_phase import TaskEvent, TaskLife, TaskPhase, Tell
 
@@ -43,6 +46,9 @@ class TaskOffsets(Protocol):
 
     def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
         """Hears of offsets that have become visible; must not block."""
+
+    def figures(self) -> Mapping[str, float]:
+        """How far copies of them are behind, where there are any; must not block."""
 
 
 class TaskLaunch(Protocol):
@@ -73,7 +79,7 @@ class SupervisedTask:
         callbacks: TaskCallbacks,
     ) -> None:
         self.id = id
-        self.metrics_values: Mapping[str, float] = {}
+        self.figures = TaskFigures()
         self.pid: int | None = None
         """Of the latest attempt."""
         self._target = target
@@ -98,6 +104,11 @@ class SupervisedTask:
 
     # ---- for the worker
 
+    def values(self) -> dict[str, float]:
+        """Its figures, by name."""
+        offsets = self._offsets
+        return {**self.figures.values(), **(offsets.figures() if offsets is not None else {})}
+
     def launch(self, make: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
         """Makes the spec, which may import plugins and block, and launches, unless the task was stopped meanwhile.
 
@@ -105,6 +116,9 @@ class SupervisedTask:
         """
         try:
             launch = make()
+            if launch.spec.exactly_once and not self._still_ours():
+                log.info("Task %s is not started: it has newer task configs, or is another worker's now", self.id)
+                return None
             with self._lock:
                 if self.phase not in _ALIVE or self._handle is not None:
                     return None
@@ -116,6 +130,17 @@ class SupervisedTask:
                 if self.phase in _ALIVE:
                     self._move(TaskEvent.FAILS, trace_of(error))
             return None
+
+    def _still_ours(self) -> bool:
+        """Asked before a process is there whose ``init_transactions`` could fence a successor elsewhere (KIP-618).
+
+        Who cannot tell may go on: it is asked again before it polls (invariant 4).
+        """
+        try:
+            return self._callbacks.still_mine(self.id)
+        except RetriableError as error:
+            log.warning("Whether task %s may still start here is not known: %s", self.id, error)
+            return True
 
     def end_attempts(self, reason: str, patience: float) -> bool:
         """Ends what runs, by killing if that takes more than ``patience`` seconds, so that it can be launched anew.
@@ -171,6 +196,7 @@ class SupervisedTask:
 
     def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
         self.pid = pid
+        self.figures.attempt_started(attempt)
         log.info("Task %s: attempt %d has process %d", task, attempt, pid)
 
     def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
@@ -198,7 +224,7 @@ class SupervisedTask:
         self._status.on_topics(task, topics)
 
     def metrics(self, task: ConnectorTaskId, values: Mapping[str, float]) -> None:
-        self.metrics_values = values
+        self.figures.reported(values)
 
     def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
         self._callbacks.reconfigure(task.connector)
@@ -206,7 +232,8 @@ class SupervisedTask:
     def failed(self, task: ConnectorTaskId, trace: str) -> None:
         self._move(TaskEvent.FAILS, trace)
 
-    def restarting(self, task: ConnectorTaskId, reason: str) -> None:
+    def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
+        self.figures.ended(outcome)
         self._move(TaskEvent.RESTARTS, reason)
 
     def stopped(self, task: ConnectorTaskId) -> None:

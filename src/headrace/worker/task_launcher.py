@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.task_spec import TaskSpec
+from headrace.task.worker_task import Outcome
 
 
 class TaskListener(Protocol):
@@ -57,8 +58,11 @@ class TaskListener(Protocol):
     def failed(self, task: ConnectorTaskId, trace: str) -> None:
         """The task's own code or data failed; it stays down until it is restarted."""
 
-    def restarting(self, task: ConnectorTaskId, reason: str) -> None:
-        """An attempt died without failing (killed, executor lost, producer tainted or fenced); another one follows."""
+    def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
+        """An attempt died without failing; another one follows.
+
+        ``outcome`` is its own word, TAINTED or FENCED; None of one that was killed or lost with its executor.
+        """
 
     def stopped(self, task: ConnectorTaskId) -> None:
         """No process of the task is left and none will follow. The last call for this launch."""

@@ -33,11 +33,21 @@ def build_task_spec(
         task_config=task,
         connector_config=dict(connector.raw),
         worker_config=worker.for_tasks(),
-        producer=client_configs.source_task_producer(worker, connector.raw, id.task) if is_source else {},
+        producer=_producer(worker, connector, id),
         consumer={} if is_source else client_configs.sink_task_consumer(worker, connector.raw, id.task),
         offsets_topic=_offsets_topic(worker, source) if source else "",
         exactly_once=is_source and worker.exactly_once_source_enabled,
     )
+
+
+def _producer(
+    worker: WorkerConfig, connector: SourceConnectorConfig | SinkConnectorConfig, id: ConnectorTaskId
+) -> dict[str, str]:
+    if isinstance(connector, SourceConnectorConfig):
+        return client_configs.source_task_producer(worker, connector.raw, id.task)
+    if connector.dead_letter_queue is None:
+        return {}
+    return client_configs.dead_letter_producer(worker, connector.raw, id.task)
 
 
 def _offsets_topic(worker: WorkerConfig, source: SourceConnectorConfig) -> str:

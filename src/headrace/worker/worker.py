@@ -12,27 +12,31 @@ from typing import Final
 
 from headrace.api.errors import ConfigError
 from headrace.config.worker_config import WorkerConfig
+from headrace.metrics import ConnectorFigures, TaskRunFigures, WorkerFigures
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
+from headrace.plugins.builtin import PluginKind
 from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.override_policies import override_policy
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.storage.offset_backing_store import OffsetBackingStore
-from headrace.task.task_spec import TaskSpec
+from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
 from headrace.worker.config_watch import After, after
 from headrace.worker.connector_offsets import ConnectorOffsets
-from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
+from headrace.worker.offset_stores import OffsetStores
 from headrace.worker.producer_fencing import fence_zombies
+from headrace.worker.run_figures import RunRecorder
 from headrace.worker.runnable_configs import RunnableConfigs
+from headrace.worker.source_task_offsets import NoTaskOffsets, SourceTaskOffsets
 from headrace.worker.stages import Stages
 from headrace.worker.status_listener import StatusListener
-from headrace.worker.supervised_task import SupervisedTask
+from headrace.worker.supervised_task import SupervisedTask, TaskOffsets
 from headrace.worker.task_launcher import TaskLauncher
 from headrace.worker.task_spec_builder import build_task_spec
 from headrace.worker.worker_connectors import WorkerConnectors
@@ -68,6 +72,8 @@ class Worker:
         self.config = config
         self.plugins = plugins
         self._launcher = launcher
+        self._runs = RunRecorder(status, clock)
+        status = self._runs
         self._status = status
         self._clock = clock
         self._stages = Stages(clock)
@@ -111,6 +117,8 @@ class Worker:
         self, name: str, config: Config, target_state: TargetState, ctx: ConnectorCallbacks
     ) -> Future[None]:
         """Ends when the connector is what ``target_state`` says. ConnectError if it fails or is here already."""
+        if name not in self._connectors.names():
+            self._runs.begins(name)
         return self._connectors.start(name, config, target_state, ctx)
 
     def stop_connector(self, name: str) -> Future[None]:
@@ -158,6 +166,8 @@ class Worker:
         callbacks: TaskCallbacks,
     ) -> None:
         """What goes wrong becomes the task's status. ConnectError if the task is here already."""
+        if id not in self._tasks.ids():
+            self._runs.begins(id)
         task = SupervisedTask(id, target_state, self._status, callbacks)
         self._tasks.start(task, lambda: self._task_launch(id, connector_config, task_config))
 
@@ -180,12 +190,32 @@ class Worker:
         """The latest figures of each task here."""
         return self._tasks.metrics()
 
+    # ---- figures
+
+    def figures(self) -> WorkerFigures:
+        """Of all that is here at this moment; does not block."""
+        return WorkerFigures(
+            connectors={name: self._connector_figures(name) for name in self.connector_names()},
+            tasks={id: TaskRunFigures(self._runs.figures(id), own) for id, own in self.task_metrics().items()},
+            connector_startups=self._runs.startups(str),
+            task_startups=self._runs.startups(ConnectorTaskId),
+        )
+
+    def _connector_figures(self, name: str) -> ConnectorFigures:
+        run, version, cls = self._runs.figures(name), self.version(name), self._connectors.connector_class(name)
+        if cls is None:
+            return ConnectorFigures(run, version)
+        shown = self.plugins.class_name(PluginKind.CONNECTOR, cls)
+        return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown")
+
     def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> _TaskLaunch:
         connector, task = self._configs.of_connector(connector_config), self._configs.of_task(task_config)
         both = connector.along_with(task)
         with both.hidden_errors():
             spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)
-        return _TaskLaunch(spec, both, SourceTaskOffsets(self._offsets, id, connector.config))
+        if spec.kind is TaskKind.SINK:
+            return _TaskLaunch(spec, both, NoTaskOffsets())
+        return _TaskLaunch(spec, both, SourceTaskOffsets(self._offsets, id, connector.config, self._stages))
 
     # ---- for any connector, wherever it runs
 
@@ -216,4 +246,4 @@ class _TaskLaunch:
 
     spec: TaskSpec
     config: ResolvedConfig
-    offsets: SourceTaskOffsets
+    offsets: TaskOffsets

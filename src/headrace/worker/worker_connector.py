@@ -12,6 +12,7 @@ from typing import Protocol
 from headrace.api.connector import Connector, ConnectorContext
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.connector_config import ConnectorConfig
+from headrace.logs.context import within
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.config_watch import After, ConfigWatch
@@ -65,10 +66,12 @@ class WorkerConnector:
     ) -> None:
         self.name = name
         self.version: str | None = None
+        self.connector_class: type[Connector] | None = None
+        """None before the first instance; read from any thread, as ``version``."""
         self._factory = factory
         self._status = status
         self._stages = stages
-        self._executor = SerialExecutor(f"connector {name}", stages)
+        self._executor = SerialExecutor(f"connector {name}", stages, log_as=name)
         self._watch = ConfigWatch(f"Connector {name}", factory.resolve, self.reload, after)
         # Written on the connector's thread only, but for `_abandoned`.
         self._phase = ConnectorPhase.NEW
@@ -101,7 +104,8 @@ class WorkerConnector:
         """Ends when the connector has stopped, or has not within ``timeout`` seconds: then it is abandoned."""
         closing = self._submit("stop", self._close)
         self._executor.close()
-        return self._stages.run(f"end of connector {self.name}", lambda: self._await_closed(closing, timeout))
+        await_closed = within(self.name, lambda: self._await_closed(closing, timeout))
+        return self._stages.run(f"end of connector {self.name}", await_closed)
 
     def _submit(self, what: str, work: Callable[[], None]) -> Future[None]:
         return self._executor.submit(f"{what} of connector {self.name}", work)
@@ -147,7 +151,7 @@ class WorkerConnector:
             self._resolved = self._factory.resolve()
             config = ConnectorConfig(self._resolved.config)
             instance = self._factory.make(config)
-            self.version = str(instance.version())
+            self.version, self.connector_class = str(instance.version()), type(instance)
             self._instance = instance
             instance.initialize(self._factory.context(config, instance, self.fail))
             instance.start(dict(config.raw))

@@ -62,6 +62,11 @@ class WorkerConnectors:
         connector = self._find(name)
         return connector.version if connector else None
 
+    def connector_class(self, name: str) -> type[Connector] | None:
+        """None if it is not here, or was never made."""
+        connector = self._find(name)
+        return connector.connector_class if connector else None
+
     def start(self, name: str, config: Config, target: TargetState, callbacks: ConnectorCallbacks) -> Future[None]:
         factory = _PluginFactory(name, config, self._configs, self._plugins, self._reader_of, callbacks)
         with self._lock:

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from headrace.api.errors import ConnectError
+from headrace.logs.context import within
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -45,9 +46,10 @@ class WorkerTasks:
             return frozenset(self._tasks)
 
     def metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
-        """The latest figures of each task."""
+        """The latest figures of each task, and how its attempts have ended."""
         with self._lock:
-            return {id: task.metrics_values for id, task in self._tasks.items()}
+            tasks = dict(self._tasks)
+        return {id: task.values() for id, task in tasks.items()}
 
     def start(self, task: SupervisedTask, make: Callable[[], TaskLaunch]) -> None:
         """What goes wrong becomes the task's status. ConnectError if it is here already.
@@ -62,7 +64,7 @@ class WorkerTasks:
                 raise ConnectError(f"Task {task.id} is already on this worker")
             self._tasks[task.id] = task
             self._watches[task.id] = watch
-        self._stages.run(f"start of task {task.id}", lambda: self._launch(task, make, watch))
+        self._stages.run(f"start of task {task.id}", within(task.id, lambda: self._launch(task, make, watch)))
 
     def _launch(self, task: SupervisedTask, make: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
         config = task.launch(make, self._launcher)
@@ -74,7 +76,7 @@ class WorkerTasks:
             if task.end_attempts("values that its configuration refers to have changed", self._graceful_timeout):
                 self._launch(task, make, watch)
 
-        self._stages.run(f"restart of task {task.id} with changed values", reload)
+        self._stages.run(f"restart of task {task.id} with changed values", within(task.id, reload))
 
     def set_target_state(self, id: ConnectorTaskId, target: TargetState) -> None:
         """Does nothing if there is no such task."""

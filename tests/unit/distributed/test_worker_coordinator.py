@@ -14,6 +14,7 @@ from headrace.distributed.connect_protocol import (
     decode_metadata,
     encode_metadata,
 )
+from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
 from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
 from headrace.distributed.herder_state import HerderState, TaskRun
@@ -36,7 +37,8 @@ class Worker:
         self.now = 0.0
         self.herder = HerderState(exactly_once=False)
         view = HerderView(lambda: self.config, self.events.append, lambda: self.herder)
-        self.coordinator = WorkerCoordinator("http://me/", protocol, GroupLeader(300.0, lambda: self.now), view)
+        leader, former = GroupLeader(300.0, lambda: self.now), FormerTasks(5.0, lambda: self.now)
+        self.coordinator = WorkerCoordinator("http://me/", protocol, leader, former, view)
 
     def metadata(self, protocol: str = "sessioned") -> bytes:
         return dict(self.coordinator.offered_protocols())[protocol]
@@ -219,3 +221,59 @@ def test_a_change_from_the_eager_protocol_begins_with_nothing_owned() -> None:
     assert worker.coordinator.ready_to_join()
     assert worker.lead(3, "sessioned", other=other()).tasks == (SECOND,)
     assert worker.others["other"].tasks == (FIRST,)
+
+
+# ---- former tasks before a round of fencing (KIP-618)
+
+
+def outdated(worker: Worker, *tasks: ConnectorTaskId, type: str = "source") -> None:
+    """The config topic has newer task configs than those that `tasks` run with, and no task count record for them."""
+    worker.runs(*tasks)
+    configs = {"c": {"connector.class": "Some"}}
+    worker.config = replace(
+        CONFIG, connector_configs=configs, task_config_offsets={"c": 4}, pending_fencing=frozenset({"c"})
+    )
+    worker.herder = replace(worker.herder, exactly_once=True, config=worker.config, types={"Some": type})
+
+
+def test_former_source_tasks_end_before_a_rebalance_is_joined() -> None:
+    worker = Worker()
+    worker.lead()
+    outdated(worker, FIRST, SECOND)
+    assert not worker.coordinator.ready_to_join()
+    worker.now = 4.0
+    outdated(worker, SECOND)
+    assert not worker.coordinator.ready_to_join()
+    outdated(worker)
+    assert worker.coordinator.ready_to_join()
+
+
+def test_former_tasks_that_do_not_end_are_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker()
+    worker.lead()
+    outdated(worker, FIRST)
+    assert not worker.coordinator.ready_to_join()
+    worker.now = 5.0
+    for _ in range(3):
+        assert worker.coordinator.ready_to_join()
+    assert [record.getMessage() for record in caplog.records] == [
+        "Joining a rebalance without the end of c-0: their producers will be fenced"
+    ]
+    outdated(worker)
+    assert worker.coordinator.ready_to_join()
+    outdated(worker, FIRST)
+    assert not worker.coordinator.ready_to_join(), "the next ones get their time as well"
+
+
+@pytest.mark.parametrize("case", ["sink", "exactly-once off", "up to date", "record is there"])
+def test_other_tasks_hold_no_rebalance_up(case: str) -> None:
+    worker = Worker()
+    worker.lead()
+    outdated(worker, FIRST, type="sink" if case == "sink" else "source")
+    if case == "exactly-once off":
+        worker.herder = replace(worker.herder, exactly_once=False)
+    if case == "up to date":
+        worker.config = replace(worker.config, task_config_offsets={"c": 1})
+    if case == "record is there":
+        worker.config = replace(worker.config, pending_fencing=frozenset())
+    assert worker.coordinator.ready_to_join()

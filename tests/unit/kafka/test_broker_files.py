@@ -17,6 +17,15 @@ def test_own_properties_win_over_those_of_a_single_node(tmp_path: Path) -> None:
     assert properties["x"] == "y"
 
 
+def test_a_listener_behind_a_proxy_sends_its_clients_to_the_proxy(tmp_path: Path) -> None:
+    properties = server_properties(1234, 5678, tmp_path, {}, {1235: 99})
+    assert properties["listeners"] == (
+        "PLAINTEXT://127.0.0.1:1234,PROXIED1235://127.0.0.1:1235,CONTROLLER://127.0.0.1:5678"
+    )
+    assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:1234,PROXIED1235://127.0.0.1:99"
+    assert "PROXIED1235:PLAINTEXT" in properties["listener.security.protocol.map"].split(",")
+
+
 def test_configuration_is_written_as_java_reads_it(tmp_path: Path) -> None:
     path = write_configuration(tmp_path, {"a": "c:\\d", "b": "é😀\nz"})
     assert path.read_bytes() == b"a=c:\\\\d\nb=\\u00e9\\ud83d\\ude00\\nz\n"

@@ -10,6 +10,7 @@ from headrace.kafka.errors import (
     KafkaClientError,
     ProducerFencedError,
     RetriableKafkaError,
+    UncertainCommitError,
     connect_error,
 )
 
@@ -23,6 +24,8 @@ from headrace.kafka.errors import (
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, AuthorizationError),
         (KafkaError._FENCED, ProducerFencedError),
         (KafkaError.INVALID_PRODUCER_EPOCH, ProducerFencedError),
+        (KafkaError.INVALID_TXN_STATE, UncertainCommitError),
+        (KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, UncertainCommitError),
         (KafkaError.INVALID_PRODUCER_ID_MAPPING, KafkaClientError),
         (KafkaError.MSG_SIZE_TOO_LARGE, KafkaClientError),
     ],
@@ -31,7 +34,7 @@ def test_type_tells_whether_to_try_again(code: int, expected: type) -> None:
     error = connect_error(KafkaException(KafkaError(code)), "writing to topic 't'")
     assert type(error) is expected
     assert str(error).startswith("writing to topic 't' failed: ")
-    assert isinstance(error, RetriableError) == (expected is RetriableKafkaError)
+    assert isinstance(error, RetriableError) == issubclass(expected, RetriableKafkaError)
 
 
 def test_a_fatal_error_is_never_retriable() -> None:

@@ -17,7 +17,7 @@ from headrace.spark.messages import Attach, Done
 from headrace.spark.spark_engine import SparkJobError
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
 from headrace.task.task_spec import TaskKind, TaskSpec
-from headrace.task.worker_task import Ended
+from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
@@ -63,6 +63,7 @@ class HeardTask:
     def __init__(self) -> None:
         self.events: list[Any] = []
         self.asked: list[int] = []
+        self.outcomes: list[Outcome | None] = []
         self.may_start: Callable[[int], bool] = lambda attempt: True
         self.write: Callable[[Any], None] = lambda records: self.events.append(("write", dict(records)))
         self.offsets: Callable[[Any], Any] = lambda partitions: [{"n": 1} for _ in partitions]
@@ -101,7 +102,8 @@ class HeardTask:
     def failed(self, task: ConnectorTaskId, trace: str) -> None:
         self.events.append(("failed", trace))
 
-    def restarting(self, task: ConnectorTaskId, reason: str) -> None:
+    def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
+        self.outcomes.append(outcome)
         self.events.append(("restarting", reason))
 
     def stopped(self, task: ConnectorTaskId) -> None:

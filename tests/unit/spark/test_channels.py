@@ -24,6 +24,7 @@ from headrace.spark.messages import (
     ConfirmStart,
     Done,
     Log,
+    LogLevels,
     OffsetsRead,
     OffsetsWritten,
     ReadOffsets,
@@ -151,7 +152,7 @@ def test_once_it_has_finished_a_broken_channel_is_no_matter(pipe: Any, exits: Ex
 def test_log_lines(pipe: Any) -> None:
     link, there = pipe
     log = logging.getLogger("a.plugin")
-    with log_through(link):
+    with log_through(link, {}):
         log.info("%s lines", 3)
         raised, logging.raiseExceptions = logging.raiseExceptions, False
         log.info("%d lines", "three")  # The plugin must not feel its mistake.
@@ -163,6 +164,18 @@ def test_log_lines(pipe: Any) -> None:
     assert there.recv() == Log("a.plugin", logging.INFO, "3 lines")
     trace = there.recv()
     assert trace.message.startswith("failed\nTraceback") and trace.message.endswith("ValueError: why")
+
+
+def test_a_process_lets_through_what_its_worker_does(pipe: Any) -> None:
+    link, there = pipe
+    log = logging.getLogger("a.plugin.of.ours")
+    with log_through(link, {"a.plugin": logging.ERROR}):
+        log.warning("too much")
+        log.error("first")
+        there.send(LogLevels({"a.plugin": logging.DEBUG}))
+        wait_for(lambda: log.isEnabledFor(logging.DEBUG), 5)
+        log.debug("second")
+    assert [there.recv().message for _ in range(2)] == ["first", "second"]
 
 
 class Attached:

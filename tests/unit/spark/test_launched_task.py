@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import RetriableError
+from headrace.logs.context import CONTEXT
+from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
 from headrace.spark import launched_task
 from headrace.spark.messages import (
     Command,
     ConfirmStart,
     Log,
+    LogLevels,
     Metrics,
     OffsetsCommitted,
     OffsetsRead,
@@ -49,6 +52,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_whole_life(launch: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(CONTEXT)
     task = launch.start()
     process = launch.process()
     start = process.take()
@@ -63,7 +67,8 @@ def test_a_whole_life(launch: Any, caplog: pytest.LogCaptureFixture) -> None:
         process.say(Log("some.logger", logging.WARNING, "look"), Paused())
         events = ["running", ("offsets", [({"p": 1}, {"n": 2})]), ("topics", ["t"]), ("metrics", {"m": 1.0}), "paused"]
         launch.wait_for(("attempt", 0), *events)
-    assert ("some.logger", logging.WARNING, "[c|task-0] look") in caplog.record_tuples
+    [line] = [record for record in caplog.records if record.name == "some.logger"]
+    assert (line.levelno, line.getMessage(), line.connector_context) == (logging.WARNING, "look", "[c|task-0] ")  # type: ignore[attr-defined]
     task.stop()
     assert process.take() is Command.STOP
     assert not task.await_stopped(0.02)
@@ -339,7 +344,19 @@ def test_a_new_job_follows_what_is_uncertain(launch: Any, impatient: None, ended
         ]
     )
     launch.wait_for(*expected)
+    assert launch.listener.outcomes == ([ended.outcome] if ended else [None, Outcome.TAINTED])
     assert isinstance(launch.process().take(), Start)
+
+
+def test_processes_get_the_workers_levels_and_their_changes(launch: Any) -> None:
+    task = launch.start()
+    process = launch.process()
+    start = process.take()
+    assert start.log_levels["root"] == logging.getLogger().level
+    levels = Loggers()
+    levels.set_level("a.plugin.at.work", "TRACE")
+    task.send_log_levels()
+    assert process.take() == LogLevels(levels.set_levels())
 
 
 def test_a_job_that_ends_before_its_process(launch: Any, impatient: None) -> None:

@@ -14,7 +14,8 @@ from headrace.task.worker_task import Ended, Outcome
 
 SPEC = TaskSpec(ConnectorTaskId("c", 3), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
 EXAMPLES = [
-    messages.Start(SPEC, True),
+    messages.Start(SPEC, True, {"root": 30}),
+    messages.LogLevels({"root": 30, "a.b": 5}),
     messages.Refused("why"),
     messages.OffsetsRead(({"n": 1}, None), None),
     messages.Attach("k", 1, "h"),

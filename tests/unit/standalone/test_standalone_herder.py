@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -380,3 +381,11 @@ def test_a_bad_worker_property_leaves_the_file_to_others(
 
 def herder_of(props: dict[str, str], launcher: FakeLauncher) -> StandaloneHerder:
     return standalone_herder(StandaloneConfig(props), Plugins(), launcher, "http://here:8083")
+
+
+def test_health_figures_and_levels(herder: StandaloneHerder) -> None:
+    wait_for(herder.has_started, 5, "the cluster's id")
+    assert herder.health_check().result(WAIT) is None
+    assert herder.figures().connectors == {} and herder.figures().group is None
+    herder.put_logger_level("headrace.of.a.test", "DEBUG").result(WAIT)
+    assert logging.getLogger("headrace.of.a.test").level == logging.DEBUG

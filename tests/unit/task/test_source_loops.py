@@ -83,7 +83,8 @@ class Memory:
     def size(self) -> int:
         return len(self._open)
 
-    def write(self, topics: Sequence[TopicBatch]) -> None:
+    def write(self, topics: Sequence[TopicBatch], count: int) -> None:
+        assert count == sum(len(batch.values) for batch in topics)
         self._in_transaction = True
         for batch in topics:
             self._open += zip(batch.values, batch.sources or [None] * len(batch.values), strict=True)
@@ -224,6 +225,15 @@ def test_a_pause_commits_what_the_boundary_lets_it(stage: Stage, record: Any) ->
     stage.run(IntervalBoundary(10.0, stage.clock.now), poll, [record("b", 2)])
     assert stage.memory.visible == [([b"a"], [1]), ([b"b"], [2])]
     assert stage.link.heard[3:6] == ["paused", 1, "running"]
+
+
+def test_the_task_is_told_of_dropped_records_without_offsets_too(stage: Stage, record: Any) -> None:
+    """There is nothing to commit, and yet the task may let go of them (KIP-618, KAFKA-14799)."""
+    nowhere = {"position": None, "partition": None}
+    script = [[record("drop", **nowhere)], [], [record("drop", **nowhere)]]
+    assert stage.run(PollBoundary(), *script, kind=WantsRecords, transforms=SUFFIX) == []
+    told = [heard for heard in stage.link.heard if heard == "commit" or heard[0] == "record"]
+    assert told == [("record", "drop", None), "commit"] * 2
 
 
 def test_dropped_records_offsets_count(stage: Stage, record: Any) -> None:

@@ -135,8 +135,3 @@ def test_the_reason_of_a_failure(link: Any, control: TaskControl) -> None:
 
 def test_closing_may_fail(link: Any, control: TaskControl) -> None:
     assert run(link, control, close=raising(ValueError("x"))) == Ended(Outcome.STOPPED)
-
-
-def test_a_kind_that_this_version_cannot_run(link: Any, control: TaskControl) -> None:
-    ended = run_task(SPEC, link, control, {})
-    assert ended == Ended(Outcome.FAILED, "task c-0 is a source task; this version runs source tasks only")

@@ -14,6 +14,7 @@ from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
 from headrace.task.task_spec import TaskKind
 from headrace.worker.worker import Worker
+from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
 
 WAIT = 5
@@ -60,7 +61,8 @@ def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any,
     listener.topics_used(TASK, ["t", "u"])
     listener.metrics(TASK, {"polls": 3.0})
     listener.reconfiguration_requested(TASK)
-    assert worker.task_metrics() == {TASK: {"polls": 3.0}}
+    ends = dict.fromkeys(("task-restarts-total", "task-fencings-total", "task-taints-total"), 0.0)
+    assert worker.task_metrics() == {TASK: {"polls": 3.0, **ends}}
     assert worker.task_ids() == {TASK}
     worker.stop_tasks([TASK]).result(WAIT)
     assert handle.calls == ["pause", "resume", "stop"]
@@ -127,7 +129,8 @@ def test_those_of_an_own_topic_are_copied(
     handle = launcher.launched(TASK)
     assert handle.spec.offsets_topic == "own"
     handle.listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
-    assert offsets.written == {b'["c",{"file":"a"}]': b'{"position":1}'}
+    wait_for(lambda: offsets.written == {b'["c",{"file":"a"}]': b'{"position":1}'}, WAIT, "the copy")
+    wait_for(lambda: worker.task_metrics()[TASK]["global-offset-copy-pending"] == 0, WAIT, "the end of the lag")
 
 
 def test_connector_offsets(worker: Worker, offsets: Any, source_config: Any) -> None:
@@ -203,6 +206,33 @@ def test_an_engine_that_cannot_launch(
     launcher.error = RuntimeError("no Java")
     start(worker, source_config(), callbacks)
     assert "no Java" in status.await_event("failure", TASK)
+
+
+def test_a_task_that_is_no_longer_ours_gets_no_process(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
+    """Its `init_transactions` would fence the successor (KIP-618, step 3 of a task's start)."""
+    asked = threading.Event()
+    callbacks.mine = lambda id: asked.set() or False
+    start(worker, source_config(), callbacks)
+    assert asked.wait(WAIT)
+    worker.stop_tasks([TASK]).result(WAIT)
+    assert status.of(TASK) == ["shutdown"] and TASK not in launcher.handles
+
+
+def test_a_task_starts_where_nobody_knows_whether_it_is_ours(
+    worker: Worker, launcher: Any, callbacks: Any, source_config: Any
+) -> None:
+    """It is asked again before it polls (invariant 4)."""
+
+    def unknown(id: ConnectorTaskId) -> bool:
+        raise RetriableError("the config topic cannot be read")
+
+    callbacks.mine = unknown
+    start(worker, source_config(), callbacks)
+    listener = launcher.launched(TASK).listener
+    with pytest.raises(RetriableError):
+        listener.confirm_start(TASK, 0)
 
 
 def test_stopped_before_it_was_launched(

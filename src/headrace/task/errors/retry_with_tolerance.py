@@ -103,6 +103,12 @@ class RetryWithTolerance(Generic[O]):
                 self._metrics.add("total-record-failures", 1)
         return self._give_up(operation, original, error, attempt)
 
+    def reported(self, operation: Operation, original: O, error: Exception) -> None:
+        """A task has found out by itself that it cannot handle a record, and will not try again (KIP-610): whatever the
+        error, it concerns that one record."""
+        self._metrics.add("total-record-failures", 1)
+        self._settle(ProcessingContext(original, operation, 1, error, self._config.tolerates))
+
     def _backed_off(
         self, operation: Operation, original: O, error: Exception, attempt: int, deadline: float | None
     ) -> bool:
@@ -122,13 +128,15 @@ class RetryWithTolerance(Generic[O]):
 
     def _give_up(self, operation: Operation, original: O, error: Exception, attempt: int) -> Skipped:
         tolerated = self._config.tolerates and _tolerable(operation.stage, error)
+        return self._settle(ProcessingContext(original, operation, attempt, error, tolerated))
+
+    def _settle(self, context: ProcessingContext[O]) -> Skipped:
         self._metrics.add("total-record-errors", 1)
         self._metrics.maximum("last-error-timestamp", time.time_ns() // 1_000_000)
-        context = ProcessingContext(original, operation, attempt, error, tolerated)
         for reporter in self._reporters:
             reporter.report(context)
-        if not tolerated:
-            raise ToleranceExceededError(self._message(context)) from error
+        if not context.tolerated:
+            raise ToleranceExceededError(self._message(context)) from context.error
         self._metrics.add("total-records-skipped", 1)
         return SKIPPED
 

@@ -15,7 +15,7 @@ from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.committed_offsets import CommittedOffsets
-from headrace.task.source.poller import Polled, Poller, size_of
+from headrace.task.source.poller import Polled, Poller, note_poll, size_of
 from headrace.task.source.source_batch import SourceBatches
 from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
 from headrace.task.source.transaction_boundary import Boundary, End
@@ -32,7 +32,7 @@ class Transactions(Protocol):
     @property
     def size(self) -> int: ...
 
-    def write(self, topics: Sequence[TopicBatch]) -> None: ...
+    def write(self, topics: Sequence[TopicBatch], count: int) -> None: ...
 
     def add_offsets(self, offsets: OffsetsByKey) -> None: ...
 
@@ -62,6 +62,7 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics = metrics
         self._clock = clock
         self._dropped: list[SourceRecord] = []
+        self._untold = False
 
     def run(self) -> None:
         # A record that is still tried again when the task is to stop is not written, nor is its offset.
@@ -71,7 +72,9 @@ class ExactlyOnceWorkerSourceTask:
         self._end_last()
 
     def _iterate(self) -> None:
+        began = self._clock()
         polled = self._poller.poll()
+        note_poll(self._metrics, size_of(polled), self._clock() - began)
         records = polled if isinstance(polled, Sequence) else None
         start = 0
         for step in self._boundary.plan(size_of(polled), records, self._clock()):
@@ -85,11 +88,11 @@ class ExactlyOnceWorkerSourceTask:
         batch = self._batches.make(polled)
         if batch.size:
             # What is set aside is visible exactly when its offset is, as all else (invariant 1).
-            self._writer.write(batch.all_topics)
+            self._writer.write(batch.all_topics, batch.size)
             self._committed.topics(batch.topics)
         self._writer.add_offsets(batch.offsets)
+        self._untold = True
         self._dropped.extend(batch.dropped)
-        self._metrics.add("source-record-poll-total", size_of(polled))
         self._metrics.add("source-record-write-total", batch.written)
 
     def _before_pause(self) -> None:
@@ -109,15 +112,23 @@ class ExactlyOnceWorkerSourceTask:
             self._writer.abort()
             self._metrics.add("transactions-aborted-total", 1)
         # What is aborted is read no more either: its offsets are committed without its records (KIP-618).
-        if end is not End.NOTHING and self._writer.pending:
+        if end is End.NOTHING:
+            return
+        if self._writer.pending:
             self._commit()
+        elif self._untold:
+            # All was dropped, and no offset came with it: there is nothing to make visible (KAFKA-14799).
+            self._tell((), ())
 
     def _commit(self) -> None:
         size, began = self._writer.size, self._clock()
         offsets, delivered = self._writer.commit()
-        dropped, self._dropped = self._dropped, []
         self._metrics.add("transactions-committed-total", 1)
-        self._metrics.maximum("transaction-size-max", size)
-        self._metrics.maximum("offset-commit-max-time-ms", (self._clock() - began) * 1000)
+        self._metrics.sample("transaction-size", size)
+        self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
+        self._tell(offsets, delivered)
+
+    def _tell(self, offsets: Sequence[SourceOffset], delivered: Sequence[Committed]) -> None:
+        dropped, self._dropped, self._untold = self._dropped, [], False
         self._committed.records(delivered, dropped)
         self._committed.offsets(offsets)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
+from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ def is_table(polled: Polled) -> bool:
 def size_of(polled: Polled) -> int:
     """Records in a batch."""
     return len(polled) if isinstance(polled, Sequence) else int(polled.num_rows)
+
+
+def note_poll(metrics: TaskMetrics, size: int, seconds: float) -> None:
+    """Counts a poll of ``size`` records that took so long; those without any are none."""
+    if size:
+        metrics.add("source-record-poll-total", size)
+        metrics.sample("batch-size", size)
+        metrics.sample("poll-batch", seconds * 1000, "-time-ms")
 
 
 def _checked_table(polled: object) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.transactional_producer import TransactionalProducer
@@ -16,7 +17,10 @@ Committed = tuple[SourceRecord, RecordMetadata | None]
 
 
 class TransactionalWriter:
-    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker."""
+    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker.
+
+    ConnectError for a record to the offsets topic itself.
+    """
 
     def __init__(self, producer: TransactionalProducer, offsets_topic: str, timeout: float, *, remember: bool) -> None:
         self._producer = producer
@@ -38,15 +42,25 @@ class TransactionalWriter:
 
     @property
     def size(self) -> int:
-        """Records in the open transaction."""
+        """Records in the open transaction, without offset records."""
         return self._size
 
-    def write(self, topics: Sequence[TopicBatch]) -> None:
-        """Records join the open transaction; it begins with the first of them."""
+    def write(self, topics: Sequence[TopicBatch], count: int) -> None:
+        """Records join the open transaction; it begins with the first of them. ``count`` is how many they have to be.
+
+        A commit finds out whether they are.
+        """
+        if any(batch.topic == self._offsets_topic for batch in topics):
+            # The next poll may ask for offsets, which would wait for the end of this very transaction.
+            raise ConnectError(
+                f"a record is to be written to topic {self._offsets_topic}, which the task's own offsets are in: with "
+                "exactly-once that could wait for itself for ever. Write it to another topic, or give the connector "
+                "another offsets.storage.topic"
+            )
         self._begin_if_needed()
+        self._size += count
         for batch in topics:
             send(self._producer.records, batch, None, self._note if self._remember else None)
-            self._size += len(batch.values)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
         """Offsets that the next commit has to write; a partition's later offset replaces its earlier one."""
@@ -62,8 +76,9 @@ class TransactionalWriter:
         offsets = tuple(self._offsets.values())
         for offset in offsets:
             self._producer.records.send(self._offsets_topic, offset.key, offset.value)
-        # 3. One commit for both. From here on only its success says that they are visible (invariant 5).
-        self._producer.commit(self._timeout)
+        # 3. One commit for both, if all of both have arrived. From here on only its success says that they are visible
+        #    (invariant 5).
+        self._producer.commit(self._timeout, self._size + len(offsets))
         delivered = self._delivered
         self._offsets, self._delivered, self._size = {}, [], 0
         return offsets, delivered

@@ -14,7 +14,7 @@ from headrace.api.record import SourceRecord
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.offset_committer import Delivered
-from headrace.task.source.poller import Polled, Poller, size_of
+from headrace.task.source.poller import Polled, Poller, note_poll, size_of
 from headrace.task.source.source_batch import SourceBatch, SourceBatches
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
@@ -65,7 +65,9 @@ class WorkerSourceTask:
         self._commit_rest()
 
     def _iterate(self) -> None:
+        began = self._clock()
         polled = self._poller.poll()
+        note_poll(self._metrics, size_of(polled), self._clock() - began)
         if size_of(polled):
             self._send(polled)
         self._committer.serve()
@@ -78,7 +80,6 @@ class WorkerSourceTask:
         batch = self._batches.make(polled)
         self._committed.topics(batch.topics)
         self._committer.send(batch)
-        self._metrics.add("source-record-poll-total", size_of(polled))
         self._metrics.add("source-record-write-total", batch.written)
 
     def _commit_rest(self) -> None:
@@ -86,7 +87,9 @@ class WorkerSourceTask:
         self._commit()
 
     def _commit(self) -> None:
+        began = self._clock()
         done = self._committer.commit()
         self._committed.records(*self._committer.take_delivered())
         if done:
+            self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
             self._committed.offsets(self._committer.take_committed())

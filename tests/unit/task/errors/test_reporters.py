@@ -114,6 +114,8 @@ class Odd:
     def __str__(self) -> str:
         return "odd"
 
+    __repr__ = __str__
+
 
 class Mute:
     def __str__(self) -> str:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source tasks of old task configs get a chance to commit before a round of fencing shuts them out (KIP-618).
+
+A worker joins a rebalance when they have ended, and waits for that no longer than their graceful stop may take. Those
+that outlast it are killed by the worker, and fenced by the leader, whichever comes first.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from headrace.distributed.herder_state import HerderState
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.deadline import Clock, Deadline
+
+_log = logging.getLogger(__name__)
+
+
+class FormerTasks:
+    """One wait after the other. For one thread, the membership's."""
+
+    def __init__(self, graceful_timeout: float, clock: Clock) -> None:
+        """``graceful_timeout``: task.shutdown.graceful.timeout.ms, in seconds."""
+        self._timeout = graceful_timeout
+        self._clock = clock
+        self._deadline: Deadline | None = None
+        self._told = False
+
+    def wait_over(self, state: HerderState, config: ClusterConfigState) -> bool:
+        """Whether a rebalance may be joined, by ``config``, which may be newer than what the herder knows of."""
+        outdated = state.outdated_tasks(config)
+        if not outdated:
+            self._deadline, self._told = None, False
+            return True
+        if self._deadline is None:
+            self._deadline = Deadline.after(self._timeout, self._clock)
+        if not self._deadline.expired:
+            return False
+        if not self._told:
+            self._told = True
+            named = ", ".join(str(id) for id in sorted(outdated))
+            _log.warning("Joining a rebalance without the end of %s: their producers will be fenced", named)
+        return True

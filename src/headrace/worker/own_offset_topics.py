@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offsets topics that connectors have for themselves, in the cluster that their producers write to (KIP-618)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Final
+
+from headrace.config import client_configs
+from headrace.config.source_connector_config import OFFSETS_TOPIC
+from headrace.config.worker_config import BOOTSTRAP_SERVERS, InternalTopic, WorkerConfig
+from headrace.kafka.errors import AuthorizationError
+from headrace.model.cluster_config_state import Config
+from headrace.storage.internal_topic import LogClients, compacted_topic
+from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
+from headrace.worker.global_offset_copies import Source
+
+_BROKERS_DEFAULTS: Final = InternalTopic("", -1, -1, {})
+"""How a connector's own offsets topic is made where the worker has none to take the settings from."""
+
+
+class OwnOffsetTopics:
+    """One store for each such topic, opened when it is first needed and then kept. Thread-safe."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._stores: dict[Source, KafkaOffsetBackingStore] = {}
+        self._opening: dict[Source, threading.Lock] = {}
+
+    def of(self, config: Config) -> Source | None:
+        """The connector's own topic; None if it keeps its offsets in the worker's."""
+        topic, common = self.topic(config), self._config.offset_topic
+        elsewhere = client_configs.targets_other_cluster(self._config, config)
+        if topic is None or (common is not None and topic == common.name and not elsewhere):
+            return None
+        return topic, client_configs.producer_servers(self._config, config)
+
+    def topic(self, config: Config) -> str | None:
+        """The topic that the connector's tasks write to, in the cluster that they write to."""
+        common = self._config.offset_topic
+        return config.get(OFFSETS_TOPIC) or (common.name if common is not None else None)
+
+    def opened(self, source: Source) -> KafkaOffsetBackingStore | None:
+        """The store of that topic, if it is open and alive."""
+        with self._lock:
+            store = self._stores.get(source)
+        return store if store is not None and store.failure() is None else None
+
+    def store(self, config: Config, source: Source) -> KafkaOffsetBackingStore:
+        """One thread opens a store, the others that need it wait; one that died is opened anew."""
+        with self._lock:
+            opening = self._opening.setdefault(source, threading.Lock())
+        with opening:
+            store = self.opened(source)
+            if store is None:
+                store = self._open(config, source[0])
+                with self._lock:
+                    self._stores[source] = store
+            return store
+
+    def _open(self, config: Config, name: str) -> KafkaOffsetBackingStore:
+        topic = self._config.offset_topic or _BROKERS_DEFAULTS
+        spec = compacted_topic(name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
+        if config.get(OFFSETS_TOPIC):
+            spec = replace(spec, named_by=f"{OFFSETS_TOPIC} of connector {config['name']}")
+        clients = LogClients(
+            client_configs.source_offsets_consumer(self._config, config),
+            None,
+            client_configs.source_offsets_admin(self._config, config),
+        )
+        store = KafkaOffsetBackingStore(spec, clients)
+        try:
+            store.start()
+        except AuthorizationError as error:
+            store.stop()
+            servers = clients.admin[BOOTSTRAP_SERVERS]
+            raise AuthorizationError(
+                f"Connector {config['name']} keeps its offsets in topic '{name}' of the cluster at {servers} "
+                f"({_why_own(config)}), and may not make or read it: {error}. Let its admin principal "
+                "(admin.override.*) Describe and Create the topic, and its consumer's (consumer.override.*) Read it; "
+                "or make the topic, compacted, before the connector starts"
+            ) from error
+        return store
+
+    def stop(self) -> None:
+        """Closes all stores."""
+        with self._lock:
+            stores = list(self._stores.values())
+            self._stores.clear()
+        for store in stores:
+            store.stop()
+
+
+def _why_own(config: Config) -> str:
+    if config.get(OFFSETS_TOPIC):
+        return f"{OFFSETS_TOPIC}={config[OFFSETS_TOPIC]}"
+    return "its producer.override.bootstrap.servers are not the worker's"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source offsets of one task: what it asks its worker for, and what its worker does with what it commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headrace.api.errors import ConnectError
+from headrace.model.cluster_config_state import Config
+from headrace.model.ids import ConnectorTaskId
+from headrace.storage.offset_codec import encode_key, encode_offset
+from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.stages import Stages
+from headrace.worker.supervised_task import Offset, Partition
+
+
+class SourceTaskOffsets:
+    """``TaskOffsets`` of one task."""
+
+    def __init__(self, stores: OffsetStores, id: ConnectorTaskId, config: Config, stages: Stages) -> None:
+        self._stores = stores
+        self._id = id
+        self._config = config
+        self._stages = stages
+        self._copied = stores.has_own(config)
+        self._first_read = True
+
+    def prepare(self) -> None:
+        with self._stages.stage(f"opening of the offsets topics of task {self._id}"):
+            self._stores.of(self._config)
+        self._stores.tell_origin(self._config)
+        self._first_read = True
+
+    def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        with self._stages.stage(f"reading of the offsets of task {self._id}"):
+            found: list[Offset | None] = list(self._stores.reader(self._config).offsets(partitions))
+        if self._first_read:
+            # The attempt has fenced all others and committed nothing yet.
+            self._first_read = False
+            self._stores.copy_missing(self._config, [encode_key(self._id.connector, each) for each in partitions])
+        return found
+
+    def write(self, records: Mapping[bytes, bytes | None]) -> None:
+        self._stores.write_to_worker_store(records)
+
+    def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        if not self._copied:
+            return
+        records = {encode_key(self._id.connector, partition): encode_offset(offset) for partition, offset in offsets}
+        self._stores.copy_to_worker_store(self._config, records)
+
+    def figures(self) -> Mapping[str, float]:
+        """Of the connector as a whole, as far as this worker has its tasks."""
+        if not self._copied:
+            return {}
+        lag = self._stores.copy_lag(self._config)
+        return {"global-offset-copy-pending": float(lag.pending), "global-offset-copy-lag-ms": lag.seconds * 1000}
+
+
+class NoTaskOffsets:
+    """``TaskOffsets`` of a sink's task, which keeps its offsets in its consumer group."""
+
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+
+    def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        return [None] * len(partitions)
+
+    def write(self, records: Mapping[bytes, bytes | None]) -> None:
+        raise ConnectError("a sink's task has no source offsets to write")
+
+    def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """Nobody else keeps them."""
+
+    def figures(self) -> Mapping[str, float]:
+        return {}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control's way of exactly-once on a broker with an authorizer: leaders, rounds of fencing, upgrades and downgrades.
+
+What Kafka Connect's own ``ExactlyOnceSourceIntegrationTest`` shows of it, and what KIP-618 says beyond that. The engine
+is left out (tests/support/group_of_workers.py); ``tests/faults`` has the same with real task processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.kafka.errors import ProducerFencedError
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.transactional_producer import TransactionalProducer
+from tests.support.group_of_workers import Workers
+from tests.support.topics import read_committed
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[EmbeddedBroker]:
+    """Lets everybody do what no ACL is about."""
+    with EmbeddedBroker(port=0, properties=AUTHORIZER, jvm_options=QUICK_START_JVM_OPTIONS) as running:
+        yield running
+
+
+@pytest.fixture
+def workers(guarded: EmbeddedBroker) -> Iterator[Workers]:
+    made = Workers(guarded.bootstrap_servers)
+    yield made
+    made.close()
+
+
+def config_records(workers: Workers, name: str, prefix: str) -> list[object]:
+    records = read_committed(workers.bootstrap, f"{workers.group}-config")
+    return [json.loads(record.value or b"null") for record in records if record.key == f"{prefix}{name}".encode()]
+
+
+@contextmanager
+def nobody_may_write_as(bootstrap: str, transactional_id: str) -> Iterator[None]:
+    what = (ResourceType.TRANSACTIONAL_ID, transactional_id, ResourcePatternType.PREFIXED)
+    who = ("User:ANONYMOUS", "*", AclOperation.WRITE, AclPermissionType.DENY)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for created in admin.create_acls([AclBinding(*what, *who)]).values():
+        created.result(20)
+    try:
+        yield
+    finally:
+        for deleted in admin.delete_acls([AclBindingFilter(*what, *who)]).values():
+            deleted.result(20)
+
+
+# ---- the leader
+
+
+def test_a_fenced_leader_recovers(workers: Workers) -> None:
+    """As if another leader had been there meanwhile: the next write claims the topic again, and is done."""
+    leader = workers.start()
+    workers.put("c", 1)
+    workers.wait_for_tasks("c", 1)
+    other = TransactionalProducer(
+        {"bootstrap.servers": workers.bootstrap, "transactional.id": f"connect-cluster-{workers.group}"}
+    )
+    other.init_transactions(20)
+    workers.put("c", 3)
+    workers.wait_for_tasks("c", 3)
+    other.begin()
+    other.records.send(f"{workers.group}-config", b"connector-x", b"{}")
+    with pytest.raises(ProducerFencedError):
+        other.commit(20)
+    other.close()
+    assert leader.http.get("/connectors").json() == ["c"]
+
+
+def test_a_write_that_is_not_allowed_is_told_to_who_asked(workers: Workers) -> None:
+    leader = workers.start()
+    workers.put("c", 1)
+    with nobody_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
+        answer = leader.http.put("/connectors/c/pause")
+        assert answer.status_code == 500 and "transactional" in answer.json()["message"].lower(), answer.text
+    workers.until("the claim", lambda: leader.http.put("/connectors/c/pause").status_code == 202)
+    workers.wait_for_tasks("c", 1, "PAUSED")
+
+
+# ---- rounds of fencing
+
+
+def test_reconfiguration_fences_all_former_producers(workers: Workers) -> None:
+    """3, 5, 1, 5 and 3 tasks on two workers: whoever wrote before can write no more, however many come after."""
+    workers.start()
+    workers.start()
+    topic = f"{workers.group}-out"
+    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    former: set[int] = set()
+    for count in (3, 5, 1, 5, 3):
+        workers.put("c", count)
+        workers.wait_for_tasks("c", count)
+        launched = workers.launched("c")
+        current = {id(task) for task in launched if not task.await_stopped(0)}
+        assert len(current) == count
+        for task in launched:
+            if id(task) not in current and id(task) not in former:
+                assert task.is_fenced(topic), f"task {task.spec.id} of a former generation can still write"
+        former.update(id(task) for task in launched if id(task) not in current)
+    assert not read_committed(workers.bootstrap, topic)
+    for prefix, field in (("tasks-count-", "tasks"), ("tasks-fencing-", "task-count")):
+        assert config_records(workers, "c", prefix) == [{field: count} for count in (3, 5, 1, 5, 3)]
+
+
+def test_inability_to_fence(workers: Workers) -> None:
+    """FAILED with the trace on the leader and on the follower alike; granted, and restarted, they run."""
+    nodes = {workers.start().address, workers.start().address}
+    workers.put("c", 2)
+    assert {task["worker_id"] for task in workers.wait_for_tasks("c", 2)} == nodes
+    before = len(workers.launched("c"))
+    with nobody_may_write_as(workers.bootstrap, f"{workers.group}-c-"):
+        workers.put("c", 2, throughput="1")
+        failed = workers.wait_for_tasks("c", 2, "FAILED")
+        assert {task["worker_id"] for task in failed} == nodes
+        for task in failed:
+            assert "Traceback" in task["trace"] and "AuthorizationError" in task["trace"], task["trace"]
+            assert f"transactional.id '{workers.group}-c-" in task["trace"]
+        assert len(workers.launched("c")) == before, "no task was started without its round of fencing"
+        assert len(config_records(workers, "c", "tasks-count-")) == 1
+    for task in range(2):
+        assert workers.leader.http.post(f"/connectors/c/tasks/{task}/restart").status_code == 204
+    workers.wait_for_tasks("c", 2)
+    assert len(config_records(workers, "c", "tasks-count-")) == 2
+
+
+def test_former_tasks_have_their_time_before_they_are_fenced(workers: Workers) -> None:
+    """Those that do not end are killed; the rebalance and the round do not wait for ever."""
+    for _ in range(2):
+        workers.start().launcher.blocked = True
+    workers.put("c", 2)
+    workers.wait_for_tasks("c", 2)
+    stubborn = workers.launched("c")
+    for node in workers.nodes:
+        node.launcher.blocked = False
+    workers.put("c", 3)
+    workers.wait_for_tasks("c", 3)
+    assert len(stubborn) == 2 and all(task.killed for task in stubborn)
+    assert all(task.is_fenced(f"{workers.group}-out") for task in stubborn)
+
+
+def test_a_removed_connectors_task_count_goes_with_it(workers: Workers) -> None:
+    leader = workers.start()
+    workers.put("c", 2)
+    workers.wait_for_tasks("c", 2)
+    assert leader.http.delete("/connectors/c").status_code == 204
+    assert config_records(workers, "c", "tasks-count-")[-1] is None
+    assert config_records(workers, "c", "tasks-fencing-")[-1] is None
+
+
+# ---- upgrades and downgrades
+
+
+@pytest.mark.parametrize("protocol", ["sessioned", "eager"])
+def test_rolling_upgrade_and_soft_downgrade(workers: Workers, protocol: str) -> None:
+    """disabled → preparing → enabled worker by worker, and back, under both kinds of rebalance."""
+    props = {"connect.protocol": protocol}
+    first, second = (workers.start("preparing", **props) for _ in range(2))
+    workers.put("c", 2)
+    workers.wait_for_tasks("c", 2)
+    assert not any(task.spec.exactly_once for task in workers.launched("c"))
+    assert config_records(workers, "c", "tasks-count-") == []
+
+    follower = second if first.leads else first
+    workers.stop(follower)
+    enabled = workers.start("enabled", **props)
+    assert not enabled.leads, "the leader of the group is still preparing"
+    workers.wait_for_tasks("c", 2)
+    assert [task.outcome for task in enabled.launcher.launched if task.spec.exactly_once] == ["started"]
+    assert config_records(workers, "c", "tasks-count-") == [{"tasks": 2}], "the preparing leader was asked for it"
+
+    workers.stop(next(node for node in workers.nodes if node is not enabled))
+    workers.start("enabled", **props)
+    workers.wait_for_tasks("c", 2)
+    running = [task for task in workers.launched("c") if not task.await_stopped(0)]
+    assert len(running) == 2 and all(task.spec.exactly_once for task in running)
+
+    for node in tuple(workers.nodes):
+        workers.stop(node)
+        workers.start("disabled", **props)
+        workers.wait_for_tasks("c", 2)
+    assert not any(task.spec.exactly_once for task in workers.launched("c"))
+    workers.put("c", 3)
+    workers.wait_for_tasks("c", 3)
+    assert config_records(workers, "c", "tasks-count-") == [{"tasks": 2}], "those of the downgraded need no fencing"
+
+    for node in tuple(workers.nodes):
+        workers.stop(node)
+    workers.start("enabled", **props)
+    workers.wait_for_tasks("c", 3)
+    assert config_records(workers, "c", "tasks-count-") == [{"tasks": 2}, {"tasks": 3}]
