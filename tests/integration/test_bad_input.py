@@ -76,8 +76,8 @@ def test_brokers_that_come_later(tmp_path: Path, unique: str) -> None:
     try:
         launched = time.monotonic()
         worker.start()
-        # 2 s is what the machine alone takes; here it runs tests beside.
-        assert time.monotonic() - launched < 5
+        # 2 s is what the machine alone takes; here it runs tests beside. Brokers are waited for 60 s.
+        assert time.monotonic() - launched < 20
         assert worker.rest.get("/").json()["kafka_cluster_id"] is None
         assert_error(worker.rest.get("/connectors"), 503, "The worker is starting")
         with concurrent.futures.ThreadPoolExecutor() as pool:

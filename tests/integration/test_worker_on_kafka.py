@@ -20,8 +20,10 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.worker.offset_stores import OffsetStores, SourceTaskOffsets
+from headrace.worker.offset_stores import OffsetStores
 from headrace.worker.producer_fencing import fence_zombies
+from headrace.worker.source_task_offsets import SourceTaskOffsets
+from headrace.worker.stages import Stages
 
 pytestmark = pytest.mark.integration
 
@@ -96,7 +98,7 @@ def test_an_own_topic_is_made_read_first_and_copied(
     connector: dict[str, str],
     producer: Callable[[int], Producer],
 ) -> None:
-    offsets = SourceTaskOffsets(stores, ConnectorTaskId("x", 0), connector)
+    offsets = SourceTaskOffsets(stores, ConnectorTaskId("x", 0), connector, Stages(time.monotonic))
     offsets.prepare()
     admin = TopicAdmin(client_configs.admin(config))
     made = admin.describe(connector["offsets.storage.topic"])

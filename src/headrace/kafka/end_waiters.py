@@ -22,9 +22,10 @@ _ANSWER_WITHIN = 3.0
 class _Waiter:
     """One ``read_to_end``: it learns the end offsets (its targets), then waits for the positions to reach them."""
 
-    __slots__ = ("asked", "error", "future", "left", "retry_at", "since", "stale", "targets")
+    __slots__ = ("asked", "committed", "error", "future", "left", "retry_at", "since", "stale", "targets")
 
-    def __init__(self) -> None:
+    def __init__(self, committed: bool) -> None:
+        self.committed = committed
         self.future: Future[None] = Future()
         self.future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
         self.since = time.monotonic()
@@ -52,12 +53,13 @@ class EndWaiters:
         self._positions: dict[int, int] = {}
         self._waiting: list[_Waiter] = []
 
-    def add(self, ends: Mapping[int, int] | None = None) -> Future[None]:
+    def add(self, ends: Mapping[int, int] | None = None, *, committed: bool = False) -> Future[None]:
         """A future that ends when everything that is in the topic now has been handed out.
 
-        With ``ends``, offsets by partition, that is known already: everything that lies before them.
+        With ``ends``, offsets by partition, that is known already: everything that lies before them. ``committed``: up
+        to the first open transaction only.
         """
-        waiter = _Waiter()
+        waiter = _Waiter(committed)
         waiter.targets = ends
         with self._lock:
             if self.failure is None:
@@ -144,7 +146,9 @@ class EndWaiters:
         partitions = self._partitions()
         waiter.left = len(partitions)
         try:
-            waiter.asked = self._admin.list_offsets(self._topic, partitions, timeout=_ANSWER_WITHIN)
+            waiter.asked = self._admin.list_offsets(
+                self._topic, partitions, committed=waiter.committed, timeout=_ANSWER_WITHIN
+            )
         except ConnectError as e:
             self._not_told(waiter, e)
             return

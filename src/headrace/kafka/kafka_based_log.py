@@ -86,7 +86,9 @@ class KafkaBasedLog:
         self._assign(self._partitions)
         self._thread.start()
         try:
-            self.read_to_end().result(timeout)
+            # An open transaction may be that of a task which only this start brings back: it is not waited for. Those
+            # who have to know what becomes of it read to the end (invariant 3).
+            self._waiters.add(committed=True).result(timeout)
         except TimeoutError:
             reason = self.waiting_for() or "no answer from the brokers"
             self.stop()

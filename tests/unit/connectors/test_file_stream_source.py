@@ -202,7 +202,7 @@ def test_a_poll_that_finds_nothing_returns_soon(start: Start, tmp_path: Path) ->
         begun = time.process_time(), time.monotonic()
         task.poll()
         longest = max(longest, time.monotonic() - begun[1])
-        assert time.process_time() - begun[0] < 0.01
+        assert time.process_time() - begun[0] < 0.05
     assert longest < 0.2
 
 
