@@ -153,6 +153,16 @@ class Cluster:
             key=lambda number: self.proxies[number].last_request(Api.INIT_PRODUCER_ID, "configs-leader"),
         )
 
+    def owner(self) -> int | None:
+        """Which worker runs the connector, if one can tell."""
+        for worker in self.workers:
+            status = _asked(worker, "GET", f"/connectors/{NAME}/status")
+            if status is not None:
+                ports = [str(one.port) for one in self.workers]
+                port = status["connector"]["worker_id"].rpartition(":")[2]
+                return ports.index(port) if port in ports else None
+        return None
+
     # ---- the topics
 
     def ends(self, *, stable: bool, offsets_topic: bool = False) -> dict[tuple[str, int], int] | None:

@@ -118,14 +118,16 @@ class Injector:
 
     def _late_configs(self, fault: Fault) -> str:
         """Others' tasks fence the worker's, whose new attempts begin while it has not read what the others have."""
-        if len(self._cluster.workers) < 2:
-            raise MissedError("there is only one worker")
-        leader = self._cluster.leader()
-        target = fault.target if fault.target % len(self._cluster.workers) != leader else leader + 1
-        with self._one_worker(target) as number:
-            trap = self._hold_fetches(number, CONFIG_TOPIC, _LONGEST_S)
+        # The leader and the connector's own worker have to hear of them, or there are none.
+        hearing = {self._cluster.leader(), self._cluster.owner()}
+        deaf = [number for number in range(len(self._cluster.workers)) if number not in hearing]
+        if not deaf:
+            raise MissedError("no worker is without duties")
+        with self._one_worker(deaf[fault.target % len(deaf)]) as number:
+            seconds = _LONGEST_S * (1 + fault.length)
+            trap = self._hold_fetches(number, CONFIG_TOPIC, seconds)
             self._change_tasks(self._now, but=number)
-            trap.over.wait(2 * _LONGEST_S)
+            trap.over.wait(seconds + _LONGEST_S)
             return f"worker {number}"
 
     def _hold_fetches(self, worker: int, client: str, seconds: float) -> Trap:

@@ -40,7 +40,7 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
         partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         # A topic that is still written to may never be found at its end: what is there now is enough.
-        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=30)[1] for p in partitions}
+        ends = {partition: _end(consumer, TopicPartition(topic, partition)) for partition in partitions}
         records, ended = [], set()
         while len(ended) < len(partitions):
             for message in consumer.consume(2_000, timeout=0.1):
@@ -67,6 +67,22 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
     finally:
         consumer.close()
     return sorted(records, key=lambda r: (r.partition, r.offset))
+
+
+def _end(consumer: Consumer, partition: TopicPartition) -> int:
+    """The high watermark; a broker that has just come back needs a moment to lead its partitions."""
+    asked: list[KafkaException] = []
+
+    def told() -> tuple[int, int] | None:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=30)
+        except KafkaException as error:
+            if error.args[0].code() not in (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE):
+                raise
+            asked.append(error)
+            return None
+
+    return wait_for(told, 30, lambda: f"a leader of {partition}: {asked[-1]}")[1]
 
 
 def values(bootstrap: str, topic: str) -> list[bytes | None]:
