@@ -11,7 +11,7 @@ from bench.engines import Engine
 from bench.measure import Bench, Throughput
 
 RECORD_BYTES = 1024
-RECORDS = 100_000
+RECORDS = 600_000
 INTERVAL_MS = 100
 _RUNS = 3
 _PROPERTIES = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": str(INTERVAL_MS)}
