@@ -164,6 +164,27 @@ def test_a_connector_that_is_moved_loses_no_position(
     assert stage.copied(broker.bootstrap_servers) == {"a": "2", "b": "3"}
 
 
+def test_a_hard_downgrade_and_the_caveat_of_the_upgrade_after_it(stage: Stage, broker: EmbeddedBroker) -> None:
+    """A worker that knows the workers' topic alone goes on from it; what it writes there is behind old own offsets."""
+    own, older = stage.connector("own"), stage.connector()
+    task = stage.task(own)
+    stage.commit(own, task, a="1", b="1")
+    stage.commit(own, task, a="2")
+    wait_for(lambda: stage.copied(broker.bootstrap_servers) == {"a": "2", "b": "1"}, WAIT, "the copies")
+    keys = [encode_key(TASK.connector, {"subreddit": name}) for name in ("a", "b")]
+    assert list(stage.common.get(keys).result(WAIT).values()) == [b'{"timestamp":"2"}', b'{"timestamp":"1"}']
+    stage.commit(older, None, a="3")
+    assert stage.read(stage.task(own), "a", "b") == ["2", "1"], "the own topic's count first: so it has to be deleted"
+    stage.stores.stop()
+    gone, admin = own["offsets.storage.topic"], AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_topics([gone])[gone].result(WAIT)
+    upgraded = Stage(stage.config, stage.common)
+    try:
+        assert upgraded.read(upgraded.task(own), "a", "b") == ["3", "1"]
+    finally:
+        upgraded.stores.stop()
+
+
 def test_a_move_waits_for_the_copies(
     stage: Stage, common: KafkaOffsetBackingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
