@@ -103,6 +103,8 @@ def test_it_is_tried_again_until_it_works_with_what_is_committed_then(stage: Sta
     stage.copies.put("c", {b"a": b"1", b"b": b"1"}, OWN)
     wait_for(lambda: len(stage.target.writes) > 3, 5, "attempts")
     stage.own.values = {b"a": b"2"}
+    attempts = len(stage.target.writes)
+    wait_for(lambda: len(stage.target.writes) > attempts + 1, 5, "an attempt that has read what is committed now")
     stage.target.error = None
     wait_for(lambda: stage.copies.lag("c") == CopyLag(), 5, "the copies")
     assert stage.target.values == {b"a": b"2", b"b": None}
