@@ -302,7 +302,8 @@ class DistributedHerder:
         url = membership.leader_url
 
         def put() -> None:
-            key = self._hands.config_store.snapshot().session_key
+            # A group that has just formed has a key, but perhaps not here yet.
+            key = self._hands.config_store.refresh(_READ_TIMEOUT).session_key
             self._hands.leader.put_logger_level(url, logger, level, key)
 
         return self._hands.stages.run(f"write of the level of logger {logger} by the leader at {url}", put)

@@ -24,7 +24,7 @@ INTERNAL_LOGGERS: Final = "/internal/loggers"
 """Not below /admin, which workers need not serve where others reach them."""
 
 _FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
-"""Of a round of fencing: all other refusals pass, with the rebalance, the leader or the session key."""
+"""All other refusals pass, with the rebalance, the leader or the session key."""
 
 
 class LeaderClient:
@@ -55,17 +55,13 @@ class LeaderClient:
         except ConnectError as error:  # nobody can tell whether it was done, but once more does no harm
             raise RetriableError(str(error)) from error
         if answer.status >= 300:
-            refused = _refused("PUT", leader_url, path, answer)
-            # Without a key everything is bad; the leader may just have written the first one.
-            final = answer.status in _FINAL and (key is not None or answer.status != HTTPStatus.BAD_REQUEST)
-            raise ConnectError(refused) if final else RetriableError(refused)
+            raise _refusal(_refused("PUT", leader_url, path, answer), answer.status, key)
 
     def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
         path = f"{INTERNAL_LOGGERS}/{encoded(logger)}"
         answer = self._send("PUT", leader_url, path, json.dumps({"level": level}).encode(), key)
         if answer.status >= 300:
-            refused = _refused("PUT", leader_url, path, answer)
-            raise ConnectError(refused) if answer.status in _FINAL else RetriableError(refused)
+            raise _refusal(_refused("PUT", leader_url, path, answer), answer.status, key)
 
     def _send(self, method: str, leader_url: str, path: str, body: bytes, key: SessionKey | None) -> Answer:
         url = leader_url.rstrip("/") + path
@@ -81,6 +77,12 @@ def _path(connector: str, of: str) -> str:
 
 def _refused(method: str, leader_url: str, path: str, answer: Answer) -> str:
     return f"The leader at {leader_url} answered {answer.status} to {method} {path}: {_said(answer)}"
+
+
+def _refusal(message: str, status: int, key: SessionKey | None) -> ConnectError:
+    # Without a key everything is bad; the leader may just have written the first one.
+    final = status in _FINAL and (key is not None or status != HTTPStatus.BAD_REQUEST)
+    return ConnectError(message) if final else RetriableError(message)
 
 
 def _said(answer: Answer) -> str:
