@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from bench import control_plane, exactly_once, java_connect, sinks
+from bench import control_plane, exactly_once, executor_loss, java_connect, postgres, sinks, sql_steps
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
 from bench.record_layer_chain import LINE_CHAIN, converted
@@ -43,6 +43,7 @@ class Part(StrEnum):
 
     THROUGHPUT = "throughput"
     CHAIN = "chain"
+    SQL = "sql"
     FIRST_RECORD = "first-record"
     LINE = "line"
     VERIFIABLE = "verifiable"
@@ -55,6 +56,8 @@ class Part(StrEnum):
     JOIN = "join"
     OFFSETS = "offsets"
     EXACTLY_ONCE = "exactly-once"
+    EXECUTOR_LOSS = "executor-loss"
+    POSTGRES = "postgres"
 
 
 class Converter(StrEnum):
@@ -69,6 +72,7 @@ class Plan:
     parts: tuple[Part, ...]
     lines: int
     chain_lines: int
+    sql_lines: int
     rounds: int
     latencies: int
     requests: int
@@ -91,6 +95,7 @@ def main(
         parts=tuple(only or Part),
         lines=lines or (200_000 if quick else 1_000_000),
         chain_lines=100_000 if quick else 300_000,
+        sql_lines=200_000 if quick else 1_000_000,
         rounds=rounds or (1 if quick else 2),
         latencies=100 if quick else 300,
         requests=10 if quick else 20,
@@ -166,9 +171,11 @@ def _own_workers(
     for part in plan.parts:
         if part not in _MEASURE_STARTS:
             continue
-        progress(part)
         group = f"bench-{part}-{uuid.uuid4().hex[:8]}"
         workers = [make(directory / f"{group}-{number}", plan.converter, group) for number in range(2)]
+        if part in _SPARK_ONLY and not isinstance(workers[0], Headrace):
+            continue
+        progress(part)
         _MEASURE_STARTS[part](workers[0], workers[1], figures)
 
 
@@ -199,6 +206,18 @@ def _chain(bench: Bench, plan: Plan, figures: Figures) -> None:
     figures["chain_rate"].append(measured.records_per_s)
     figures["chain_total_s"].append(measured.total_s)
     figures["chain_cpu_s"].append(measured.usage.cpu_s)
+
+
+def _sql(bench: Bench, plan: Plan, figures: Figures) -> None:
+    """Batches are what is polled in a second, or up to 50,000 records; single lines are batches of their own."""
+    file, name = write_lines(bench.directory / "sql.txt", plan.sql_lines), bench.engine.name
+    expected = sql_steps.converted(file.read_text().partition("\n")[0])
+    for _ in range(2):  # the first lets the JIT compile
+        measured = bench.throughput(file, plan.sql_lines, _INTERVAL | sql_steps.structs(name), expected)
+    figures["sql_rate"].append(measured.records_per_s)
+    figures["sql_total_s"].append(measured.total_s)
+    figures["sql_cpu_s"].append(measured.usage.cpu_s)
+    _add_latency(figures, "sql", bench.line_latency(plan.latencies, 0.3, _POLL | sql_steps.texts(name)))
 
 
 def _first_record(bench: Bench, plan: Plan, figures: Figures) -> None:
@@ -258,6 +277,19 @@ def _exactly_once(on: Engine, off: Engine, figures: Figures) -> None:
     figures["exactly_once_cpu_cost"].append(measured.cpu_percent)
 
 
+def _executor_loss(engine: Engine, _: Engine, figures: Figures) -> None:
+    figures["executor_loss_s"] += executor_loss.seconds_until_next_record(engine)
+
+
+def _postgres(engine: Engine, _: Engine, figures: Figures) -> None:
+    measured = postgres.rates(engine)
+    figures["postgres_rate"].append(measured.one_task)
+    figures["postgres_total_s"].append(measured.one_task_s)
+    figures["postgres_4_rate"].append(measured.four_tasks)
+    figures["postgres_4_total_s"].append(measured.four_tasks_s)
+    figures["postgres_scaling"].append(measured.scaling)
+
+
 def _sink(bench: Bench, plan: Plan, figures: Figures, kind: str = "sink", connector: str = sinks.FILE_SINK) -> None:
     with sinks.full_topic(bench.bootstrap_servers, plan.lines) as topic:
         sinks.throughput(bench, topic, plan.lines, connector)  # lets the JIT compile
@@ -287,6 +319,7 @@ def _add_latency(figures: Figures, kind: str, latency: Latency) -> None:
 _MEASURE: dict[Part, Callable[[Bench, Plan, Figures], None]] = {
     Part.THROUGHPUT: _throughput,
     Part.CHAIN: _chain,
+    Part.SQL: _sql,
     Part.FIRST_RECORD: _first_record,
     Part.LINE: _line,
     Part.VERIFIABLE: _verifiable,
@@ -301,7 +334,10 @@ _MEASURE_STARTS: dict[Part, Callable[[Engine, Engine, Figures], None]] = {
     Part.JOIN: _join,
     Part.OFFSETS: _offsets,
     Part.EXACTLY_ONCE: _exactly_once,
+    Part.EXECUTOR_LOSS: _executor_loss,
+    Part.POSTGRES: _postgres,
 }
+_SPARK_ONLY = {Part.EXECUTOR_LOSS, Part.POSTGRES}
 
 if __name__ == "__main__":
     typer.run(main)

@@ -93,7 +93,7 @@ class Bench:
             finally:
                 self.engine.rest.delete(name)
 
-    def line_latency(self, count: int, interval: float = 0.05) -> Latency:
+    def line_latency(self, count: int, interval: float = 0.05, properties: dict[str, str] | None = None) -> Latency:
         """Latency of single lines appended to a file, one every `interval` seconds, each bearing its time of birth."""
         name = _unique("line")
         file = self.directory / f"{name}.txt"
@@ -104,7 +104,7 @@ class Bench:
             latencies.append((now - float(_text(message))) * 1000)
 
         with temporary_topic(self.bootstrap_servers, name):
-            self.engine.rest.create(name, file_source(file, name))
+            self.engine.rest.create(name, file_source(file, name) | (properties or {}))
             try:
                 self.engine.rest.wait_running(name)
                 with receiving(self.bootstrap_servers, name, receive), file.open("a") as appended:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.control_plane import JOINED, OFFSETS, RUNNING, STOPPED
+from bench.postgres import ROWS as POSTGRES_ROWS
 
 Figures = Mapping[str, Sequence[float]]
 
@@ -37,6 +38,10 @@ class Row:
 
 def at_most(limit: float, unit: str) -> Target:
     return Target(f"≤ {limit:g} {unit}", lambda java, ours: ours <= limit)
+
+
+def at_least(limit: float, unit: str) -> Target:
+    return Target(f"≥ {limit:g} {unit}", lambda java, ours: ours >= limit)
 
 
 def times_faster(factor: float) -> Target:
@@ -73,6 +78,12 @@ ROWS = (
     Row("chain_rate", "four transformations and JSON, poll", "records/s", "higher", times_faster(1.2), 0),
     Row("chain_total_s", "  create to last record", "s", digits=2),
     Row("chain_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("sql_rate", "a query, or two transformations, and JSON", "records/s", "higher", times_faster(1.3), 0),
+    Row("sql_total_s", "  create to last record", "s", digits=2),
+    Row("sql_cpu_s", "  CPU of the process tree", "CPU s"),
+    Row("sql_p50_ms", "single line through a query, p50", "ms", target=at_most(250, "ms")),
+    Row("sql_p95_ms", "  p95", "ms"),
+    Row("sql_p99_ms", "  p99", "ms"),
     Row("sink_rate", "FileStreamSink", "records/s", "higher", times_faster(1), 0),
     Row("sink_total_s", "  create to last line", "s", digits=2),
     Row("sink_cpu_s", "  CPU of the process tree", "CPU s"),
@@ -119,6 +130,12 @@ ROWS = (
     Row("at_least_once_rate", "  without exactly-once", "records/s", "higher", digits=0),
     Row("exactly_once_cost", "  what exactly-once costs", "%", target=at_most(5, "%")),
     Row("exactly_once_cpu_cost", "  in CPU of the process tree", "%"),
+    Row("executor_loss_s", "executor killed, until the next record", "s", target=at_most(3, "s"), digits=2),
+    Row("postgres_rate", f"PostgreSQL, {POSTGRES_ROWS:,} rows, 1 task on 2 executors", "records/s", "higher", digits=0),
+    Row("postgres_total_s", "  create to last record", "s", digits=2),
+    Row("postgres_4_rate", "  4 tasks", "records/s", "higher", digits=0),
+    Row("postgres_4_total_s", "  create to last record", "s", digits=2),
+    Row("postgres_scaling", "  4 tasks over 1", "×", "higher", at_least(1.7, "×"), 2),
     Row("offsets_read_s", f"start, and {OFFSETS:,} offset records read", "s", target=at_most(5, "s"), digits=2),
 )
 

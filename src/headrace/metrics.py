@@ -18,6 +18,7 @@ from prometheus_client.exposition import choose_encoder
 
 from headrace.model.ids import ConnectorTaskId
 
+TASK_WAITING: Final = "waiting-for-cores"
 _TASK_STATES: Final = ("running", "paused", "failed", "unassigned", "destroyed", "restarting")
 
 
@@ -102,6 +103,7 @@ _TASK_METRICS: Final = tuple(
             "offset-commit-avg-time-ms": "The average time of a commit of offsets, or of a transaction.",
             "offset-commit-max-time-ms": "The longest time of a commit of offsets, or of a transaction.",
             "offset-commit-failure-total": "Commits of offsets that failed.",
+            TASK_WAITING: "1 while Spark has no cores for the task's process, or is not running.",
             "task-restarts-total": "Attempts of the task that ended without failing and were followed by another.",
             "task-fencings-total": "Attempts that ended because their producer was fenced.",
             "task-taints-total": "Attempts that ended because it was uncertain what became of a transaction.",
@@ -180,6 +182,8 @@ def _worker(figures: WorkerFigures) -> Iterator[Metric]:
     prefix = "kafka_connect_worker"
     yield GaugeMetricFamily(f"{prefix}_connector_count", "Connectors on this worker.", len(figures.connectors))
     yield GaugeMetricFamily(f"{prefix}_task_count", "Tasks on this worker.", len(figures.tasks))
+    waiting = sum(task.values.get(TASK_WAITING, 0.0) for task in figures.tasks.values())
+    yield GaugeMetricFamily(f"{prefix}_tasks_waiting_for_cores", "Tasks for which Spark has no cores.", waiting)
     for what, startups in (("connector", figures.connector_startups), ("task", figures.task_startups)):
         name = f"{prefix}_{what}_startup"
         yield CounterMetricFamily(f"{name}_attempts", f"Starts of a {what}.", startups.attempts)

@@ -6,7 +6,9 @@ from pathlib import Path
 import psutil
 
 from headrace.spark.class_archive import make_class_archive
+from headrace.spark.endpoint import Endpoint
 from headrace.spark.spark_engine import SparkEngine
+from headrace.spark.spark_settings import settings
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -24,7 +26,7 @@ def test_sparks_jvm_takes_its_classes_from_the_archive(worker: WorkerProcess) ->
 
 
 def test_a_jvm_that_is_still_starting_is_ended_too(tmp_path: Path) -> None:
-    engine = SparkEngine({}, tmp_path, "", b"")
+    engine = SparkEngine(settings({}, tmp_path), tmp_path, Endpoint("", b""))
 
     def mine() -> list[psutil.Process]:
         children = psutil.Process().children(recursive=True)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 
 from headrace.api.errors import ConnectError
+from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.assembly import distributed_herder
 from headrace.kafka.errors import ProducerFencedError
@@ -106,6 +107,9 @@ class ProducingLauncher:
         self.blocked = False
 
     def start(self) -> None: ...
+
+    def analyse(self, job: FrameJob) -> str | None:
+        return None
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> ProducingTask:
         task = ProducingTask(spec, listener, self.blocked)

@@ -7,9 +7,11 @@ import threading
 import uuid
 from concurrent.futures import Future
 
+from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.assembly import distributed_herder
 from headrace.distributed.distributed_herder import DistributedHerder
+from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import plugins_of
 from headrace.rest.leader_client import LeaderClient
@@ -51,6 +53,9 @@ class IdleTask:
     def await_stopped(self, timeout: float) -> bool:
         return self._gone.wait(timeout)
 
+    def spark_attempt(self) -> SparkAttempt | None:
+        return None
+
 
 class IdleLauncher:
     """A ``TaskLauncher`` that keeps what it was asked to launch."""
@@ -59,6 +64,9 @@ class IdleLauncher:
         self.launched: list[IdleTask] = []
 
     def start(self) -> None: ...
+
+    def analyse(self, job: FrameJob) -> str | None:
+        return None
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> IdleTask:
         task = IdleTask(spec, listener)

@@ -9,6 +9,7 @@ from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
+from headrace.api.frames import FrameJob, Frames
 from headrace.api.headers import Header, Headers
 from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
@@ -85,6 +86,8 @@ __all__ = [
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "Field",
+    "FrameJob",
+    "Frames",
     "Header",
     "HeaderConverter",
     "Headers",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.connector import Connector, ConnectorContext, Task
+from headrace.api.frames import Frames
 from headrace.api.record import SinkRecord
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ class SinkTaskContext(ABC):
     @abstractmethod
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
         """The reporter; None if neither a log nor a dead letter queue is configured."""
+
+    @property
+    @abstractmethod
+    def frames(self) -> Frames:
+        """To run jobs on Spark DataFrames with, on the task's thread."""
 
 
 class SinkTask(Task):

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from headrace.api.connector import Connector, ConnectorContext, Task
+from headrace.api.frames import Frames
 from headrace.api.record import SourceRecord
 
 if TYPE_CHECKING:
@@ -155,6 +156,11 @@ class SourceTaskContext(ABC):
     @abstractmethod
     def transaction_context(self) -> TransactionContext | None:
         """To end transactions with; None unless exactly-once is on and `transaction.boundary=connector`."""
+
+    @property
+    @abstractmethod
+    def frames(self) -> Frames:
+        """To run jobs on Spark DataFrames with, on the task's thread."""
 
 
 class SourceTask(Task):

@@ -36,7 +36,7 @@ def _serve(config: DistributedConfig, endpoints: Endpoints) -> int:
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
-    launcher = SparkTaskLauncher(config.spark, loggers)
+    launcher = SparkTaskLauncher(config.engine, loggers)
     try:
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers).run()

@@ -47,7 +47,7 @@ def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[Conne
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
-    launcher = SparkTaskLauncher(config.spark, loggers)
+    launcher = SparkTaskLauncher(config.engine, loggers)
     try:
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers, files).run()

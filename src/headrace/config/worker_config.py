@@ -13,6 +13,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
+from headrace.config.engine_config import EngineConfig
 from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICY_PROPERTY
 
@@ -27,11 +28,14 @@ ALLOWED_METHODS: Final = "access.control.allow.methods"
 PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONFIG_PROVIDERS: Final = "config.providers"
+TASK_CHANNEL_TLS: Final = "task.channel.tls"
+TASK_CHANNEL_PORT: Final = "task.channel.port"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
 _NOT_FOR_TASKS: Final = (
-    *("spark.", "rest.", LISTENERS, ADMIN_LISTENERS, RESPONSE_HEADERS, ALLOWED_ORIGINS, ALLOWED_METHODS),
+    *("spark.", "task.channel.", "rest.", LISTENERS, ADMIN_LISTENERS),
+    *(RESPONSE_HEADERS, ALLOWED_ORIGINS, ALLOWED_METHODS),
     CONFIG_PROVIDERS,
 )
 
@@ -90,6 +94,12 @@ def _worker_def() -> ConfigDef:
                 doc="How long records may take to be flushed before an offset commit is given up, to be tried later.")
         .define("offset.read.timeout.ms", Type.LONG, 30000, importance=low, validator=Range.at_least(1),
                 doc="How long a task's start may wait for its offsets before it is tried again. headrace only.")
+        .define(TASK_CHANNEL_TLS, Type.STRING, "auto", importance=low,
+                validator=ValidString("auto", "always", "never"),
+                doc="Whether tasks on a Spark cluster and this worker encrypt what they say to each other; auto: "
+                    "unless they only reach each other on one machine. headrace only.")
+        .define(TASK_CHANNEL_PORT, Type.INT, 0, importance=low, validator=Range.between(0, 65535),
+                doc="Port at which this worker listens for its tasks on a Spark cluster; 0 is any. headrace only.")
         .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
                 validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
         .define(ADMIN_LISTENERS, Type.LIST, None, importance=low,
@@ -233,9 +243,9 @@ class WorkerConfig(BaseConfig):
         return bool(self.get("topic.creation.enable"))
 
     @property
-    def spark(self) -> dict[str, str]:
-        """The ``spark.*`` properties, under their full names."""
-        return {key: text for key, text in self.raw.items() if key.startswith("spark.")}
+    def engine(self) -> EngineConfig:
+        spark = {key: text for key, text in self.raw.items() if key.startswith("spark.")}
+        return EngineConfig(spark, self.plugin_path, self.get(TASK_CHANNEL_TLS), self.get(TASK_CHANNEL_PORT))
 
     def for_tasks(self) -> dict[str, str]:
         """The properties that a task's process needs: all but what concerns Spark, the REST API and config providers.

@@ -92,7 +92,7 @@ def distributed_herder(
     member_client = kafka_python_config(admin | {"client.id": f"connect-{worker_id}"})
     rebalances = RebalanceRecorder(coordinator, clock)
     member = GroupMember(member_client, _group(config), rebalances)
-    validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)
+    validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
     queries = HerderQueries(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )

@@ -50,6 +50,7 @@ from headrace.model.info import (
     ConnectorStateInfo,
     PluginInfo,
     ServerInfo,
+    SparkAttempt,
     TaskInfo,
     TaskState,
 )
@@ -369,6 +370,9 @@ class DistributedHerder:
     def task_status(self, id: ConnectorTaskId) -> TaskState:
         return self._known().task_status(id)
 
+    def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
+        return self._hands.worker.spark_attempts(name)
+
     def active_topics(self, name: str) -> tuple[str, ...]:
         check_topic_tracking(self._hands.worker.config)
         return self._known().active_topics(name)
@@ -376,8 +380,8 @@ class DistributedHerder:
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
         return self._known().task_infos(name)
 
-    def connector_plugins(self) -> tuple[PluginInfo, ...]:
-        return self._queries.connector_plugins()
+    def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
+        return self._queries.connector_plugins(connectors_only)
 
     def _known(self) -> HerderQueries:
         """Queries about connectors. RetriableError while the config topic was not read: there may be any."""

@@ -24,6 +24,7 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
 from headrace.herder.errors import BadRequestError
 from headrace.herder.findings import Findings
+from headrace.herder.frame_steps import Analyse, check_frame_steps
 from headrace.herder.named_plugins import NamedPlugins
 from headrace.herder.plugin_config import plugin_config
 from headrace.herder.unknown_keys import other_versions, unknown_keys
@@ -51,8 +52,13 @@ class ConnectorValidator:
         plugins: Plugins,
         policy: ConnectorClientConfigOverridePolicy | None = None,
         transformer: ConfigTransformer | None = None,
+        analyse: Analyse = lambda job: None,
     ) -> None:
-        """``policy`` is by default what ``worker`` names; without ``transformer`` references stay as written."""
+        """``policy`` is by default what ``worker`` names; without ``transformer`` references stay as written.
+
+        ``analyse`` asks Spark about steps on frames.
+        """
+        self._analyse = analyse
         self._worker = worker
         self._plugins = plugins
         self._policy = policy or override_policy(worker, plugins)
@@ -154,6 +160,8 @@ class ConnectorValidator:
         else:
             preflight.check_consumer_group(findings, self._worker, raw)
         preflight.check_overrides(findings, self._policy, connector, raw)
+        if findings.sound():
+            check_frame_steps(findings, connector, raw, self._plugins, self._analyse)
 
     def _check_connector(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:
         with _plugin_call(connector, "config"):

@@ -17,6 +17,7 @@ from headrace.model.info import (
     ConnectorStateInfo,
     PluginInfo,
     ServerInfo,
+    SparkAttempt,
     TaskInfo,
     TaskState,
 )
@@ -75,6 +76,9 @@ class Herder(Protocol):
 
     def task_status(self, id: ConnectorTaskId) -> TaskState: ...
 
+    def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
+        """What Spark runs of the connector's tasks on this worker, by their numbers; none of tasks elsewhere."""
+
     def active_topics(self, name: str) -> tuple[str, ...]:
         """The topics that the connector was seen to use (KIP-558); none if there is no such connector.
 
@@ -84,7 +88,8 @@ class Herder(Protocol):
     def reset_active_topics(self, name: str) -> None:
         """Forgets them, in the background. ForbiddenError if the worker is not to."""
 
-    def connector_plugins(self) -> tuple[PluginInfo, ...]: ...
+    def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
+        """What a connector's configuration may name: connectors alone, or all that is known."""
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]: ...
 

@@ -97,9 +97,10 @@ class HerderQueries:
         self._existing(state, name)
         return tuple(TaskInfo(id, state.task_configs[id]) for id in state.tasks(name) if id in state.task_configs)
 
-    def connector_plugins(self) -> tuple[PluginInfo, ...]:
-        """Connectors alone, as ``GET /connector-plugins`` lists by default."""
-        return tuple(plugin for plugin in self._plugins() if plugin.type in _CONNECTOR_TYPES)
+    def connector_plugins(self, connectors_only: bool) -> tuple[PluginInfo, ...]:
+        """Connectors alone, as ``GET /connector-plugins`` lists by default, or transformations and others too."""
+        plugins = self._plugins()
+        return tuple(plugin for plugin in plugins if not connectors_only or plugin.type in _CONNECTOR_TYPES)
 
     def _existing(self, state: ClusterConfigState, name: str) -> Config:
         config = state.connector_config(name)

@@ -13,6 +13,7 @@ from headrace.herder.enriched_definition import CONVERTERS, aliases
 from headrace.herder.preflight import CLIENT_PREFIXES
 from headrace.model.cluster_config_state import Config
 
+_SPARK_OPTIONS: Final = "spark.option."
 _NEAR: Final = 0.75
 """The likeness, of 1, from which a name counts as a misspelling of another one."""
 
@@ -36,9 +37,9 @@ def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]
 
 
 def _is_free(name: str, config: Config) -> bool:
-    """Whether names below its prefix are not defined anywhere: those of Kafka's clients and topics."""
+    """Whether names below its prefix are not defined anywhere: those of Kafka's clients and topics, and of Spark."""
     groups = [DEFAULT_GROUP, *aliases(config, GROUPS)]
-    return name.startswith((*CLIENT_PREFIXES, *(f"{TOPIC_CREATION}{group}." for group in groups)))
+    return name.startswith((*CLIENT_PREFIXES, _SPARK_OPTIONS, *(f"{TOPIC_CREATION}{group}." for group in groups)))
 
 
 def _reason(name: str, config: Config) -> str | None:

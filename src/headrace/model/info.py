@@ -70,6 +70,19 @@ class ConnectorStateInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkAttempt:
+    """What Spark runs of a task now. ``attempt`` counts the processes of a launch from 0, of which ``pid`` is the
+    latest, on ``host``; the rest is Spark's, and None where Spark does not tell."""
+
+    app_id: str | None
+    job_id: int | None
+    executor: str | None
+    attempt: int
+    host: str | None
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class PluginInfo:
     """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``.
 

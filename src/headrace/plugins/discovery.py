@@ -8,8 +8,9 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final, cast
 
 from headrace import __version__
@@ -28,6 +29,7 @@ from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 from headrace.plugins.installed import known_plugins
 from headrace.plugins.module_access import ModuleAccess
+from headrace.transforms.data_frame_function import DataFrameFunction
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +121,23 @@ class Plugins:
             raise LookupError(f"this worker imports no classes from module {module}")
         return load_class(name)
 
+    def function(self, name: str, property: str) -> Callable[..., Any]:
+        """A function, ``module:function``, that a connector's configuration names, from where plugins may come."""
+        module, colon, path = name.strip().partition(":")
+        if not colon or not path:
+            raise ConfigError.invalid(property, name, "must be module:function")
+        if self._access is not None and not self._access.allows(module):
+            hint = f"{PLUGIN_PATH}, an entry point or {PLUGIN_MODULE_PREFIXES} can allow it"
+            raise ConfigError.invalid(property, name, f"this worker imports nothing from module {module}; {hint}")
+        try:
+            found: Any = getattr(importlib.import_module(module), path)
+        except (Exception, SystemExit) as error:
+            raise ConfigError.invalid(property, name, f"no such function: {_why(error, module)}") from error
+        if not callable(found):
+            raise ConfigError.invalid(property, name, f"{name.strip()} is no function")
+        function: Callable[..., Any] = found
+        return function
+
     def class_name(self, kind: PluginKind, cls: type) -> str:
         """The name to store a class under: Java's where it stands for one, so that a Java cluster can read it."""
         target = f"{cls.__module__}:{cls.__qualname__}"
@@ -197,6 +216,8 @@ class Plugins:
             near = "" if (kind, name.strip()) in self._by_name else self._nearest(kind, name)
             reason = f"no such {kind.noun}: {_why(error, module)}{near}"
             raise ConfigError.invalid(property, name, reason) from error
+        if kind is PluginKind.TRANSFORMATION and isinstance(found, FunctionType):
+            found = DataFrameFunction.of(module, path)
         if not isinstance(found, type):
             raise ConfigError.invalid(property, name, f"{target} is not a class")
         with self._lock:

@@ -15,6 +15,7 @@ from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 log = logging.getLogger(__name__)
 
 _KINDS: Final = {kind.group: kind for kind in PluginKind}
+_OWN: Final = "headrace"
 _OURS: Final = "[headrace."
 """What the entry points of a package that interests us have in them."""
 
@@ -40,6 +41,14 @@ def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
         except Exception as error:  # one package's broken metadata must not hide the other packages
             log.warning("The entry points of %s cannot be read: %r", _place(distribution), error)
     return tuple(found.values())
+
+
+def plugin_packages() -> Iterator[tuple[Distribution, frozenset[str]]]:
+    """The installed packages that plugins come from, ours left out, each with its plugins' top-level modules."""
+    for distribution in distributions():
+        plugins = list(_plugins_of(distribution)) if distribution.name != _OWN else []
+        if plugins:
+            yield distribution, frozenset(plugin.module.partition(".")[0] for plugin in plugins)
 
 
 def _plugins_of(distribution: Distribution) -> Iterator[KnownPlugin]:

@@ -10,6 +10,7 @@ Schema = dict[str, Any]
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
 _NUMBER: Final[Schema] = {"type": "integer"}
+_NUMBER_OR_NULL: Final[Schema] = {"type": ["integer", "null"]}
 _FLAG: Final[Schema] = {"type": "boolean"}
 _TYPE: Final[Schema] = {"enum": ["source", "sink", "unknown"]}
 _STATE: Final[Schema] = {"enum": ["UNASSIGNED", "RUNNING", "PAUSED", "FAILED", "RESTARTING", "STOPPED"]}
@@ -42,6 +43,22 @@ def exactly(**fields: Schema) -> Schema:
 
 _CONFIG: Final = mapping(_TEXT_OR_NULL)
 _RUN: Final = {"state": _STATE, "worker_id": _TEXT, "trace_": _TEXT, "version_": _TEXT}
+
+_SPARK: Final = {
+    "anyOf": [
+        exactly(
+            app_id=_TEXT_OR_NULL,
+            job_id=_NUMBER_OR_NULL,
+            executor=_TEXT_OR_NULL,
+            attempt=_NUMBER,
+            host=_TEXT_OR_NULL,
+            pid=_NUMBER,
+        ),
+        {"type": "null"},
+    ],
+    "description": "With expand=spark: what Spark runs of the task. Null of a task that has no process on the worker "
+    "that answers; worker_id tells which other one to ask.",
+}
 
 SCHEMAS: Final[dict[str, Schema]] = {
     "Error": exactly(error_code=_NUMBER, message=_TEXT),
@@ -76,7 +93,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Connector": exactly(name=_TEXT, config=_CONFIG, tasks=array(ref("TaskId")), type=_TYPE),
     "Task": exactly(id=ref("TaskId"), config=_CONFIG),
     "ConnectorState": exactly(**_RUN),
-    "TaskState": exactly(id=_NUMBER, **_RUN),
+    "TaskState": exactly(id=_NUMBER, **_RUN, spark_=_SPARK),
     "ConnectorStatus": exactly(name=_TEXT, connector=ref("ConnectorState"), tasks=array(ref("TaskState")), type=_TYPE),
     "Connectors": {
         "anyOf": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from headrace.herder.herder import Herder
@@ -27,8 +27,12 @@ def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRout
     router = APIRouter(prefix="/connector-plugins", tags=["plugins"], default_response_class=JSONResponse)
 
     @router.get("", summary="Connectors that can be created")
-    async def connector_plugins() -> Response:
-        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins()])
+    async def connector_plugins(
+        connectors_only: Annotated[
+            bool, Query(alias="connectorsOnly", description="Converters, transformations and predicates too, if false")
+        ] = True,
+    ) -> Response:
+        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins(connectors_only)])
 
     @router.get("/{plugin}/config", summary="The properties that a plugin has")
     async def plugin_config(name: Name) -> Response:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -38,15 +39,28 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
 
 
 def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
+    async def status_with_spark(name: str) -> dict[str, Any]:
+        status = herder.connector_status(name)
+        attempts = await handler.complete(herder.spark_attempts(name))
+        return entities.connector_status(status, attempts)
+
     @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
     async def list_connectors(
-        expand: Annotated[list[str] | None, Query(description="info, status or both")] = None,
+        expand: Annotated[
+            list[str] | None, Query(description="info, status or both; spark adds to status what Spark runs")
+        ] = None,
     ) -> Response:
-        names = herder.connectors()
-        wanted = {each.strip().lower() for text in expand or () for each in text.split(",")} & _EXPANSIONS.keys()
-        if not wanted:
+        names, wanted = herder.connectors(), _wanted(expand)
+        if _SPARK in wanted:
+            wanted.add("status")
+        if not wanted & _EXPANSIONS.keys():
             return JSONResponse(names)
-        return JSONResponse({name: shown for name in names if (shown := _expanded(herder, name, wanted)) is not None})
+        shown = {name: found for name in names if (found := _expanded(herder, name, wanted)) is not None}
+        if _SPARK in wanted:
+            for name, parts in shown.items():
+                with suppress(NotFoundError):  # it was deleted meanwhile
+                    parts["status"] = await status_with_spark(name)
+        return JSONResponse(shown)
 
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name) -> Response:
@@ -57,7 +71,12 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
         return JSONResponse(dict(herder.connector_info(name).config))
 
     @router.get("/{connector}/status", summary="States of a connector and its tasks, with traces of failures")
-    async def get_status(name: Name) -> Response:
+    async def get_status(
+        name: Name,
+        expand: Annotated[list[str] | None, Query(description="spark adds what Spark runs of each task")] = None,
+    ) -> Response:
+        if _SPARK in _wanted(expand):
+            return JSONResponse(await status_with_spark(name))
         return JSONResponse(entities.connector_status(herder.connector_status(name)))
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
@@ -151,12 +170,18 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
         return Response(status_code=HTTPStatus.ACCEPTED)
 
 
+_SPARK: Final = "spark"
 _DIGITS: Final = 10
 """Of the number of a task, which is an int in Java."""
 _EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {
     "status": lambda herder, name: entities.connector_status(herder.connector_status(name)),
     "info": lambda herder, name: entities.connector_info(herder.connector_info(name)),
 }
+
+
+def _wanted(expand: list[str] | None) -> set[str]:
+    """The values of a parameter that may be given several times, and with several values each."""
+    return {each.strip().lower() for text in expand or () for each in text.split(",")}
 
 
 def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +16,7 @@ from headrace.model.info import (
     ConnectorStateInfo,
     PluginInfo,
     ServerInfo,
+    SparkAttempt,
     TaskInfo,
     TaskState,
 )
@@ -37,11 +38,12 @@ def connector_info(info: ConnectorInfo) -> Json:
     }
 
 
-def connector_status(info: ConnectorStateInfo) -> Json:
+def connector_status(info: ConnectorStateInfo, spark: Mapping[int, SparkAttempt] | None = None) -> Json:
+    """With ``spark``, each task has a block of what Spark runs of it, which is null if that is nothing here."""
     return {
         "name": info.name,
         "connector": _state(info.connector),
-        "tasks": [task_state(task) for task in info.tasks],
+        "tasks": [task_state(task) if spark is None else _with_spark(task, spark) for task in info.tasks],
         "type": info.type,
     }
 
@@ -67,6 +69,11 @@ def active_topics(name: str, topics: Iterable[str]) -> Json:
 
 def task_state(state: TaskState) -> Json:
     return {"id": state.id, **_state(state)}
+
+
+def _with_spark(state: TaskState, spark: Mapping[int, SparkAttempt]) -> Json:
+    attempt = spark.get(state.id)
+    return {**task_state(state), "spark": None if attempt is None else asdict(attempt)}
 
 
 def plugin_info(info: PluginInfo) -> Json:

@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,7 +15,9 @@ from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.logs.loggers import apply_levels
 from headrace.spark import messages
+from headrace.spark.endpoint import Link
 from headrace.spark.messages import Command, OffsetsRead, OffsetsWritten, Refused
+from headrace.spark.process_frames import ProcessFrames
 from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended
 
@@ -28,13 +29,14 @@ class ChannelLink:
     at once: what it has open is fenced and aborted by the next attempt (invariant 2).
     """
 
-    def __init__(self, connection: Connection[Any, Any], control: TaskControl) -> None:
+    def __init__(self, connection: Link, control: TaskControl) -> None:
         self.control = control
         self._connection = connection
         self._sending = threading.Lock()
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._asking = threading.Lock()
         self._finished = False
+        self.frames = ProcessFrames(self.send, connection)
 
     def listen(self) -> None:
         """Start the listener thread."""
@@ -108,6 +110,8 @@ class ChannelLink:
             self.control.set_paused(message is Command.PAUSE)
         elif isinstance(message, messages.LogLevels):
             apply_levels(message.levels)
+        elif isinstance(message, messages.FrameJobEnded):
+            self.frames.ended(message)
         else:
             self._answers.put(message)
 

@@ -11,17 +11,24 @@ import logging
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError
 from headrace.kafka.java_runtime import JavaRuntime, find_java
 from headrace.kafka.user_cache import cache_directory, make_once
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _log = logging.getLogger(__name__)
 _ARCHIVE_FILE = "classes.jsa"
 _HOME_FILE = "spark-home"
 _WRITING_TIME = 180.0
+_TRAINING = 2
+"""Goes up when what is run to find the classes changes, so that archives are made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ def class_archive(java: JavaRuntime | None = None) -> ClassArchive:
     java, home = java or find_java(), Path(_find_spark_home())
     release = java.home / "release"
     jars = sorted((home / "jars").glob("*.jar"))
-    identity = f"{java.home} {release.read_text() if release.exists() else ''} {jars}"
+    identity = f"{_TRAINING} {java.home} {release.read_text() if release.exists() else ''} {jars}"
     name = f"java{java.major}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     return ClassArchive(_archives() / name, home)
 
@@ -83,7 +90,8 @@ def make_class_archive() -> ClassArchive:
 
 
 def _make(target: Path, archive: ClassArchive) -> None:
-    """A session starts as a worker's does, runs the same first job, and its JVM keeps the classes when it ends."""
+    """Spark starts as a worker's does, runs a task's job and one on a frame; its JVM keeps the classes when it ends."""
+    from headrace.spark.endpoint import Endpoint
     from headrace.spark.spark_process import SparkProcess
     from headrace.spark.spark_session import SparkJvm
     from headrace.spark.spark_settings import JAVA_OPTIONS, LOCAL, settings
@@ -94,9 +102,15 @@ def _make(target: Path, archive: ClassArchive) -> None:
         within = Path(directory)
         conf = settings({JAVA_OPTIONS: keep}, within)
         try:
-            SparkJvm(SparkProcess(conf, within), conf, "", b"").stop(_WRITING_TIME)
+            spark = SparkJvm(SparkProcess(conf, within), conf, Endpoint("", b""))
+            spark.frame_session().range(1, numPartitions=1).mapInArrow(_same, "id long").collect()
+            spark.stop(_WRITING_TIME)
         except ConnectError as error:
             _log.warning("No class archive for Spark, which will start as slowly as before: %s", error)
+
+
+def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
 
 
 def _archives() -> Path:

@@ -7,13 +7,15 @@ Spark runs it as ``spark.python.daemon.module``. Nothing here may start a thread
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from headrace.spark.memory import keep_freed_memory
-from headrace.spark.python_path import without_spark_archives
+from headrace.spark.python_path import plugin_directories, without_spark_archives
 
 # Before anything of Spark is imported.
 sys.path[:] = without_spark_archives(sys.path)
+sys.path += [place for place in plugin_directories(os.environ) if place not in sys.path]
 for archive in set(sys.path_importer_cache).difference(sys.path):
     del sys.path_importer_cache[archive]
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
-from multiprocessing.connection import Client
+from multiprocessing import AuthenticationError
 from typing import TYPE_CHECKING
 
+from headrace.api.errors import ConnectError
 from headrace.spark.channel_link import ChannelLink, log_through
+from headrace.spark.machine import this_machine
 from headrace.spark.messages import Attach, Start
 from headrace.task.sink.sink_task_factory import sink_task
 from headrace.task.source.source_task_factory import source_task
@@ -18,33 +19,30 @@ from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended, TaskFactories, run_task
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from headrace.spark.task_channel import Address
+    from headrace.spark.endpoint import Endpoint, Link
 
 TASK_KEY = "headrace.task"
 """The Spark local property that names the launch a job is for; a job without it only warms Spark up."""
 FACTORIES: TaskFactories = {TaskKind.SOURCE: source_task, TaskKind.SINK: sink_task}
 
 
-def run_attempt(address: Address, authkey: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function of ``mapInArrow``. The input is consumed first: Spark loses a worker that leaves some of it."""
-    import pyarrow as pa
+def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None]:
+    """The function of ``mapPartitions``. The input is consumed first: Spark loses a worker that leaves some of it."""
     from pyspark import TaskContext
 
-    for _ in batches:
+    for _ in elements:
         pass
     context = TaskContext.get()
     key = context.getLocalProperty(TASK_KEY) if context is not None else None
     if key:
-        _attempt(address, authkey, key)
-    yield pa.RecordBatch.from_pydict({"done": [True]})
+        _attempt(endpoint, key)
+    yield None
 
 
-def _attempt(address: Address, authkey: bytes, key: str) -> None:
-    connection = Client(address, authkey=authkey)
+def _attempt(endpoint: Endpoint, key: str) -> None:
+    connection = _connected(endpoint)
     try:
-        connection.send(Attach(key, os.getpid(), socket.gethostname()))
+        connection.send(Attach(key, os.getpid(), this_machine()))
         start = connection.recv()
     except (EOFError, OSError):
         # The worker does not want this attempt any more.
@@ -52,6 +50,15 @@ def _attempt(address: Address, authkey: bytes, key: str) -> None:
     if not isinstance(start, Start):
         return
     _run(ChannelLink(connection, TaskControl()), start)
+
+
+def _connected(endpoint: Endpoint) -> Link:
+    """The error is for Spark's log, and for the task's status if all attempts end so."""
+    try:
+        return endpoint.connect()
+    except (EOFError, OSError, AuthenticationError) as error:
+        reason = str(error) or type(error).__name__
+        raise ConnectError(f"the worker cannot be reached at {endpoint.address}: {reason}") from error
 
 
 def _run(link: ChannelLink, start: Start) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,9 +11,12 @@ from typing import Any
 from headrace.api.errors import ConnectError
 from headrace.logs.context import log_context, within
 from headrace.logs.loggers import Loggers
+from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.spark import messages
 from headrace.spark.attempt import Attempt
+from headrace.spark.frame_jobs import FrameJobs
+from headrace.spark.machine import this_machine
 from headrace.spark.messages import Attach, Command, Start
 from headrace.spark.spark_engine import SparkEngine, SparkJobError
 from headrace.spark.task_channel import AttemptChannel
@@ -26,6 +28,10 @@ _log = logging.getLogger(__name__)
 _FIRST_BACKOFF = 0.25
 _LONGEST_BACKOFF = 30.0
 _GONE = 5.0
+_SINKS_COMMITS = "offset-commit-completion-total"
+"""The figure of a sink's attempt that tells that it gets on; a source's tells of its offsets."""
+_WRITING = 3.0
+"""What a frame job that is cancelled gets to come to its end."""
 
 
 class LaunchedTask:
@@ -46,6 +52,9 @@ class LaunchedTask:
         self._listener = listener
         self._engine = engine
         self._loggers = loggers or Loggers()
+        self._shown = f"{spec.id.connector}/{spec.id.task}"
+        """What Spark's UI calls its jobs."""
+        self._frames = FrameJobs(key, self._shown, engine)
         self._lock = threading.Lock()
         self._admission = threading.Lock()
         self._wake = threading.Event()
@@ -89,6 +98,27 @@ class LaunchedTask:
     def await_stopped(self, timeout: float) -> bool:
         return self._gone.wait(max(0.0, timeout))
 
+    def spark_attempt(self) -> SparkAttempt | None:
+        with self._lock:
+            attempt = self._attempt
+        if attempt is None:
+            return None
+        job = self._engine.running(self.key)
+        if job is None:
+            return SparkAttempt(None, None, None, attempt.number, None, attempt.pid)
+        return SparkAttempt(job.app_id, job.job_id, job.executor, attempt.number, job.host, attempt.pid)
+
+    @property
+    def without_process(self) -> bool:
+        """Whether its job is there, or about to be, and no process has attached to it."""
+        with self._lock:
+            return self._wanted() and self._attempt is None
+
+    def waits(self, reason: str) -> None:
+        """It has no process because the cluster has no core for one. On the thread that looks after that."""
+        if self.without_process:
+            self._tell(lambda: self._listener.waiting(self._spec.id, reason))
+
     def send_log_levels(self) -> None:
         """The worker's have changed."""
         with self._lock:
@@ -120,7 +150,7 @@ class LaunchedTask:
         # A process that comes after another one must not fence a successor elsewhere.
         if number > 0 and not self._may_follow(number):
             return None
-        local = attach.host == socket.gethostname()
+        local = attach.machine == this_machine()
         with self._lock:
             if not self._wanted():
                 return None
@@ -157,6 +187,10 @@ class LaunchedTask:
         return refusal is None
 
     def _has_gone(self, attempt: Attempt) -> None:
+        self._frames.cancel_all()
+        # A job may be at its end and write all the same: what a successor reads must have that in it.
+        if not self._frames.await_ended(_WRITING):
+            _log.warning("task %s: a frame job goes on after the end of process %d", self._spec.id, attempt.pid)
         with self._lock:
             lost = self._lost = self._ended is None and not self._stopping
         if lost:
@@ -181,6 +215,10 @@ class LaunchedTask:
                 self._answer(lambda: self._read_offsets(attempt, partitions))
             case messages.WriteOffsets(records):
                 self._answer(lambda: self._write_offsets(attempt, records))
+            case messages.RunFrameJob():
+                self._answer(lambda: self._run_frame_job(attempt, message))
+            case messages.CancelFrameJob(number):
+                self._frames.cancel(number)
             case messages.Running():
                 listener.running(id)
             case messages.Paused():
@@ -191,6 +229,8 @@ class LaunchedTask:
             case messages.TopicsUsed(topics):
                 listener.topics_used(id, topics)
             case messages.Metrics(values):
+                if values.get(_SINKS_COMMITS):
+                    self._backoff = 0.0
                 listener.metrics(id, values)
             case messages.Log(logger, level, text):
                 logging.getLogger(logger).log(level, "%s", text)
@@ -210,6 +250,9 @@ class LaunchedTask:
             attempt.channel.send(messages.Refused(refusal.reason))
         else:
             attempt.channel.send(Command.GO if refusal is None else Command.ABANDON)
+
+    def _run_frame_job(self, attempt: Attempt, request: messages.RunFrameJob) -> None:
+        attempt.channel.send(self._frames.run(request))
 
     def _refusal(self, number: int) -> Ended | None:
         """Why the task may not start here; None if it may."""
@@ -258,7 +301,7 @@ class LaunchedTask:
             self._admitting, self._ended, self._lost = True, None, False
         reason = "its Spark job ended without a word"
         try:
-            self._engine.run(self.key, str(self._spec.id), lambda: self._stopping, self._hindered)
+            self._engine.run(self.key, self._shown, lambda: self._stopping, self._hindered)
         except SparkJobError as error:
             reason = str(error)
         return self._follow(self._settled() or Ended(Outcome.TAINTED, reason))
@@ -298,7 +341,7 @@ class LaunchedTask:
         return True
 
     def _hindered(self, reason: str) -> None:
-        self._tell(lambda: self._listener.restarting(self._spec.id, f"Spark is not running: {reason}"))
+        self._tell(lambda: self._listener.waiting(self._spec.id, f"Spark is not running: {reason}"))
 
     def _set_paused(self, paused: bool) -> None:
         with self._lock:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from headrace.api.frames import FrameJob
+from headrace.spark.endpoint import Endpoint
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_task import Ended
 
@@ -63,13 +65,34 @@ class OffsetsWritten:
     error: str | None = None
 
 
+class FrameFault(Enum):
+    """Whose fault it is that a frame job failed."""
+
+    CONFIG = "config"
+    DATA = "data"
+    RETRIABLE = "retriable"
+    """Spark's, an executor's or the other side's: another try may do better."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameJobEnded:
+    """Down, the answer to RunFrameJob. ``schema``, serialized, and number of ``partitions`` are the result's; there is
+    none where the function gave no frame. ``error`` instead if the job failed."""
+
+    number: int
+    partitions: int = 0
+    schema: bytes | None = None
+    fault: FrameFault | None = None
+    error: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Up, first: the process ``pid`` on ``host`` was started for the launch ``key``."""
+    """Up, first: the process ``pid`` on ``machine`` (see ``this_machine``) was started for the launch ``key``."""
 
     key: str
     pid: int
-    host: str
+    machine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +143,26 @@ class Metrics:
     """Up: the attempt's figures."""
 
     values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFrameJob:
+    """Up: FrameJobEnded is awaited. Executors fetch the input and bring the result at ``endpoint``.
+
+    ``schema`` is the input's, a serialized Arrow schema; None if there is no input.
+    """
+
+    number: int
+    job: FrameJob
+    endpoint: Endpoint
+    schema: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelFrameJob:
+    """Up: nobody waits for it any more."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

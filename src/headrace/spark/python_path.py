@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
+
+PLUGIN_PATH_VARIABLE: Final = "HEADRACE_PLUGIN_PATH"
+"""The environment variable with the directories of plugins, for processes that Spark starts."""
 
 
 def without_spark_archives(path: Sequence[str]) -> list[str]:
@@ -16,3 +21,10 @@ def without_spark_archives(path: Sequence[str]) -> list[str]:
     plain = [entry for entry in path if not entry.endswith((".zip", ".jar"))]
     installed = any((Path(entry) / "pyspark" / "__init__.py").exists() for entry in plain)
     return plain if installed else list(path)
+
+
+def plugin_directories(environment: Mapping[str, str]) -> list[str]:
+    """Those of the variable, absolute: relative ones are below the working directory, where executors unpack files."""
+    return [
+        str(Path(place).absolute()) for place in environment.get(PLUGIN_PATH_VARIABLE, "").split(os.pathsep) if place
+    ]

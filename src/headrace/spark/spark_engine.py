@@ -4,19 +4,28 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.spark.endpoint import Endpoint
+from headrace.spark.master import unreachable
+from headrace.spark.running_job import RunningJob
+from headrace.spark.shipment import Shipment
+from headrace.spark.slots import Cores
 from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_session import SparkJvm
-from headrace.spark.spark_settings import settings
-from headrace.spark.task_channel import Address
+from headrace.spark.spark_settings import MASTER, cores_per_task
 
 _log = logging.getLogger(__name__)
 _RETRY = 5.0
 _LOOK = 0.2
+_SLOW = 20.0
+T = TypeVar("T")
 
 
 class SparkJobError(ConnectError):
@@ -26,16 +35,21 @@ class SparkJobError(ConnectError):
 class SparkEngine:
     """Thread-safe. ``run`` blocks a thread of the caller's for a job's whole life; ``start`` and ``cancel`` do not."""
 
-    def __init__(self, spark: Mapping[str, str], directory: Path, address: Address, authkey: bytes) -> None:
-        self._settings = settings(spark, directory)
+    def __init__(
+        self, settings: Mapping[str, str], directory: Path, endpoint: Endpoint, shipment: Shipment | None = None
+    ) -> None:
+        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines."""
+        self._settings = settings
         self._directory = directory
-        self._attach = (address, authkey)
+        self._endpoint = endpoint
+        self._shipment = shipment
         self._changed = threading.Condition()
         self._starting: SparkProcess | None = None
         self._session: SparkJvm | None = None
         self._started = False
         self._stopping = False
         self._failure: str | None = None
+        self._launched = math.inf
 
     def start(self) -> None:
         """Returns at once. To start it again has no effect."""
@@ -67,6 +81,51 @@ class SparkEngine:
         if session is not None:
             threading.Thread(target=session.cancel, args=(group,), name=f"cancel-{group}", daemon=True).start()
 
+    def current(self) -> SparkJvm | None:
+        """None while Spark is not running."""
+        return self._session
+
+    @property
+    def master(self) -> str:
+        return self._settings[MASTER]
+
+    @property
+    def cores_per_task(self) -> int:
+        return cores_per_task(self._settings)
+
+    def unscheduled(self, group: str) -> bool:
+        """Whether a job of the group is there of which nothing runs. Blocks for a moment, as the next ones."""
+        return bool(self._asked(lambda session: session.unscheduled(group)))
+
+    def running(self, group: str) -> RunningJob | None:
+        """Where the newest job of a group runs; None while Spark is not running."""
+        return self._asked(lambda session: session.running(group))
+
+    def cores(self) -> Cores | None:
+        """None while Spark is not running."""
+        return self._asked(lambda session: session.cores())
+
+    def renew_if_forgotten(self) -> None:
+        """Begin anew if the cluster, though there, does not know this worker any more, which ends no job by itself."""
+        session = self._session
+        if session is None or unreachable(self.master) or not self._asked(lambda session: session.forgotten()):
+            return
+        _log.warning("%s does not know this worker any more", self.master)
+        # Not in order: PySpark would forget the new context when the old one has stopped.
+        session.kill()
+        self._lost(session)
+
+    def _asked(self, ask: Callable[[SparkJvm], T]) -> T | None:
+        """The answer; None where there is nobody to ask."""
+        session = self._session
+        if session is None:
+            return None
+        try:
+            return ask(session)
+        except Exception as error:
+            _log.debug("asking Spark: %s", error)
+            return None
+
     def stop(self) -> None:
         with self._changed:
             self._stopping = True
@@ -83,11 +142,17 @@ class SparkEngine:
             with self._changed:
                 if self._changed.wait_for(lambda: self._session is not None, _LOOK):
                     return self._session
-            failure = self._failure
+            failure = self._failure or self._slowness()
             if failure is not None and failure != told:
                 told = failure
                 hindered(failure)
         return None
+
+    def _slowness(self) -> str | None:
+        """Some clusters let one wait for long before they say that they are not there."""
+        if time.monotonic() - self._launched < _SLOW:
+            return None
+        return f"it has not come up with spark.master={self.master} for {_SLOW:.0f} s; Spark's own log may tell more"
 
     def _lost(self, session: SparkJvm) -> None:
         with self._changed:
@@ -116,19 +181,21 @@ class SparkEngine:
 
     def _try_start(self) -> SparkJvm | None:
         try:
+            if reason := unreachable(self._settings[MASTER]):
+                raise ConnectError(reason)
             process = self._launch()
             if process is None:
                 return None
-            session = SparkJvm(process, self._settings, *self._attach)
+            session = SparkJvm(process, self._settings, self._endpoint, self._shipment)
         except ConfigError as error:
             self._complain(str(error))
             return None
         except Exception as error:
             self._complain(
-                f"Spark could not be started with spark.master = {self._settings['spark.master']}: {_first_line(error)}"
+                f"Spark could not be started with spark.master={self._settings[MASTER]}: {_first_line(error)}"
             )
             return None
-        self._failure = None
+        self._failure, self._launched = None, math.inf
         return session
 
     def _launch(self) -> SparkProcess | None:
@@ -136,6 +203,7 @@ class SparkEngine:
         with self._changed:
             if self._stopping:
                 return None
+            self._launched = time.monotonic()
             self._starting = SparkProcess(self._settings, self._directory)
             return self._starting
 

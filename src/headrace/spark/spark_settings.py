@@ -7,6 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace.config.engine_config import EngineConfig
+from headrace.spark.endpoint import Interface
+from headrace.spark.master import host_towards, is_local, is_loopback
+
+MASTER = "spark.master"
+DRIVER_HOST = "spark.driver.host"
+BIND_ADDRESS = "spark.driver.bindAddress"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 REQUIRED = {
@@ -19,7 +26,7 @@ REQUIRED = {
 PREFERRED = {
     # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
     # can start no Python process at all says so instead of trying in silence for ever.
-    "spark.master": "local[256,4]",
+    MASTER: "local[256,4]",
     "spark.app.name": "headrace",
     "spark.scheduler.mode": "FAIR",
     # TCP to Python workers costs 40 ms a batch by delayed acknowledgements.
@@ -34,12 +41,29 @@ PREFERRED = {
     "spark.sql.ui.retainedExecutions": "100",
     "spark.log.level": "WARN",
 }
+# The driver's JVM only schedules: the quick compiler and the small collector serve it best.
+_SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
 LOCAL = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+    BIND_ADDRESS: "127.0.0.1",
+    DRIVER_HOST: "127.0.0.1",
     "spark.driver.memory": "512m",
-    # In local mode the JVM only schedules: the quick compiler and the small collector serve it best.
-    JAVA_OPTIONS: "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData",
+    JAVA_OPTIONS: _SCHEDULER_ONLY,
+}
+CLUSTER = {
+    JAVA_OPTIONS: _SCHEDULER_ONLY,
+    # A process that dies is seen at once. A machine that vanishes is missed after three heartbeats or so, not after
+    # Spark's two minutes: its tasks stand still until then.
+    "spark.executor.heartbeatInterval": "3s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "12000",
+    "spark.network.timeoutInterval": "2s",
+    # An executor that cannot tell its driver that it lives ends itself; its tasks did so before.
+    "spark.executor.heartbeat.maxFailures": "20",
+    # An executor that has lost a task's process twice is not tried a third time by the same job.
+    "spark.excludeOnFailure.taskAndStage.enabled": "true",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "4",
+    # Executors that only wait are the reserve on which a lost task is back within a second or two.
+    "spark.dynamicAllocation.executorIdleTimeout": "600s",
 }
 
 _LOG4J = """\
@@ -70,9 +94,25 @@ class LogSettings(NamedTuple):
 def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
     """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred."""
     merged = {**PREFERRED, "spark.local.dir": str(directory / "local"), **spark}
-    if merged["spark.master"].startswith("local"):
+    if is_local(merged[MASTER]):
         merged = {**LOCAL, **merged}
+    else:
+        merged = {**CLUSTER, **merged}
+        merged.setdefault(DRIVER_HOST, host_towards(merged[MASTER]))
     return {**merged, **REQUIRED}
+
+
+def interface(conf: Mapping[str, str], config: EngineConfig) -> Interface:
+    """Where tasks on a cluster reach this worker: where executors reach their driver."""
+    host = conf[DRIVER_HOST]
+    tls = config.channel_tls == "always" or (config.channel_tls == "auto" and not is_loopback(host))
+    return Interface(host, conf.get(BIND_ADDRESS, host), config.channel_port, tls)
+
+
+def cores_per_task(conf: Mapping[str, str]) -> int:
+    """Spark's own setting; what it does not understand it refuses itself."""
+    given = conf.get("spark.task.cpus", "1")
+    return int(given) if given.isdecimal() else 1
 
 
 def write_log_settings(directory: Path) -> LogSettings:

@@ -9,13 +9,20 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
+from headrace.api.errors import ConnectError
+from headrace.api.frames import FrameJob
+from headrace.config.engine_config import EngineConfig
 from headrace.logs.loggers import Loggers
+from headrace.spark.frame_analysis import analyse
 from headrace.spark.launched_task import LaunchedTask
+from headrace.spark.master import is_local
 from headrace.spark.messages import Attach
+from headrace.spark.shipment import Shipment, plugin_settings
+from headrace.spark.slots import SlotWatch
 from headrace.spark.spark_engine import SparkEngine
+from headrace.spark.spark_settings import MASTER, interface, settings
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskHandle, TaskListener
@@ -25,13 +32,26 @@ _KILL_TIME = 5.0
 
 
 class SparkTaskLauncher:
-    """``spark`` are the worker's ``spark.*`` properties. Thread-safe."""
+    """``TaskLauncher`` for tasks of this worker's process. Thread-safe."""
 
-    def __init__(self, spark: Mapping[str, str], loggers: Loggers | None = None) -> None:
-        """Tasks log what ``loggers``, the worker's, let through, now and after each change."""
+    def __init__(self, config: EngineConfig, loggers: Loggers | None = None) -> None:
+        """Tasks log what ``loggers``, the worker's, let through, now and after each change.
+
+        Raises:
+            ConfigError: tasks on the cluster could not reach this worker.
+        """
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-"))
-        self._channels = TaskChannels(self._directory, self._attached)
-        self._engine = SparkEngine(spark, self._directory, self._channels.address, self._channels.authkey)
+        conf = settings(config.spark, self._directory)
+        local = is_local(conf[MASTER])
+        self._shipment = None if local else Shipment(self._directory, config.plugin_path)
+        try:
+            self._channels = TaskChannels(self._directory if local else interface(conf, config), self._attached)
+        except ConnectError:
+            shutil.rmtree(self._directory)
+            raise
+        conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
+        self._engine = SparkEngine(conf, self._directory, self._channels.endpoint, self._shipment)
+        self._slots = SlotWatch(self._launched, self._engine)
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
@@ -47,19 +67,25 @@ class SparkTaskLauncher:
         """Returns at once; Spark starts in the background."""
         self._channels.start()
         self._engine.start()
+        self._slots.start()
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         key = f"{spec.id}-{next(self._launches)}"
+        if self._shipment is not None:
+            spec = self._shipment.relocated(spec)
         task = LaunchedTask(key, spec, listener, self._engine, self._loggers)
         with self._lock:
             self._tasks[key] = task
         task.start(self._forget)
         return task
 
+    def analyse(self, job: FrameJob) -> str | None:
+        return analyse(self._engine, job)
+
     def stop(self, timeout: float) -> None:
         end = time.monotonic() + timeout
-        with self._lock:
-            tasks = list(self._tasks.values())
+        self._slots.stop()
+        tasks = self._launched()
         for task in tasks:
             task.stop()
         for task in tasks:
@@ -78,10 +104,13 @@ class SparkTaskLauncher:
         if task is not None:
             task.attached(channel, attach)
 
+    def _launched(self) -> list[LaunchedTask]:
+        with self._lock:
+            return list(self._tasks.values())
+
     def _send_log_levels(self) -> None:
         """On a thread of its own: a process that stands still takes nothing."""
-        with self._lock:
-            tasks = list(self._tasks.values())
+        tasks = self._launched()
 
         def send() -> None:
             for task in tasks:

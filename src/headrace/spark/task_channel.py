@@ -10,13 +10,12 @@ import socket
 import threading
 from collections.abc import Callable
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
 from typing import Any
 
+from headrace.spark.endpoint import Doorway, Endpoint, Interface, Link
 from headrace.spark.messages import Attach
 
-Address = str | tuple[str, int]
 OnAttach = Callable[["AttemptChannel", Attach], None]
 
 _log = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ _RETRY = 1.0
 class AttemptChannel:
     """A connection to one process. Sending is for any thread; ``receive`` for the attempt's own."""
 
-    def __init__(self, connection: Connection[Any, Any]) -> None:
+    def __init__(self, connection: Link) -> None:
         self._connection = connection
         self._sending = threading.Lock()
         # Shut down to break the channel: closing a descriptor wakes nobody who waits on it, and its number is reused.
@@ -66,48 +65,45 @@ class AttemptChannel:
 class TaskChannels:
     """Accepts processes and hands each to ``on_attach`` on a thread of its own, which ends with the connection."""
 
-    def __init__(self, directory: Path, on_attach: OnAttach) -> None:
+    def __init__(self, place: Path | Interface, on_attach: OnAttach) -> None:
+        """``place`` is a directory that only we may enter (0700), or where processes elsewhere reach this one.
+
+        Raises:
+            ConfigError: nobody can listen there.
+        """
         self._on_attach = on_attach
-        self._authkey = os.urandom(32)
-        # A Unix socket in a directory that only we may enter (0700).
-        self._listener = Listener(str(directory / "tasks.sock"), family="AF_UNIX", backlog=64)
+        self._doorway = Doorway(place / "tasks.sock" if isinstance(place, Path) else place)
         self._stopping = threading.Event()
 
     @property
-    def address(self) -> Address:
-        address: Address = self._listener.address
-        return address
-
-    @property
-    def authkey(self) -> bytes:
-        return self._authkey
+    def endpoint(self) -> Endpoint:
+        """For the processes."""
+        return self._doorway.endpoint
 
     def start(self) -> None:
         threading.Thread(target=self._accept, name="task-channels", daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._listener.close()
+        self._doorway.close()
 
     def _accept(self) -> None:
         while not self._stopping.is_set():
             try:
-                connection = self._listener.accept()
-            except Exception as error:
+                caller = self._doorway.accept()
+            except OSError as error:
                 if not self._stopping.is_set():
                     _log.warning("no process can attach: %s", error)
                     self._stopping.wait(_RETRY)
                 continue
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
 
-    def _serve(self, connection: Connection[Any, Any]) -> None:
+    def _serve(self, caller: socket.socket) -> None:
         # Not in accept: a process that hangs here must not keep the others out.
         try:
-            deliver_challenge(connection, self._authkey)
-            answer_challenge(connection, self._authkey)
+            connection = self._doorway.admit(caller)
         except (EOFError, OSError, AuthenticationError) as error:
             _log.debug("a process could not attach: %s", error)
-            connection.close()
             return
         channel = AttemptChannel(connection)
         try:

@@ -50,7 +50,7 @@ def standalone_herder(
     keeper = StatusKeeper(statuses, urlsplit(advertised_url).netloc, config.topic_tracking)
     try:
         worker = Worker(config, plugins, launcher, offsets, keeper, clock)
-        validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer)
+        validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
     except BaseException:
         offsets.stop()
         raise

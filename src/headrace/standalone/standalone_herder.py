@@ -28,6 +28,7 @@ from headrace.model.info import (
     ConnectorStateInfo,
     PluginInfo,
     ServerInfo,
+    SparkAttempt,
     TaskInfo,
     TaskState,
 )
@@ -300,6 +301,9 @@ class StandaloneHerder:
     def task_status(self, id: ConnectorTaskId) -> TaskState:
         return self._queries.task_status(id)
 
+    def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
+        return self._hands.worker.spark_attempts(name)
+
     def active_topics(self, name: str) -> tuple[str, ...]:
         check_topic_tracking(self._hands.worker.config)
         return self._queries.active_topics(name)
@@ -307,8 +311,8 @@ class StandaloneHerder:
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
         return self._queries.task_infos(name)
 
-    def connector_plugins(self) -> tuple[PluginInfo, ...]:
-        return self._queries.connector_plugins()
+    def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
+        return self._queries.connector_plugins(connectors_only)
 
 
 def _not_found(name: str) -> NotFoundError:

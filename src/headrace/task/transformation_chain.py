@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from headrace.api.errors import ConfigError
+from headrace.api.frame_transform import FrameTransformation
 from headrace.api.record import ConnectRecord
 from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
 from headrace.config.connector_config import ConnectorConfig, PluginStage
@@ -20,6 +21,7 @@ from headrace.task.errors.processing_context import O, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 
 R = TypeVar("R", bound=ConnectRecord)
+ONLY_IN_SOURCES: Final = "it transforms batches as DataFrames, which only the chain of a source connector can hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +188,26 @@ def transformation_chain(
     used = {stage.predicate for stage in config.transforms}
     for unused in (stage for stage in config.predicates if stage.alias not in used):
         # What is wrong with it is told all the same, as in Java.
-        with _full_names(f"predicates.{unused.alias}"):
+        with full_names(f"predicates.{unused.alias}"):
             _predicate_class(unused, plugins)().config().parse(unused.config)
-    return TransformationChain([_stage(stage, config, plugins) for stage in config.transforms], errors)
+    return chain_of_stages(config.transforms, config, plugins, errors)
+
+
+def chain_of_stages(
+    stages: Sequence[PluginStage], config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
+) -> TransformationChain[O, Any]:
+    """The chain of some of a connector's transformations, which follow one another."""
+    return TransformationChain([_stage(stage, config, plugins) for stage in stages], errors)
 
 
 def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
     prefix = f"transforms.{stage.alias}"
     cls = plugins.transformation(stage.type, f"{prefix}.type")
+    if issubclass(cls, FrameTransformation):
+        raise ConfigError.invalid(f"{prefix}.type", stage.type, ONLY_IN_SOURCES)
     operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
     transformation = cls()
-    with _full_names(prefix):
+    with full_names(prefix):
         transformation.configure(stage.config)
     # Its own instance for each stage, as each is closed with its stage.
     predicates = (_predicate(each, plugins) for each in config.predicates if each.alias == stage.predicate)
@@ -205,7 +216,7 @@ def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> Tra
 
 def _predicate(stage: PluginStage, plugins: Plugins) -> Predicate[Any]:
     predicate = _predicate_class(stage, plugins)()
-    with _full_names(f"predicates.{stage.alias}"):
+    with full_names(f"predicates.{stage.alias}"):
         predicate.configure(stage.config)
     return predicate
 
@@ -215,7 +226,7 @@ def _predicate_class(stage: PluginStage, plugins: Plugins) -> type[Predicate[Any
 
 
 @contextmanager
-def _full_names(prefix: str) -> Iterator[None]:
+def full_names(prefix: str) -> Iterator[None]:
     """What a plugin says of a property of its own is told under the property's full name."""
     try:
         yield

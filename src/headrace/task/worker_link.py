@@ -7,12 +7,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from headrace.api.frames import Frames
+
 Offset = Mapping[str, Any]
 Partition = Mapping[str, Any]
 
 
 class WorkerLink(Protocol):
     """The task's process asks and tells its worker. Called on the task's thread; those that ask block for an answer."""
+
+    @property
+    def frames(self) -> Frames:
+        """Has the worker run jobs on DataFrames."""
 
     def confirm_start(self) -> bool:
         """Asked once, after ``init_transactions``: True is GO, False is ABANDON (invariant 4)."""

@@ -34,7 +34,8 @@ class StatusListener(Protocol):
         """Its own code, data or configuration failed (FAILED); ``trace`` is for the user to read."""
 
     def on_restart(self, id: Runnable, reason: str) -> None:
-        """A task's attempt died of something that is not its own fault; another one follows (RESTARTING)."""
+        """A task's attempt died of something that is not its own fault, and another one follows; or there can be none
+        yet, of which it is told again when the reason changes (RESTARTING)."""
 
     def on_shutdown(self, id: Runnable) -> None:
         """It is gone from this worker (UNASSIGNED). Not called for what had FAILED: that stays readable."""

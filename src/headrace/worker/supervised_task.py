@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.task.task_spec import TaskSpec
@@ -192,6 +193,12 @@ class SupervisedTask:
             handle = self._handle
         return handle is None or handle.await_stopped(timeout)
 
+    def spark_attempt(self) -> SparkAttempt | None:
+        """What Spark runs of it now; asks Spark."""
+        with self._lock:
+            handle = self._handle
+        return handle.spark_attempt() if handle is not None else None
+
     # ---- TaskListener
 
     def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
@@ -235,6 +242,10 @@ class SupervisedTask:
     def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
         self.figures.ended(outcome)
         self._move(TaskEvent.RESTARTS, reason)
+
+    def waiting(self, task: ConnectorTaskId, reason: str) -> None:
+        self.figures.waiting = True
+        self._move(TaskEvent.WAITS, reason)
 
     def stopped(self, task: ConnectorTaskId) -> None:
         with self._lock:

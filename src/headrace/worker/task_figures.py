@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from headrace.metrics import TASK_WAITING
 from headrace.model.deadline import Clock
 from headrace.task.worker_task import Outcome
 
@@ -31,6 +32,8 @@ class TaskFigures:
         self._clock = clock
         self._reports: tuple[tuple[float, Mapping[str, float]], ...] = ()
         self._latest: Mapping[str, float] = {}
+        self.waiting = False
+        """Whether the engine has no room for a process of the task, or is not there."""
         self._ends: Mapping[str, float] = dict.fromkeys(("task-restarts-total", *_OF_OUTCOME.values()), 0.0)
 
     def reported(self, values: Mapping[str, float]) -> None:
@@ -47,6 +50,7 @@ class TaskFigures:
 
     def attempt_started(self, number: int) -> None:
         """Every attempt but the first of a launch is in the place of one that ended without failing."""
+        self.waiting = False
         if number > 0:
             self._count("task-restarts-total")
 
@@ -61,7 +65,7 @@ class TaskFigures:
     def values(self) -> dict[str, float]:
         """By Kafka Connect's names. There is a rate wherever there is the total."""
         rates = {rate: self._rate(total) for rate, total in _RATES.items() if total in self._latest}
-        return {**self._latest, **rates, **self._ends}
+        return {**self._latest, **rates, **self._ends, TASK_WAITING: float(self.waiting)}
 
     def _rate(self, total: str) -> float:
         since = self._clock() - _WINDOW_S

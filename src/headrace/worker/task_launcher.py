@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkAttempt
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_task import Outcome
 
@@ -64,12 +66,19 @@ class TaskListener(Protocol):
         ``outcome`` is its own word, TAINTED or FENCED; None of one that was killed or lost with its executor.
         """
 
+    def waiting(self, task: ConnectorTaskId, reason: str) -> None:
+        """It has no process, since the engine has no room for one or is not there; told again when the reason changes.
+
+        The one call that may come from another thread beside, and late: it means nothing for a task that has a process,
+        has failed or has stopped.
+        """
+
     def stopped(self, task: ConnectorTaskId) -> None:
         """No process of the task is left and none will follow. The last call for this launch."""
 
 
 class TaskHandle(Protocol):
-    """One launched task. All methods may be called from any thread and do not block, except ``await_stopped``."""
+    """One launched task. All methods may be called from any thread, and the first four do not block."""
 
     def pause(self) -> None: ...
 
@@ -84,6 +93,9 @@ class TaskHandle(Protocol):
     def await_stopped(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds; True when its process is proved gone."""
 
+    def spark_attempt(self) -> SparkAttempt | None:
+        """What runs of it now, None while no process has attached; asks Spark, which may take its time."""
+
 
 class TaskLauncher(Protocol):
     """Starts tasks on the engine. ``start`` returns at once; launches wait for the engine by themselves."""
@@ -92,6 +104,12 @@ class TaskLauncher(Protocol):
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         """Does not block; what goes wrong later is told to the listener."""
+
+    def analyse(self, job: FrameJob) -> str | None:
+        """What Spark finds wrong with a job that checks a step on frames; None if nothing, or if it cannot tell now.
+
+        Any thread; blocks up to some seconds.
+        """
 
     def stop(self, timeout: float) -> None:
         """Stops all tasks (killing those that outlast ``timeout`` seconds) and the engine."""

@@ -37,6 +37,8 @@ class TaskEvent(Enum):
     PAUSES = "pauses"
     FAILS = "fails"
     RESTARTS = "restarts"
+    WAITS = "waits"
+    """The engine has no room for its process, or is not there."""
     STOP = "stop"
     ENDS = "ends"
 
@@ -60,37 +62,44 @@ TRANSITIONS: Final[Mapping[tuple[TaskPhase, TaskEvent], tuple[TaskPhase, Tell]]]
     (_P.LAUNCHED, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
     (_P.LAUNCHED, _E.FAILS): (_P.FAILED, Tell.FAILURE),
     (_P.LAUNCHED, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
+    (_P.LAUNCHED, _E.WAITS): (_P.RESTARTING, Tell.RESTART),
     (_P.LAUNCHED, _E.STOP): (_P.STOPPING, Tell.NOTHING),
     (_P.LAUNCHED, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
     (_P.RUNNING, _E.RUNS): (_P.RUNNING, Tell.NOTHING),
     (_P.RUNNING, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
     (_P.RUNNING, _E.FAILS): (_P.FAILED, Tell.FAILURE),
     (_P.RUNNING, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
+    (_P.RUNNING, _E.WAITS): (_P.RUNNING, Tell.NOTHING),
     (_P.RUNNING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
     (_P.RUNNING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
     (_P.PAUSED, _E.RUNS): (_P.RUNNING, Tell.RUNNING),
     (_P.PAUSED, _E.PAUSES): (_P.PAUSED, Tell.NOTHING),
     (_P.PAUSED, _E.FAILS): (_P.FAILED, Tell.FAILURE),
     (_P.PAUSED, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
+    (_P.PAUSED, _E.WAITS): (_P.PAUSED, Tell.NOTHING),
     (_P.PAUSED, _E.STOP): (_P.STOPPING, Tell.NOTHING),
     (_P.PAUSED, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
     (_P.RESTARTING, _E.RUNS): (_P.RUNNING, Tell.RUNNING),
     (_P.RESTARTING, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
     (_P.RESTARTING, _E.FAILS): (_P.FAILED, Tell.FAILURE),
     (_P.RESTARTING, _E.RESTARTS): (_P.RESTARTING, Tell.NOTHING),
+    (_P.RESTARTING, _E.WAITS): (_P.RESTARTING, Tell.RESTART),
     (_P.RESTARTING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
     (_P.RESTARTING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
     # Its status stays readable: neither the end of its process nor a stop makes it UNASSIGNED.
     (_P.FAILED, _E.STOP): (_P.FAILED, Tell.NOTHING),
     (_P.FAILED, _E.ENDS): (_P.FAILED, Tell.NOTHING),
+    (_P.FAILED, _E.WAITS): (_P.FAILED, Tell.NOTHING),
     # What an attempt reports before it hears of the stop is of no interest any more.
     (_P.STOPPING, _E.RUNS): (_P.STOPPING, Tell.NOTHING),
     (_P.STOPPING, _E.PAUSES): (_P.STOPPING, Tell.NOTHING),
     (_P.STOPPING, _E.FAILS): (_P.STOPPING, Tell.NOTHING),
     (_P.STOPPING, _E.RESTARTS): (_P.STOPPING, Tell.NOTHING),
+    (_P.STOPPING, _E.WAITS): (_P.STOPPING, Tell.NOTHING),
     (_P.STOPPING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
     (_P.STOPPING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
     (_P.STOPPED, _E.STOP): (_P.STOPPED, Tell.NOTHING),
+    (_P.STOPPED, _E.WAITS): (_P.STOPPED, Tell.NOTHING),
 }
 
 

@@ -16,7 +16,7 @@ from headrace.metrics import ConnectorFigures, TaskRunFigures, WorkerFigures
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorOffset
+from headrace.model.info import ConnectorOffset, SparkAttempt
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
@@ -189,6 +189,12 @@ class Worker:
     def task_metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
         """The latest figures of each task here."""
         return self._tasks.metrics()
+
+    def spark_attempts(self, connector: str) -> Future[Mapping[int, SparkAttempt]]:
+        """What Spark runs of a connector's tasks that are here, by their numbers."""
+        return self._stages.run(
+            f"what Spark runs of connector {connector}", lambda: self._tasks.spark_attempts(connector)
+        )
 
     # ---- figures
 

@@ -13,6 +13,7 @@ from headrace.api.errors import ConnectError
 from headrace.logs.context import within
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.worker.config_watch import After, ConfigWatch
 from headrace.worker.stages import Stages
@@ -50,6 +51,13 @@ class WorkerTasks:
         with self._lock:
             tasks = dict(self._tasks)
         return {id: task.values() for id, task in tasks.items()}
+
+    def spark_attempts(self, connector: str) -> Mapping[int, SparkAttempt]:
+        """What Spark runs of a connector's tasks, by their numbers; asks Spark."""
+        with self._lock:
+            tasks = [task for id, task in self._tasks.items() if id.connector == connector]
+        found = ((task.id.task, task.spark_attempt()) for task in tasks)
+        return {number: attempt for number, attempt in found if attempt is not None}
 
     def start(self, task: SupervisedTask, make: Callable[[], TaskLaunch]) -> None:
         """What goes wrong becomes the task's status. ConnectError if it is here already.

@@ -7,6 +7,7 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.config.distributed_config import DistributedConfig, InternalTopic
+from headrace.config.engine_config import EngineConfig
 
 MakeConfig = Callable[..., DistributedConfig]
 
@@ -110,10 +111,16 @@ def test_contradiction_is_an_error(make_config: MakeConfig, support: str, enable
 
 def test_for_tasks_makes_a_config_again_without_spark_and_rest(make_config: MakeConfig) -> None:
     config = make_config(
-        **{"spark.master": "local[4]", "rest.advertised.port": "1", "listeners": "http://:1", "producer.acks": "1"}
+        **{
+            "spark.master": "local[4]",
+            "rest.advertised.port": "1",
+            "listeners": "http://:1",
+            "producer.acks": "1",
+            "task.channel.tls": "always",
+        }
     )
-    assert config.spark == {"spark.master": "local[4]"}
+    assert config.engine == EngineConfig({"spark.master": "local[4]"}, channel_tls="always")
     again = DistributedConfig(config.for_tasks())
     assert again.raw["producer.acks"] == "1"
-    assert not again.spark
+    assert again.engine == EngineConfig()
     assert again.listeners == ("http://:8083",)

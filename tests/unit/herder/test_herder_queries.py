@@ -42,7 +42,7 @@ def test_what_is_known(queries: HerderQueries) -> None:
     assert (info.config, info.tasks, info.type) == ({"connector.class": "X"}, (TASK,), "source")
     assert queries.task_infos("c") == (TaskInfo(TASK, {"k": "v"}),)
     assert queries.server_info().kafka_cluster_id == "id"
-    assert [plugin.class_name for plugin in queries.connector_plugins()] == ["X"]
+    assert [plugin.class_name for plugin in queries.connector_plugins(True)] == ["X"]
 
 
 def test_status_has_tasks_in_order_with_their_traces(queries: HerderQueries) -> None:

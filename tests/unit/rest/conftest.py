@@ -28,6 +28,7 @@ from headrace.model.info import (
     ConnectorStateInfo,
     PluginInfo,
     ServerInfo,
+    SparkAttempt,
     TaskInfo,
     TaskState,
 )
@@ -52,6 +53,7 @@ class InMemoryHerder:
 
     def reset(self) -> None:
         self.configs: dict[str, dict[str, str | None]] = {}
+        self.spark: dict[int, SparkAttempt] = {}
         self.states: dict[str, TargetState] = {}
         self.offsets: dict[str, tuple[ConnectorOffset, ...]] = {}
         self.error: Exception | None = None
@@ -114,6 +116,9 @@ class InMemoryHerder:
             raise NotFoundError(f"No status found for task {id}")
         return self.connector_status(id.connector).tasks[0]
 
+    def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
+        return self._answer(dict(self.spark))
+
     def active_topics(self, name: str) -> tuple[str, ...]:
         if self.error is not None:
             raise self.error
@@ -123,7 +128,7 @@ class InMemoryHerder:
         if self.error is not None:
             raise self.error
 
-    def connector_plugins(self) -> tuple[PluginInfo, ...]:
+    def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
         return (PluginInfo("a.B", "source", "1.0"), PluginInfo("c.D", "sink", None))
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:

@@ -10,6 +10,7 @@ import pytest
 
 from headrace.herder.errors import ForbiddenError
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
@@ -87,6 +88,23 @@ def test_one_expansion_or_none(client: httpx2.Client, connector: str) -> None:
     assert client.get("/connectors?expand=status").json() == {"c": {"status": STATUS}}
     assert client.get("/connectors?expand=info").json()["c"].keys() == {"info"}
     assert client.get("/connectors?expand=nothing").json() == ["c"]
+
+
+def test_what_spark_runs_of_tasks(client: httpx2.Client, herder: Any, connector: str) -> None:
+    herder.spark = {0: SparkAttempt("app-1", 7, "driver", 2, "host", 4711), 5: SparkAttempt("app-1", 8, "1", 0, "h", 1)}
+    block = {"app_id": "app-1", "job_id": 7, "executor": "driver", "attempt": 2, "host": "host", "pid": 4711}
+    (task,) = STATUS["tasks"]
+    wanted = {**STATUS, "tasks": [{**task, "spark": block}]}
+    assert client.get(f"{connector}/status?expand=spark").json() == wanted
+    assert client.get("/connectors?expand=spark").json() == {"c": {"status": wanted}}
+    assert client.get("/connectors?expand=info,spark").json()["c"].keys() == {"status", "info"}
+    assert client.get(f"{connector}/status").json() == STATUS
+    assert client.get("/connectors/x/status?expand=spark").status_code == 404
+
+
+def test_tasks_that_run_elsewhere_have_nothing_of_spark_here(client: httpx2.Client, connector: str) -> None:
+    (task,) = client.get(f"{connector}/status?expand=spark").json()["tasks"]
+    assert task == {**STATUS["tasks"][0], "spark": None}
 
 
 def test_a_patch_changes_some_properties(client: httpx2.Client, connector: str) -> None:

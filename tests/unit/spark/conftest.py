@@ -5,7 +5,6 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +105,9 @@ class HeardTask:
         self.outcomes.append(outcome)
         self.events.append(("restarting", reason))
 
+    def waiting(self, task: ConnectorTaskId, reason: str) -> None:
+        self.events.append(("waiting", reason))
+
     def stopped(self, task: ConnectorTaskId) -> None:
         self.events.append("stopped")
 
@@ -113,9 +115,9 @@ class HeardTask:
 class TaskProcess:
     """A task's process as the worker sees it: the other end of a real channel."""
 
-    def __init__(self, channels: TaskChannels, pid: int, host: str) -> None:
-        self._connection = Client(channels.address, authkey=channels.authkey)
-        self._connection.send(Attach("key", pid, host))
+    def __init__(self, channels: TaskChannels, pid: int, machine: str) -> None:
+        self._connection = channels.endpoint.connect()
+        self._connection.send(Attach("key", pid, machine))
 
     def take(self, seconds: float = 10) -> Any:
         """The next message; CLOSED if the channel is broken, None if nothing comes in time."""
@@ -154,8 +156,8 @@ class Launch:
         self.engine.await_job()
         return self.task
 
-    def process(self, pid: int = 0, host: str = "elsewhere") -> TaskProcess:
-        return TaskProcess(self.channels, pid, host)
+    def process(self, pid: int = 0, machine: str = "elsewhere") -> TaskProcess:
+        return TaskProcess(self.channels, pid, machine)
 
     def wait_for(self, *events: Any) -> None:
         """Until these are all events there were."""

@@ -7,8 +7,9 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import AuthenticationError, Pipe
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.spark import channel_link
 from headrace.spark.channel_link import ChannelLink, log_through
+from headrace.spark.endpoint import Interface
 from headrace.spark.messages import (
     Attach,
     Command,
@@ -194,16 +196,18 @@ def attached() -> Attached:
     return Attached()
 
 
-@pytest.fixture
-def channels(socket_directory: Path, attached: Attached) -> Iterator[TaskChannels]:
-    made = TaskChannels(socket_directory, attached)
+@pytest.fixture(params=["socket", "tcp", "tls"])
+def channels(request: pytest.FixtureRequest, socket_directory: Path, attached: Attached) -> Iterator[TaskChannels]:
+    """Over all that a channel can go over."""
+    network = Interface("localhost", "127.0.0.1", tls=request.param == "tls")
+    made = TaskChannels(socket_directory if request.param == "socket" else network, attached)
     made.start()
     yield made
     made.stop()
 
 
 def attach(channels: TaskChannels, attached: Attached, key: str = "k") -> tuple[Any, AttemptChannel]:
-    connection = Client(channels.address, authkey=channels.authkey)
+    connection = channels.endpoint.connect()
     connection.send(Attach(key, 1, "h"))
     return connection, wait_for(lambda: attached.channels.get(key), 5)
 
@@ -231,14 +235,15 @@ def test_breaking_off_wakes_who_receives(channels: TaskChannels, attached: Attac
 
 
 def test_who_hangs_while_attaching_keeps_nobody_out(channels: TaskChannels, attached: Attached) -> None:
-    with socket.socket(socket.AF_UNIX) as hanging:
-        hanging.connect(str(channels.address))
+    address = channels.endpoint.address
+    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as hanging:
+        hanging.connect(address)
         attach(channels, attached)
 
 
 def test_who_does_not_know_the_key_is_sent_away(channels: TaskChannels, attached: Attached) -> None:
     with pytest.raises((AuthenticationError, EOFError, OSError)):
-        Client(channels.address, authkey=b"guessed").send(Attach("k", 1, "h"))
+        replace(channels.endpoint, authkey=b"guessed").connect()
     attach(channels, attached, "other")
     assert set(attached.channels) == {"other"}
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import random
 import signal
-import socket
 import subprocess
 import threading
 from dataclasses import replace
@@ -19,6 +18,7 @@ from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
 from headrace.spark import launched_task
+from headrace.spark.machine import this_machine
 from headrace.spark.messages import (
     Command,
     ConfirmStart,
@@ -162,7 +162,7 @@ def test_killed_with_the_worker_busy_answering(launch: Any) -> None:
 def test_killing_kills_the_process_and_waits_for_its_end(launch: Any) -> None:
     task = launch.start()
     with subprocess.Popen(["sleep", "60"]) as sleeping:
-        process = launch.process(sleeping.pid, socket.gethostname())
+        process = launch.process(sleeping.pid, this_machine())
         assert isinstance(process.take(), Start)
         task.kill()
         assert sleeping.wait(10) == -signal.SIGKILL
@@ -175,7 +175,7 @@ def test_a_process_whose_child_holds_its_channel(launch: Any, impatient: None) -
     with subprocess.Popen(["true"]) as ended:
         ended.wait()
     task = launch.start()
-    process = launch.process(ended.pid, socket.gethostname())
+    process = launch.process(ended.pid, this_machine())
     process.take()
     launch.engine.end_job("executor lost")
     launch.wait_for(
@@ -392,13 +392,16 @@ def test_a_process_that_always_dies_is_started_ever_more_seldom(launch: Any, mon
     assert waiting.take() is Command.STOP
 
 
-def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "told", [OffsetsCommitted([({}, {})]), Metrics({"offset-commit-completion-total": 1.0})], ids=["source", "sink"]
+)
+def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch, told: object) -> None:
     monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
     launch.start()
     for _ in range(3):
         process = launch.process()
         assert isinstance(process.take(), Start)
-        process.say(OffsetsCommitted([({}, {})]))
+        process.say(told)
         process.end()
         wait_for(lambda: launch.task._attempt is None, 10)
 

@@ -6,8 +6,10 @@ import pickle
 
 import pytest
 
+from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
 from headrace.spark import messages
+from headrace.spark.endpoint import Endpoint
 from headrace.spark.messages import Command
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_task import Ended, Outcome
@@ -29,6 +31,9 @@ EXAMPLES = [
     messages.TopicsUsed(("t",)),
     messages.Metrics({"m": 1.0}),
     messages.Log("l", 20, "text"),
+    messages.RunFrameJob(3, FrameJob("m:f", {"a": "1"}), Endpoint("/tmp/s", b"key"), b"schema"),
+    messages.CancelFrameJob(3),
+    messages.FrameJobEnded(3, 2, b"schema", messages.FrameFault.DATA, "why"),
     messages.Done(Ended(Outcome.FAILED, "trace")),
 ]
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark.spark_settings import REQUIRED, settings, write_log_settings
+from headrace.config.engine_config import EngineConfig
+from headrace.spark.endpoint import Interface
+from headrace.spark.spark_settings import REQUIRED, interface, settings, write_log_settings
 
 
 def test_the_workers_properties_win_over_what_is_preferred(tmp_path: Path) -> None:
@@ -31,6 +33,32 @@ def test_a_cluster_gets_no_local_settings(tmp_path: Path, master: str | None, lo
     made = settings({"spark.master": master} if master else {}, tmp_path)
     assert (made.get("spark.driver.host") == "127.0.0.1") is local
     assert made["spark.master"] == (master or "local[256,4]")
+
+
+def test_executors_reach_the_driver_where_the_master_sees_it_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    cluster = {"spark.master": "spark://127.0.0.1:7077"}
+    assert settings(cluster, tmp_path)["spark.driver.host"] == "127.0.0.1"
+    assert settings({**cluster, "spark.driver.host": "me"}, tmp_path)["spark.driver.host"] == "me"
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "encrypted"),
+    [
+        ("127.0.0.1", "auto", False),
+        ("192.0.2.1", "auto", True),
+        ("127.0.0.1", "always", True),
+        ("192.0.2.1", "never", False),
+    ],
+)
+def test_channels_are_encrypted_where_others_could_listen(host: str, tls: str, encrypted: bool) -> None:
+    made = interface({"spark.driver.host": host}, EngineConfig(channel_tls=tls, channel_port=99))
+    assert made == Interface(host, host, 99, encrypted)
+
+
+def test_a_driver_behind_another_address_listens_at_its_own() -> None:
+    conf = {"spark.driver.host": "outside", "spark.driver.bindAddress": "0.0.0.0"}
+    made = interface(conf, EngineConfig(channel_tls="never"))
+    assert (made.host, made.bind) == ("outside", "0.0.0.0")
 
 
 def test_sparks_log_goes_to_a_file(tmp_path: Path) -> None:

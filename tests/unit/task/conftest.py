@@ -21,6 +21,8 @@ MakeRecord = Callable[..., SourceRecord]
 class HeardLink:
     """A WorkerLink whose worker is here, says GO, and remembers; ``offsets`` are what it has committed."""
 
+    frames: Any = None
+
     def __init__(self) -> None:
         self.heard: list[Any] = []
         self.go = True

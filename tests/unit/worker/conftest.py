@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import SparkAttempt
 from headrace.plugins.discovery import Plugins
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskListener
@@ -103,6 +105,9 @@ class FakeHandle:
     def await_stopped(self, timeout: float) -> bool:
         return self.gone.wait(timeout)
 
+    def spark_attempt(self) -> SparkAttempt | None:
+        return SparkAttempt("app", 3, "driver", 0, "host", 42) if not self.gone.is_set() else None
+
 
 class FakeLauncher:
     """A TaskLauncher without processes: tests play them through the handles."""
@@ -118,6 +123,9 @@ class FakeLauncher:
 
     def start(self) -> None:
         self.started = True
+
+    def analyse(self, job: FrameJob) -> str | None:
+        return None
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> FakeHandle:
         if self.error:

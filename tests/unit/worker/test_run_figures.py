@@ -108,8 +108,14 @@ def test_a_new_attempt_counts_from_its_start(clock: Clock) -> None:
 def test_how_attempts_end(clock: Clock) -> None:
     figures = TaskFigures(clock)
     figures.attempt_started(0)
-    assert figures.values() == {"task-restarts-total": 0, "task-fencings-total": 0, "task-taints-total": 0}
+    none = {"task-restarts-total": 0, "task-fencings-total": 0, "task-taints-total": 0, "waiting-for-cores": 0}
+    assert figures.values() == none
     for attempt, outcome in enumerate((Outcome.FENCED, Outcome.TAINTED, None, Outcome.TAINTED), start=1):
         figures.ended(outcome)
         figures.attempt_started(attempt)
-    assert figures.values() == {"task-restarts-total": 4, "task-fencings-total": 1, "task-taints-total": 2}
+    ends = {"task-restarts-total": 4, "task-fencings-total": 1, "task-taints-total": 2}
+    assert figures.values() == {**none, **ends}
+    figures.waiting = True
+    assert figures.values() == {**none, **ends, "waiting-for-cores": 1}
+    figures.attempt_started(5)
+    assert figures.values()["waiting-for-cores"] == 0

@@ -23,6 +23,15 @@ def test_a_life_with_a_pause_and_a_lost_process() -> None:
     assert life.phase is TaskPhase.STOPPED
 
 
+def test_why_it_has_no_process_is_told_until_it_has_one() -> None:
+    life = TaskLife(TASK)
+    events = [*[TaskEvent.WAITS] * 2, TaskEvent.RUNS, TaskEvent.WAITS, TaskEvent.RESTARTS, TaskEvent.WAITS]
+    assert [life.move(event) for event in events] == [
+        *(Tell.RESTART, Tell.RESTART, Tell.RUNNING, Tell.NOTHING, Tell.RESTART, Tell.RESTART)
+    ]
+    assert life.phase is TaskPhase.RESTARTING
+
+
 def test_failed_stays_failed() -> None:
     life = TaskLife(TASK)
     assert life.move(TaskEvent.FAILS) is Tell.FAILURE
@@ -44,4 +53,5 @@ def test_a_move_that_is_not_in_the_table_tells_its_history() -> None:
 def test_every_phase_can_be_stopped_and_every_live_one_can_end() -> None:
     assert all((phase, TaskEvent.STOP) in TRANSITIONS for phase in TaskPhase)
     assert all((phase, TaskEvent.ENDS) in TRANSITIONS for phase in TaskPhase if phase is not TaskPhase.STOPPED)
+    assert all((phase, TaskEvent.WAITS) in TRANSITIONS for phase in TaskPhase), "it may be told late"
     assert {before for before, _ in TRANSITIONS} == set(TaskPhase)

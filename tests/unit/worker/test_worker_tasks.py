@@ -45,6 +45,18 @@ def test_the_spec_of_a_sink_task(worker: Worker, launcher: Any, callbacks: Any, 
     assert spec.consumer["group.id"] == "connect-c"
 
 
+def test_what_spark_runs(worker: Worker, launcher: Any, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config(), callbacks)
+    other = ConnectorTaskId("d", 1)
+    start(worker, source_config(), callbacks, other)
+    launcher.launched(TASK)
+    launcher.launched(other)
+    found = worker.spark_attempts("d").result(WAIT)
+    assert {number: attempt.pid for number, attempt in found.items()} == {1: 42}
+    worker.stop_tasks([other]).result(WAIT)
+    assert worker.spark_attempts("d").result(WAIT) == {}
+
+
 def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any) -> None:
     start(worker, source_config(), callbacks)
     handle = launcher.launched(TASK)
@@ -61,7 +73,7 @@ def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any,
     listener.topics_used(TASK, ["t", "u"])
     listener.metrics(TASK, {"polls": 3.0})
     listener.reconfiguration_requested(TASK)
-    ends = dict.fromkeys(("task-restarts-total", "task-fencings-total", "task-taints-total"), 0.0)
+    ends = dict.fromkeys(("waiting-for-cores", "task-restarts-total", "task-fencings-total", "task-taints-total"), 0.0)
     assert worker.task_metrics() == {TASK: {"polls": 3.0, **ends}}
     assert worker.task_ids() == {TASK}
     worker.stop_tasks([TASK]).result(WAIT)

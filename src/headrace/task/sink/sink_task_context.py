@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Set
 
 from headrace.api.errors import ConnectError
+from headrace.api.frames import Frames
 from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartition
 from headrace.task.sink.partition_pauses import PartitionPauses
 
@@ -20,12 +21,14 @@ class WorkerSinkTaskContext(SinkTaskContext):
         pauses: PartitionPauses,
         apply_pauses: Callable[[], None],
         reporter: ErrantRecordReporter | None,
+        frames: Frames,
     ) -> None:
         self._config = config
         self._assignment = assignment
         self._pauses = pauses
         self._apply_pauses = apply_pauses
         self._reporter = reporter
+        self._frames = frames
         self._offsets: dict[TopicPartition, int] = {}
         self._timeout: float | None = None
         self.commit_requested = False
@@ -58,6 +61,10 @@ class WorkerSinkTaskContext(SinkTaskContext):
     @property
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
         return self._reporter
+
+    @property
+    def frames(self) -> Frames:
+        return self._frames
 
     def take_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Where the task wants to go on in these, since this was asked last."""

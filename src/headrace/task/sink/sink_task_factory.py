@@ -96,7 +96,7 @@ def sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runnabl
     progress = Progress(SinkOffsetCommit(), PartitionPauses())
     consumer.pause_whenever(lambda: progress.pauses.wanted(consumer.assignment))
     context = WorkerSinkTaskContext(
-        spec.task_config, lambda: consumer.assignment, progress.pauses, consumer.apply_pauses, reporter
+        spec.task_config, lambda: consumer.assignment, progress.pauses, consumer.apply_pauses, reporter, link.frames
     )
     timing = CommitTiming(
         _seconds(spec, "offset.flush.interval.ms", 60_000),

@@ -16,7 +16,7 @@ from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.poller import Polled, Poller, note_poll, size_of
-from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_batch import Batches, SourceBatch
 from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
 from headrace.task.source.transaction_boundary import Boundary, End
 from headrace.task.source.transactional_writer import Committed
@@ -47,7 +47,7 @@ class ExactlyOnceWorkerSourceTask:
     def __init__(
         self,
         poller: Poller,
-        batches: SourceBatches,
+        batches: Batches,
         writer: Transactions,
         boundary: Boundary,
         committed: CommittedOffsets,
@@ -85,7 +85,9 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.report_if_due()
 
     def _write(self, polled: Polled) -> None:
-        batch = self._batches.make(polled)
+        self._add(self._batches.make(polled))
+
+    def _add(self, batch: SourceBatch) -> None:
         if batch.size:
             # What is set aside is visible exactly when its offset is, as all else (invariant 1).
             self._writer.write(batch.all_topics, batch.size)
@@ -108,12 +110,15 @@ class ExactlyOnceWorkerSourceTask:
         self._end(self._boundary.final())
 
     def _end(self, end: End) -> None:
+        if end is End.NOTHING:
+            return
+        rest = self._batches.rest()
+        if rest is not None:
+            self._add(rest)
         if end is End.ABORT:
             self._writer.abort()
             self._metrics.add("transactions-aborted-total", 1)
         # What is aborted is read no more either: its offsets are committed without its records (KIP-618).
-        if end is End.NOTHING:
-            return
         if self._writer.pending:
             self._commit()
         elif self._untold:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.task.record_converter import RecordConverter, TopicBatch
@@ -41,6 +41,18 @@ class SourceBatch:
     def written(self) -> int:
         """Records that go where they were meant to."""
         return self.size if self.dead_letters is None else self.size - len(self.dead_letters.values)
+
+
+class Batches(Protocol):
+    """Transforms and converts what a task polled; what fails is handled as ``errors.*`` say."""
+
+    def make(self, polled: Polled) -> SourceBatch:
+        """What is to be sent now; what was polled may also be kept for a larger batch, and its offsets with it."""
+
+    def rest(self) -> SourceBatch | None:
+        """What was kept, asked for before a transaction ends; None if nothing was."""
+
+    def close(self) -> None: ...
 
 
 class SourceBatches:
@@ -91,6 +103,9 @@ class SourceBatches:
         records = table_to_records(polled)
         batch = self._batch(records, offsets_of_table(self._connector, polled), remember=False)
         return replace(batch, dropped=())  # of a table no single record is told to the task
+
+    def rest(self) -> None:
+        """Every batch goes out as it comes in."""
 
     def close(self) -> None:
         self._chain.close()

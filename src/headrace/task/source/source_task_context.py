@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headrace.api.frames import Frames
 from headrace.api.source import OffsetStorageReader, SourceTaskContext, TransactionContext
 from headrace.task.worker_link import WorkerLink
 
@@ -28,11 +29,16 @@ class WorkerSourceTaskContext(SourceTaskContext):
     """``transaction_context`` is None unless the task defines its own boundaries."""
 
     def __init__(
-        self, configs: Mapping[str, str], reader: OffsetStorageReader, transactions: TransactionContext | None
+        self,
+        configs: Mapping[str, str],
+        reader: OffsetStorageReader,
+        transactions: TransactionContext | None,
+        frames: Frames,
     ) -> None:
         self._configs = configs
         self._reader = reader
         self._transactions = transactions
+        self._frames = frames
 
     def configs(self) -> Mapping[str, str]:
         return self._configs
@@ -44,3 +50,7 @@ class WorkerSourceTaskContext(SourceTaskContext):
     @property
     def transaction_context(self) -> TransactionContext | None:
         return self._transactions
+
+    @property
+    def frames(self) -> Frames:
+        return self._frames

@@ -21,13 +21,16 @@ from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.plugins.discovery import plugins_of
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
 from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
+from headrace.task.frames.frame_batches import GATHERED, FrameBatches
+from headrace.task.frames.frame_chain import frame_chain, has_frame_steps
+from headrace.task.frames.frame_step import FrameRunner
 from headrace.task.record_converter import record_converter
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.offset_committer import OffsetCommitter
 from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
 from headrace.task.source.poller import Poller
-from headrace.task.source.source_batch import SourceBatches
+from headrace.task.source.source_batch import Batches, SourceBatches
 from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
 from headrace.task.source.task_callbacks import TaskCallbacks
@@ -105,8 +108,17 @@ def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runna
     dead_letters = _dead_letters(spec, config)
     errors = _errors(spec, config, dead_letters, metrics, control)
     converter = record_converter(spec.connector_config, spec.worker_config, plugins, errors)
-    chain = transformation_chain(config, plugins, errors)
-    batches = SourceBatches(spec.id.connector, chain, converter, dead_letters, remember=callbacks.wants_records)
+    name, remember = spec.id.connector, callbacks.wants_records
+    batches: Batches
+    if has_frame_steps(config, plugins):
+        runner = FrameRunner(link.frames, config.error_handling, control.wait_for_stop)
+        frames = frame_chain(config, plugins, errors, runner)
+        # Without transactions each poll goes out by itself, as nobody tells when to send what was kept.
+        gather = GATHERED if spec.exactly_once else 1
+        batches = FrameBatches(name, frames, converter, dead_letters, remember=remember, gather=gather)
+    else:
+        chain = transformation_chain(config, plugins, errors)
+        batches = SourceBatches(name, chain, converter, dead_letters, remember=remember)
     parts = _Parts(spec, config, task, batches, callbacks, metrics, link, control)
     return _exactly_once(parts) if spec.exactly_once else _at_least_once(parts)
 
@@ -118,7 +130,7 @@ class _Parts:
     spec: TaskSpec
     config: SourceConnectorConfig
     task: SourceTask
-    batches: SourceBatches
+    batches: Batches
     callbacks: TaskCallbacks
     metrics: TaskMetrics
     link: WorkerLink
@@ -178,7 +190,7 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
         parts.poller, parts.batches, writer, boundary, parts.committed, parts.metrics, time.monotonic
     )
     given = transactions if isinstance(boundary, ConnectorBoundary) else None
-    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), given)
+    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), given, link.frames)
 
     def init() -> None:
         parts.make_dead_letter_topic()
@@ -201,7 +213,8 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         remember=callbacks.wants_records,
     )
     loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.committed, parts.metrics, time.monotonic)
-    context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(parts.link), None)
+    reader = LinkedOffsetStorageReader(parts.link)
+    context = WorkerSourceTaskContext(spec.task_config, reader, None, parts.link.frames)
     closing = (committer.close, parts.batches.close)
     # There is nobody to fence.
     return RunnableSourceTask(spec, parts.task, context, parts.control, parts.make_dead_letter_topic, loop.run, closing)

@@ -15,7 +15,7 @@ from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.offset_committer import Delivered
 from headrace.task.source.poller import Polled, Poller, note_poll, size_of
-from headrace.task.source.source_batch import SourceBatch, SourceBatches
+from headrace.task.source.source_batch import Batches, SourceBatch
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
 
@@ -44,7 +44,7 @@ class WorkerSourceTask:
     def __init__(
         self,
         poller: Poller,
-        batches: SourceBatches,
+        batches: Batches,
         committer: Commits,
         committed: CommittedOffsets,
         metrics: TaskMetrics,

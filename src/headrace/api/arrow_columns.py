@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connect data as Arrow columns: the way back from `arrow_records`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.errors import DataError
+from headrace.api.logical import from_logical, schema_scale
+from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DECIMAL_DIGITS: Final = 38
+"""As many as Spark's decimals have."""
+_NAMES: Final = {
+    Type.INT8: "int8",
+    Type.INT16: "int16",
+    Type.INT32: "int32",
+    Type.INT64: "int64",
+    Type.FLOAT32: "float32",
+    Type.FLOAT64: "float64",
+    Type.BOOLEAN: "bool_",
+    Type.STRING: "string",
+    Type.BYTES: "binary",
+}
+
+
+def column_of(schema: Schema | None, values: Sequence[Any], name: str) -> pa.Array:
+    """Values of one schema, nulls among them. Those without a schema become JSON. DataError, naming the column."""
+    import pyarrow as pa
+
+    kind, plain = (pa.string(), json_text) if schema is None else (arrow_type(schema), _plain(schema))
+    try:
+        if plain is _identity:
+            return pa.array(values, kind)
+        return pa.array([None if value is None else plain(value) for value in values], kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, AttributeError) as error:
+        raise DataError(f"A {name} of {schema} does not fit {kind}: {error}") from error
+
+
+def json_text(value: Any) -> str:
+    """Data without a schema as JSON. DataError for what JSON has no form for."""
+    try:
+        return json.dumps(value, separators=(",", ":"), default=_no_json)
+    except ValueError as error:
+        raise DataError(f"A value without a schema cannot become JSON: {error}") from error
+
+
+def _no_json(value: object) -> Any:
+    if isinstance(value, Struct):
+        return {field.name: value.get_without_default(field.name) for field in value.schema.fields}
+    raise DataError(f"A value without a schema that holds {type(value).__name__} cannot become JSON")
+
+
+@lru_cache(maxsize=256)
+def arrow_type(schema: Schema) -> pa.DataType:
+    """Times of day are int32, milliseconds since midnight, for Spark has no type for them. DataError if there is none.
+
+    Fields and elements that may be null are nullable, others are not.
+    """
+    import pyarrow as pa
+
+    if schema.name == DECIMAL:
+        return pa.decimal128(_DECIMAL_DIGITS, schema_scale(schema))
+    if schema.name == DATE:
+        return pa.date32()
+    if schema.name == TIMESTAMP:
+        return pa.timestamp("us", "UTC")
+    if schema.type is Type.STRUCT:
+        return pa.struct([pa.field(each.name, arrow_type(each.schema), each.schema.optional) for each in schema.fields])
+    if schema.key_schema is not None and schema.value_schema is not None:
+        item = pa.field("value", arrow_type(schema.value_schema), schema.value_schema.optional)
+        return pa.map_(arrow_type(schema.key_schema), item)
+    if schema.value_schema is not None:
+        return pa.list_(pa.field("element", arrow_type(schema.value_schema), schema.value_schema.optional))
+    if not schema.type.is_primitive:
+        raise DataError(f"A schema of type {schema.type.name} without schemas of its elements has no column type")
+    made: pa.DataType = getattr(pa, _NAMES[schema.type])()
+    return made
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+@lru_cache(maxsize=256)
+def _plain(schema: Schema) -> Callable[[Any], Any]:
+    """From Connect data of a schema, not None, to what pyarrow takes for its type."""
+    if schema.name == TIME:
+        return lambda value: from_logical(schema, value)
+    if schema.type is Type.STRUCT:
+        fields = [(each.name, each.schema.default, _optional(_plain(each.schema))) for each in schema.fields]
+        return lambda struct: {
+            name: plain(default if value is None else value)
+            for (name, default, plain), value in zip(fields, struct.field_values, strict=True)
+        }
+    if schema.key_schema is not None and schema.value_schema is not None:
+        to_key, to_value = _plain(schema.key_schema), _optional(_plain(schema.value_schema))
+        return lambda value: [(to_key(key), to_value(entry)) for key, entry in value.items()]
+    if schema.value_schema is not None:
+        element = _optional(_plain(schema.value_schema))
+        return lambda value: [element(entry) for entry in value]
+    return _identity
+
+
+def _optional(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return plain if plain is _identity else lambda value: None if value is None else plain(value)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records as rows of a DataFrame, and back: what every step on frames is given, and what it may give.
+
+===========  ========================  ================================================================================
+column       given as                  may be given back as
+===========  ========================  ================================================================================
+`topic`      STRING                    STRING, never null
+`partition`  INT, null if unset        INT, BIGINT, SMALLINT or TINYINT; null leaves it to the partitioner
+`key`        by its schema, or VARIANT any type that Connect data can hold, or VARIANT
+`value`      by its schema, or VARIANT any type that Connect data can hold, or VARIANT; null is a tombstone
+`headers`    MAP<STRING, ...>          MAP<STRING, ...> or ARRAY<STRUCT<key: STRING, value: ...>>
+`timestamp`  TIMESTAMP, null if unset  TIMESTAMP, TIMESTAMP_NTZ, DATE, or BIGINT in ms since the epoch
+===========  ========================  ================================================================================
+
+A key or value with a Connect schema is of the type that goes with it; one without is VARIANT. `value.schema`, in
+Spark's DDL, makes the value a type of one's own: text is then parsed as JSON where that type is a struct, an array or a
+map, and cast where it is not. Text that is not such JSON is an error.
+
+What a result lacks: without `value`, all its columns beside those above become the fields of a struct, which is the
+value. Without `topic`, the rows go to the topic of the batch, which has to be one. Without any of the others, the
+records have none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.arrow import HEADERS, KEY, PARTITION, TIMESTAMP, TOPIC, VALUE
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.frame_transform import VALUE_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FUNCTION: Final = "headrace.api.record_frames:transform"
+"""The `FrameFunction` that runs a step's own one."""
+STEP: Final = "headrace.step"
+"""The setting that names a step's own function."""
+VARIANTS: Final = "headrace.variants"
+"""The setting with the columns, separated by commas, that come as JSON and are to be VARIANT."""
+AS_JSON: Final = " as JSON"
+"""Follows the name of a result's column that was VARIANT."""
+COLUMNS: Final = (TOPIC, PARTITION, KEY, VALUE, HEADERS, TIMESTAMP)
+
+_ABSENT: Final = {
+    PARTITION: "INT",
+    KEY: "STRING",
+    VALUE: "STRING",
+    HEADERS: "MAP<STRING, STRING>",
+    TIMESTAMP: "TIMESTAMP",
+}
+_SCALAR: Final = re.compile(r"\s*\w+\s*(\([\d\s,]*\)\s*)?")
+_PARTITION_TYPES: Final = ("int", "bigint", "smallint", "tinyint", "void")
+_TIMESTAMP_TYPES: Final = ("timestamp", "timestamp_ntz", "bigint", "date", "void")
+
+
+def transform(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """Type the batch, have the step's function transform it, check and normalise the result. A `FrameFunction`.
+
+    Raises:
+        ConfigError: the result is none of records, or `value.schema` no type; and what the function raises.
+    """
+    assert frame is not None
+    result = _function(settings[STEP])(session, records_of(frame, settings), settings)
+    return rows_of(result)
+
+
+def records_of(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
+    """The frame with all columns of records, typed as above."""
+    variants = settings.get(VARIANTS, "").split(",")
+    return frame.selectExpr(*(_column(name, frame, name in variants, settings.get(VALUE_SCHEMA)) for name in COLUMNS))
+
+
+def _column(name: str, frame: DataFrame, json: bool, value_schema: str | None) -> str:
+    if name == VALUE and value_schema:
+        return f"{_typed(frame, json, value_schema)} AS {VALUE}"
+    if name not in frame.columns:
+        return f"CAST(NULL AS {_ABSENT[name]}) AS {name}"
+    return f"parse_json({name}) AS {name}" if json else name
+
+
+def _typed(frame: DataFrame, json: bool, ddl: str) -> str:
+    """The value as what `ddl` says: `a INT, b STRING`, or one type."""
+    if VALUE not in frame.columns:
+        return f"CAST(NULL AS {ddl if _is_scalar(ddl) else type_of(frame, ddl)})"
+    kind = frame.schema[VALUE].dataType.simpleString()
+    if _is_scalar(ddl):
+        return f"CAST({'parse_json(value)' if json else 'value'} AS {ddl})"
+    if json or kind in ("string", "binary"):
+        return f"from_json(CAST(value AS STRING), {_quoted(ddl)}, map('mode', 'FAILFAST'))"
+    return f"CAST(value AS {type_of(frame, ddl)})"
+
+
+def _is_scalar(ddl: str) -> bool:
+    return _SCALAR.fullmatch(ddl) is not None
+
+
+def type_of(frame: DataFrame, ddl: str) -> str:
+    """The type that `from_json` makes of a DDL."""
+    field = frame.sparkSession.sql(f"SELECT from_json('', {_quoted(ddl)})").schema.fields[0]
+    return field.dataType.simpleString()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def rows_of(frame: object) -> DataFrame:
+    """What goes back to the task: columns of `COLUMNS` only, of types that an Arrow table of records can have.
+
+    Raises:
+        ConfigError: naming the column.
+    """
+    if not hasattr(frame, "selectExpr"):
+        raise ConfigError(f"A step on frames has to give a DataFrame, but gave {type(frame).__name__}")
+    result: Any = frame
+    types = {field.name: field.dataType for field in result.schema.fields}
+    if len(types) < len(result.columns):
+        raise ConfigError(f"The result has more than one column of a name: {', '.join(result.columns)}")
+    others = [name for name in types if name not in COLUMNS]
+    if VALUE in types and others:
+        raise ConfigError(
+            f"The result has columns that no record has: {', '.join(others)}. Records have {', '.join(COLUMNS)}; "
+            f"in a result without the column {VALUE} the others make a struct, which is the value"
+        )
+    if VALUE not in types and not others:
+        raise ConfigError(f"The result has no value: it has {', '.join(types)} only")
+    given = [_given(name, types[name]) for name in COLUMNS if name in types]
+    if others:
+        for name in others:
+            _check_type(name, types[name])
+        given.append(f"struct({', '.join(map(_name, others))}) AS {VALUE}")
+    rows: DataFrame = result.selectExpr(*given)
+    return rows
+
+
+def _given(name: str, kind: Any) -> str:
+    shown = kind.simpleString()
+    if name == TOPIC and shown != "string":
+        raise _wrong(name, "STRING", shown)
+    if name == PARTITION:
+        return f"CAST({name} AS INT) AS {name}" if shown in _PARTITION_TYPES else _refuse(name, "INT", shown)
+    if name == TIMESTAMP:
+        if shown not in _TIMESTAMP_TYPES:
+            raise _wrong(name, "TIMESTAMP, or BIGINT in ms", shown)
+        return name if shown in ("timestamp", "timestamp_ntz", "bigint") else f"CAST({name} AS TIMESTAMP) AS {name}"
+    if name == HEADERS:
+        if not re.match(r"map<string,|array<struct<key:string,value:", shown):
+            raise _wrong(name, "MAP<STRING, ...> or ARRAY<STRUCT<key: STRING, value: ...>>", shown)
+    elif shown == "variant":
+        return f"to_json({name}) AS `{name}{AS_JSON}`"
+    _check_type(name, kind)
+    return name
+
+
+def _check_type(name: str, kind: Any) -> None:
+    shown = kind.simpleString()
+    if re.search(r"(^|[<,:])variant($|[>,])", shown):
+        raise ConfigError(
+            f"Column '{name}' of the result holds VARIANT, of which only a whole key or value can be: cast it, as in "
+            f"{name}::string, or use to_json({name})"
+        )
+    if "interval" in shown:
+        raise _wrong(name, "of a type that Connect data can hold", shown)
+
+
+def _refuse(name: str, wanted: str, shown: str) -> str:
+    raise _wrong(name, wanted, shown)
+
+
+def _wrong(name: str, wanted: str, shown: str) -> ConfigError:
+    return ConfigError(f"Column '{name}' of the result must be {wanted}, but is {shown.upper()}")
+
+
+def _name(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _function(name: str) -> Callable[..., object]:
+    """As `FrameJob.function`; whether it may be imported has been checked where the chain was made."""
+    module, _, attribute = name.partition(":")
+    try:
+        function: Callable[..., object] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConnectError(f"The worker has no function '{name}': {error}") from error
+    return function

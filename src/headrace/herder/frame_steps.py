@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the steps on frames of a connector's chain: what they are asked for, and what Spark says of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from headrace.api.connector import Connector
+from headrace.api.errors import ConfigError
+from headrace.api.frame_transform import FrameTransformation
+from headrace.api.frames import FrameJob
+from headrace.api.source import SourceConnector
+from headrace.config.connector_config import PluginStage
+from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.herder.findings import Findings
+from headrace.plugins.discovery import Plugins
+from headrace.task.frames.frame_chain import configured_frame_step
+from headrace.task.transformation_chain import ONLY_IN_SOURCES
+
+log = logging.getLogger(__name__)
+Analyse = Callable[[FrameJob], str | None]
+"""What Spark finds wrong with a job, in its words; None if nothing, or if it cannot tell now. Blocks for seconds."""
+_QUERY: Final = "query"
+
+
+def check_frame_steps(
+    findings: Findings, connector: Connector, config: Mapping[str, str], plugins: Plugins, analyse: Analyse
+) -> None:
+    """For a configuration whose single properties are sound; so are the names of its transformations."""
+    of_source = isinstance(connector, SourceConnector)
+    for stage in (SourceConnectorConfig if of_source else SinkConnectorConfig)(config).transforms:
+        name = f"transforms.{stage.alias}.type"
+        if not issubclass(plugins.transformation(stage.type, name), FrameTransformation):
+            continue
+        if of_source:
+            _check(findings, stage, plugins, analyse)
+        else:
+            findings.refused(ConfigError.invalid(name, stage.type, ONLY_IN_SOURCES))
+
+
+def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: Analyse) -> None:
+    try:
+        job = configured_frame_step(stage, plugins).check()
+    except ConfigError as error:
+        findings.refused(error)
+        return
+    told = None if job is None else analyse(job)
+    if told is not None:
+        property = _QUERY if _QUERY in stage.config else "type"
+        name = f"transforms.{stage.alias}.{property}"
+        findings.error(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), told)))

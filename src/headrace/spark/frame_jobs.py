@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the frame jobs of one task in the worker: ordinary short Spark jobs, in a session of the task's own."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.errors import ConfigError, RetriableError
+from headrace.spark.frame_ends import JOB_NUMBER, pull, push
+from headrace.spark.frame_errors import fault_of
+from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
+from headrace.spark.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.spark.spark_session import SparkJvm
+
+_log = logging.getLogger(__name__)
+_PATIENCE: Final = 15.0
+"""Seconds until a job of which nothing runs is given up."""
+
+
+class FrameJobs:
+    """``key`` is the task's launch, ``name`` what Spark's UI shows. Thread-safe."""
+
+    def __init__(self, key: str, name: str, engine: SparkEngine) -> None:
+        self._key = key
+        self._name = name
+        self._engine = engine
+        self._lock = threading.Condition()
+        self._running: dict[int, str] = {}
+        self._jvm: SparkJvm | None = None
+        self._session: SparkSession | None = None
+
+    def run(self, request: RunFrameJob) -> FrameJobEnded:
+        """Run a job to its end; never raises. On a thread of its own."""
+        group = f"{self._key}-frame-{request.number}"
+        with self._lock:
+            self._running[request.number] = group
+        gave_up: list[str] = []
+        try:
+            with self._not_waiting_for_ever(group, gave_up):
+                return self._run(group, request)
+        except Exception as error:
+            fault, text = (FrameFault.RETRIABLE, gave_up[0]) if gave_up else self._fault(error)
+            _log.debug("frame job %s: %s", group, text, exc_info=error)
+            return FrameJobEnded(request.number, fault=fault, error=text)
+        finally:
+            with self._lock:
+                self._running.pop(request.number, None)
+                self._lock.notify_all()
+
+    def cancel(self, number: int) -> None:
+        with self._lock:
+            group = self._running.get(number)
+        if group is not None:
+            self._engine.cancel(group)
+
+    def cancel_all(self) -> None:
+        """The process that waits for them is gone."""
+        with self._lock:
+            groups = list(self._running.values())
+        for group in groups:
+            self._engine.cancel(group)
+
+    def await_ended(self, seconds: float) -> bool:
+        """After ``cancel_all``: whether none runs any more. What a function does beside Spark is not cancelled."""
+        with self._lock:
+            return self._lock.wait_for(lambda: not self._running, seconds)
+
+    def _run(self, group: str, request: RunFrameJob) -> FrameJobEnded:
+        function = loaded(request.job.function)
+        session = self._own_session()
+        context = session.sparkContext
+        description = f"{self._name}: {request.job.description or request.job.function}"
+        context.setJobGroup(group, description, interruptOnCancel=True)
+        context.setLocalProperty(JOB_NUMBER, str(request.number))
+        result = function(session, _input(session, request), request.job.settings)
+        if result is None:
+            return FrameJobEnded(request.number)
+        rows = result.mapInArrow(functools.partial(push, request.endpoint), "done boolean").collect()
+        return FrameJobEnded(request.number, len(rows), _schema(result))
+
+    @contextmanager
+    def _not_waiting_for_ever(self, group: str, told: list[str]) -> Iterator[None]:
+        """Cancels the job if it gets no core, and then says so in ``told``: the tasks may have them all for good."""
+
+        def look() -> None:
+            cores = self._engine.cores() if self._engine.unscheduled(group) else None
+            if cores is not None:
+                told.append(
+                    f"no core was free for {_PATIENCE:.0f} s: spark.master={self._engine.master} gives this worker "
+                    f"{cores.total}, {cores.busy} of them in use; a job on frames needs one beside those of the tasks"
+                )
+                self._engine.cancel(group)
+
+        timer = threading.Timer(_PATIENCE, look)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _own_session(self) -> SparkSession:
+        jvm = self._engine.current()
+        if jvm is None:
+            raise RetriableError("Spark is not running")
+        with self._lock:
+            if self._session is None or jvm is not self._jvm:
+                self._jvm, self._session = jvm, jvm.frame_session()
+            return self._session
+
+    def _fault(self, error: Exception) -> tuple[FrameFault, str]:
+        jvm = self._jvm
+        if jvm is not None and not jvm.alive():
+            return FrameFault.RETRIABLE, "the JVM of Spark died"
+        return fault_of(error)
+
+
+def loaded(name: str) -> Callable[..., DataFrame | None]:
+    """The function of a job. ConfigError if there is none of that name."""
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The worker has no function '{name}': {error}") from error
+    if not callable(found):
+        raise ConfigError(f"'{name}' is no function")
+    loaded: Callable[..., DataFrame | None] = found
+    return loaded
+
+
+def _input(session: SparkSession, request: RunFrameJob) -> DataFrame | None:
+    if request.schema is None:
+        return None
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = from_arrow_schema(pa.ipc.read_schema(pa.py_buffer(request.schema)), prefer_timestamp_ntz=True)
+    one_row = session.range(1, numPartitions=1)
+    return one_row.mapInArrow(functools.partial(pull, request.endpoint), schema)
+
+
+def _schema(frame: DataFrame) -> bytes:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    serialized: bytes = schema.serialize().to_pybytes()
+    return serialized

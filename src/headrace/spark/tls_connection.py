@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``multiprocessing``'s connections, through TLS: one thread may wait for messages while another one sends.
+
+A TLS socket of Python's cannot be used so: it has one state for both directions, and keeps it while it waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import pickle
+import select
+import socket
+import ssl
+import struct
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+_NAME: Final = "headrace-task-channel"
+_CHUNK: Final = 1 << 18
+_VALID: Final = datetime.timedelta(days=3650)
+_LENGTH: Final = struct.Struct("!Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One that signs itself, with its key; both PEM. Who is handed ``pem`` needs no authority to check it."""
+
+    pem: str
+    key: str = field(repr=False)
+
+    @classmethod
+    def make(cls) -> Certificate:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _NAME)])
+        signed = (
+            x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))  # clocks of executors may be behind
+            .not_valid_after(now + _VALID)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+        secret = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return cls(signed.public_bytes(serialization.Encoding.PEM).decode(), secret.decode())
+
+
+def server_context(certificate: Certificate) -> ssl.SSLContext:
+    """Proves to have the certificate's key."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:  # which only we may enter
+        file = Path(directory) / "certificate.pem"
+        file.write_text(certificate.key + certificate.pem)
+        context.load_cert_chain(file)
+    return context
+
+
+def client_context(pem: str) -> ssl.SSLContext:
+    """Takes this certificate and no other one, whatever the name of the host."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.load_verify_locations(cadata=pem)
+    return context
+
+
+class TlsConnection:
+    """One thread at a time may send, and one receive. EOFError and OSError as ``multiprocessing``'s connections."""
+
+    def __init__(self, raw: socket.socket, context: ssl.SSLContext, *, server_side: bool) -> None:
+        """Blocks for the handshake, as long as ``raw``'s timeout allows; ``raw`` is this connection's from then on."""
+        self._raw = raw
+        self._from_network, self._to_network = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._from_network, self._to_network, server_side=server_side)
+        self._state = threading.Lock()
+        self._received = bytearray()
+        self._shake_hands()
+
+    def send(self, message: object) -> None:
+        self.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def recv(self) -> Any:
+        """The next message; only of a side that has proved itself: to unpickle is to trust."""
+        return pickle.loads(self.recv_bytes())
+
+    def send_bytes(self, data: bytes | bytearray | memoryview) -> None:
+        with self._state:
+            self._tls.write(_LENGTH.pack(len(data)))
+            if len(data):
+                self._tls.write(data)
+            encrypted = self._to_network.read()
+        self._raw.sendall(encrypted)
+
+    def recv_bytes(self, maxlength: int | None = None) -> bytes:
+        """OSError if the other side announces more than ``maxlength`` bytes."""
+        (length,) = _LENGTH.unpack(self._take(_LENGTH.size))
+        if maxlength is not None and length > maxlength:
+            raise OSError(f"a message of {length} bytes where at most {maxlength} are expected")
+        return self._take(length)
+
+    def poll(self, timeout: float = 0.0) -> bool:
+        """Whether a message has begun to arrive, or the end."""
+        deadline = time.monotonic() + timeout
+        while not self._received:
+            if not select.select([self._raw], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                return False
+            try:
+                self._receive_more()
+            except EOFError:
+                return True
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def close(self) -> None:
+        self._raw.close()
+
+    def _shake_hands(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._raw.sendall(self._to_network.read())
+                self._feed()
+            except ssl.SSLError:
+                with contextlib.suppress(OSError):
+                    self._raw.sendall(self._to_network.read())  # tells the other side why
+                raise
+        self._raw.sendall(self._to_network.read())
+        self._decrypt()  # what came together with the end of the handshake
+
+    def _take(self, length: int) -> bytes:
+        while len(self._received) < length:
+            self._receive_more()
+        taken = bytes(memoryview(self._received)[:length])
+        del self._received[:length]
+        return taken
+
+    def _receive_more(self) -> None:
+        """Wait for the network once. What TLS itself has to answer to it goes with what is sent next."""
+        self._feed()
+        self._decrypt()
+
+    def _decrypt(self) -> None:
+        with self._state, contextlib.suppress(ssl.SSLWantReadError):
+            while data := self._tls.read(_CHUNK):
+                self._received += data
+
+    def _feed(self) -> None:
+        encrypted = self._raw.recv(_CHUNK)  # without the lock: it waits
+        if not encrypted:
+            raise EOFError
+        with self._state:
+            self._from_network.write(encrypted)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python is there before a task needs it: an executor's first process takes two seconds, all others a tenth."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from headrace.spark.placement import Executor
+
+_log = logging.getLogger(__name__)
+_LOOK_S: Final = 1.0
+
+
+class WarmUp:
+    """Has a job that does nothing run once on each executor that is there or comes. A thread of its own."""
+
+    def __init__(self, executors: Callable[[], Sequence[Executor]], run: Callable[[Executor], None]) -> None:
+        """``run`` runs such a job, to its end."""
+        self._executors = executors
+        self._run = run
+        self._warm: set[str] = set()
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._keep_warm, name="spark-warm-up", daemon=True).start()
+
+    def stop(self) -> None:
+        """Returns at once."""
+        self._stopping.set()
+
+    def look(self) -> None:
+        """Executors that have become busy are warm, or will be at once."""
+        for executor in self._executors():
+            if executor.id not in self._warm and not self._stopping.is_set():
+                self._warm.add(executor.id)
+                if not executor.busy:
+                    self._run(executor)
+
+    def _keep_warm(self) -> None:
+        while not self._stopping.wait(_LOOK_S):
+            try:
+                self.look()
+            except Exception as error:  # Spark ends, or an executor did
+                _log.debug("warming up executors: %s", error)

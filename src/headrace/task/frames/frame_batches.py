@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what a task polled to what a producer sends, where the chain has steps on frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from headrace.api.record import SourceRecord
+from headrace.task.frames.frame_chain import FrameChain
+from headrace.task.record_converter import RecordConverter, TopicBatch
+from headrace.task.source.poller import size_of
+from headrace.task.source.source_batch import SourceBatch
+from headrace.task.source.source_dead_letters import SourceDeadLetters
+from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
+
+if TYPE_CHECKING:
+    from headrace.task.source.poller import Polled
+
+GATHERED = 50_000
+"""Records of one transaction that go through a chain together."""
+
+
+class FrameBatches:
+    """``headrace.task.source.source_batch.Batches``. Task's thread only.
+
+    Source partitions and offsets never enter a frame: they are those of what was polled, whatever becomes of it, and
+    are written with it (invariants 1 and 8). Nobody can tell which rows came of which record, so that all records
+    count as dropped where the task wants to be told of each.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        chain: FrameChain,
+        converter: RecordConverter,
+        dead_letters: SourceDeadLetters | None = None,
+        *,
+        remember: bool,
+        gather: int = 1,
+    ) -> None:
+        """Polls are kept until there are ``gather`` records, or ``rest`` asks for them: a job has its price."""
+        self._connector = connector
+        self._chain = chain
+        self._converter = converter
+        self._dead_letters = dead_letters
+        self._remember = remember
+        self._gather = gather
+        self._kept: list[Polled] = []
+        self._size = 0
+
+    def make(self, polled: Polled) -> SourceBatch:
+        """What goes out now; errors are those of chain and converter."""
+        self._kept.append(polled)
+        self._size += size_of(polled)
+        rest = self.rest() if self._size >= self._gather else None
+        return rest or SourceBatch((), {}, 0)
+
+    def rest(self) -> SourceBatch | None:
+        kept, self._kept, self._size = self._kept, [], 0
+        if not kept:
+            return None
+        topics: list[TopicBatch] = []
+        offsets: OffsetsByKey = {}
+        dropped: list[SourceRecord] = []
+        for polled in _joined(kept):
+            topics += [topic for batch in self._chain.apply(polled) for topic in self._converted(batch)]
+            for key, offset in self._offsets(polled).items():
+                offsets.pop(key, None)
+                offsets[key] = offset
+            if self._remember and isinstance(polled, Sequence):
+                dropped += polled
+        dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
+        size = sum(len(topic.values) for topic in topics)
+        size += len(dead_letters.values) if dead_letters is not None else 0
+        return SourceBatch(topics, offsets, size, dropped, dead_letters)
+
+    def close(self) -> None:
+        self._chain.close()
+        self._converter.close()
+
+    def _offsets(self, polled: Polled) -> OffsetsByKey:
+        if isinstance(polled, Sequence):
+            return offsets_of_records(self._connector, polled)
+        return offsets_of_table(self._connector, polled)
+
+    def _converted(self, batch: Polled) -> Sequence[TopicBatch]:
+        if not isinstance(batch, Sequence):
+            topics = self._converter.convert_table(batch)
+            if topics is not None:
+                return topics
+            from headrace.api.arrow_records import table_to_records
+
+            batch = table_to_records(batch)
+        converted, _ = self._converter.convert_records(batch)
+        for topic in converted:
+            topic.sources = None
+        return converted
+
+
+def _joined(kept: Sequence[Polled]) -> list[Polled]:
+    """As few batches as there can be, in order: of neighbours of one kind, and of tables of one type."""
+    joined: list[Polled] = []
+    for _, group in groupby(kept, key=lambda polled: None if isinstance(polled, Sequence) else polled.schema):
+        polls: list[Any] = list(group)
+        if len(polls) == 1:
+            joined += polls
+        elif isinstance(polls[0], Sequence):
+            joined.append([record for records in polls for record in records])
+        else:
+            import pyarrow as pa
+
+            joined.append(pa.concat_tables(polls))
+    return joined

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records as the Arrow tables that steps on frames begin with, and the results of such steps as records again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.api import arrow
+from headrace.api.arrow_columns import column_of
+from headrace.api.arrow_records import table_to_records
+from headrace.api.errors import DataError
+from headrace.api.headers import Headers
+from headrace.api.record import SourceRecord
+from headrace.api.record_frames import AS_JSON, COLUMNS
+from headrace.api.values import convert_to_string
+
+if TYPE_CHECKING:
+    from headrace.api.schema import Schema
+    from headrace.task.source.poller import Polled
+
+_PARTS: Final = (arrow.KEY, arrow.VALUE)
+_UNKNOWN: Final = object()
+_TIMESTAMP: Final = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput:
+    """A batch of records with one type of key and one of value. ``json``: the columns that are JSON, of no schema.
+
+    ``topics`` are those of its records.
+    """
+
+    table: pa.Table
+    json: tuple[str, ...]
+    topics: tuple[str, ...]
+
+
+class RecordTables:
+    """Makes tables of records, and remembers which types it saw last: those of records that are all tombstones."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Any] = dict.fromkeys(_PARTS, _UNKNOWN)
+
+    def inputs(self, batch: Polled) -> list[FrameInput]:
+        """In order. Records whose schemas change in the midst of a batch are cut there. DataError."""
+        if isinstance(batch, Sequence):
+            return [self._of_run(run) for run in _runs(batch)]
+        return [_of_table(batch)] if batch.num_rows else []
+
+    def _of_run(self, records: Sequence[SourceRecord]) -> FrameInput:
+        columns = {arrow.TOPIC: pa.array([record.topic for record in records], pa.string())}
+        columns[arrow.PARTITION] = pa.array([record.kafka_partition for record in records], pa.int32())
+        in_json = []
+        for name, values, schemas in (
+            (arrow.KEY, [record.key for record in records], [record.key_schema for record in records]),
+            (arrow.VALUE, [record.value for record in records], [record.value_schema for record in records]),
+        ):
+            schema = self._schema(name, values, schemas)
+            if schema is _UNKNOWN and name == arrow.KEY:
+                continue
+            known: Schema | None = None if schema is _UNKNOWN else schema
+            columns[name] = column_of(known, values, name)
+            if known is None:
+                in_json.append(name)
+        if any(record.has_headers for record in records):
+            columns[arrow.HEADERS] = _headers([record.headers for record in records])
+        millis = pa.array([record.timestamp for record in records], pa.int64())
+        columns[arrow.TIMESTAMP] = millis.cast(pa.timestamp("ms", "UTC")).cast(_TIMESTAMP)
+        topics = tuple(dict.fromkeys(record.topic for record in records))
+        return FrameInput(pa.table(columns), tuple(in_json), topics)
+
+    def _schema(self, name: str, values: Sequence[Any], schemas: Sequence[Schema | None]) -> Any:
+        """The one schema of all values that are there."""
+        for value, schema in zip(values, schemas, strict=True):
+            if value is not None:
+                self._last[name] = schema
+                break
+        return self._last[name]
+
+
+def _runs(records: Sequence[SourceRecord]) -> list[Sequence[SourceRecord]]:
+    """Neighbours whose keys are of one schema, and whose values are. Nulls go with everything."""
+    runs: list[Sequence[SourceRecord]] = []
+    start, key, value = 0, _UNKNOWN, _UNKNOWN
+    for index, record in enumerate(records):
+        key_here = _UNKNOWN if record.key is None else record.key_schema
+        value_here = _UNKNOWN if record.value is None else record.value_schema
+        if _differ(key, key_here) or _differ(value, value_here):
+            runs.append(records[start:index])
+            start, key, value = index, key_here, value_here
+        key = key if key_here is _UNKNOWN else key_here
+        value = value if value_here is _UNKNOWN else value_here
+    if start < len(records):
+        runs.append(records[start:])
+    return runs
+
+
+def _differ(before: object, here: object) -> bool:
+    return before is not _UNKNOWN and here is not _UNKNOWN and before is not here and before != here
+
+
+def _headers(rows: Sequence[Headers]) -> pa.Array:
+    """Text, as the header converter would write it; of several headers of one name in a record the last counts."""
+    entries = [{header.key: convert_to_string(header.schema, header.value) for header in row} for row in rows]
+    return pa.array([list(row.items()) for row in entries], pa.map_(pa.string(), pa.string()))
+
+
+def _of_table(table: pa.Table) -> FrameInput:
+    arrow.validate_table(table)
+    columns = {name: arrow.decoded(table.column(name)) for name in table.column_names if name in COLUMNS}
+    if arrow.TIMESTAMP in columns:
+        millis = arrow.millis(columns[arrow.TIMESTAMP])
+        columns[arrow.TIMESTAMP] = millis.cast(pa.timestamp("ms", "UTC")).cast(_TIMESTAMP)
+    for name in _PARTS:
+        if name in columns and pa.types.is_null(columns[name].type):
+            del columns[name]
+    topics = tuple(columns[arrow.TOPIC].unique().to_pylist())
+    return FrameInput(pa.table(columns), (), topics)
+
+
+# ---- back
+
+
+def records_of_result(result: pa.Table, topics: Sequence[str]) -> Polled:
+    """A step's result as what a task might have polled, without source offsets. DataError for what is no record.
+
+    ``topics`` are those of the step's input. A table, but for values or keys without a schema.
+    """
+    if result.num_rows == 0:
+        return ()
+    columns = {name: result.column(name) for name in result.column_names}
+    if arrow.TOPIC not in columns:
+        if len(topics) != 1:
+            listed = ", ".join(topics)
+            raise DataError(f"The result lacks the column topic, and the batch has records of several: {listed}")
+        columns[arrow.TOPIC] = pa.chunked_array([arrow.constant(topics[0], result.num_rows)])
+    elif columns[arrow.TOPIC].null_count:
+        raise DataError("The result has a row whose topic is null")
+    _check_partitions(columns.get(arrow.PARTITION))
+    for name in (arrow.KEY, arrow.PARTITION, arrow.HEADERS, arrow.TIMESTAMP):
+        if name in columns and columns[name].null_count == result.num_rows:
+            del columns[name]
+    if arrow.HEADERS in columns and not any(columns[arrow.HEADERS].to_pylist()):
+        del columns[arrow.HEADERS]
+    in_json = [name for name in _PARTS if name + AS_JSON in columns]
+    if not in_json:
+        return pa.table(columns)
+    texts = {name: columns.pop(name + AS_JSON).to_pylist() for name in in_json}
+    columns.setdefault(arrow.VALUE, pa.chunked_array([pa.nulls(result.num_rows)]))
+    records = table_to_records(pa.table(columns))
+    for name, column in texts.items():
+        values = [None if text is None else json.loads(text) for text in column]
+        with_part = SourceRecord.with_value if name == arrow.VALUE else SourceRecord.with_key
+        records = [with_part(record, None, value) for record, value in zip(records, values, strict=True)]
+    return records
+
+
+def _check_partitions(partitions: pa.ChunkedArray | None) -> None:
+    least = None if partitions is None else pc.min(partitions).as_py()
+    if least is not None and least < 0:
+        raise DataError(f"The result has a row whose partition is {least}")

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executors, as threads over real sockets, and the task's process that takes each part of a result once."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace.api.errors import RetriableError
+from headrace.spark.endpoint import Link
+from headrace.spark.frame_ends import END, Pull, Push, from_bytes, to_bytes
+from headrace.spark.frame_exchange import FrameExchange, FrameResult
+from headrace.spark.messages import FrameJobEnded
+from tests.support.polling import wait_for
+
+TABLE = pa.table({"n": [1, 2, 3]})
+JOB = 7
+
+
+def batch(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"n": list(numbers)})
+
+
+def numbers(batches: list[pa.RecordBatch]) -> list[int]:
+    return [n for each in batches for n in each.column("n").to_pylist()]
+
+
+class Executor:
+    """One attempt at one partition."""
+
+    def __init__(self, exchange: FrameExchange, partition: int) -> None:
+        self._link: Link = exchange.endpoint.connect()
+        self._link.send(Push(JOB, partition))
+
+    def bring(self, *batches: pa.RecordBatch) -> Executor:
+        for each in batches:
+            self._link.send_bytes(to_bytes(each))
+        return self
+
+    def end(self) -> Executor:
+        self._link.send_bytes(END)
+        return self
+
+    def heard(self) -> bool:
+        """Whether Spark may count its work as done."""
+        try:
+            return bool(self._link.recv_bytes())
+        except (EOFError, OSError):
+            return False
+
+    def die(self) -> None:
+        self._link.close()
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> Iterator[FrameExchange]:
+    made = FrameExchange(tmp_path / "frames.sock")
+    yield made
+    made.shut()
+
+
+@pytest.fixture
+def result(exchange: FrameExchange) -> FrameResult:
+    made = FrameResult(TABLE, streamed=False)
+    exchange.open(JOB, made)
+    return made
+
+
+@pytest.fixture
+def streamed(exchange: FrameExchange) -> FrameResult:
+    made = FrameResult(None, streamed=True)
+    exchange.open(JOB, made)
+    return made
+
+
+def test_the_input_is_fetched_as_often_as_spark_likes(exchange: FrameExchange, result: FrameResult) -> None:
+    for _ in range(2):
+        link = exchange.endpoint.connect()
+        link.send(Pull(JOB))
+        got = []
+        while data := link.recv_bytes():
+            got += list(from_bytes(data))
+        assert pa.Table.from_batches(got) == TABLE
+
+
+def test_the_result_is_in_the_order_of_partitions(exchange: FrameExchange, result: FrameResult) -> None:
+    for partition, given in ((1, batch(3)), (0, batch(1, 2))):
+        assert Executor(exchange, partition).bring(given).end().heard()
+    assert numbers(result.partitions(2)) == [1, 2, 3]
+
+
+def test_of_two_attempts_the_first_complete_one_counts(exchange: FrameExchange, result: FrameResult) -> None:
+    slow = Executor(exchange, 0).bring(batch(1))
+    assert Executor(exchange, 0).bring(batch(10, 20)).end().heard()
+    assert slow.bring(batch(2)).end().heard()
+    assert numbers(result.partitions(1)) == [10, 20]
+
+
+def test_an_attempt_that_dies_counts_for_nothing(exchange: FrameExchange, result: FrameResult) -> None:
+    Executor(exchange, 0).bring(batch(1)).die()
+    with pytest.raises(RetriableError, match=r"partitions \[0\]"):
+        result.partitions(1)
+    assert Executor(exchange, 0).bring(batch(5)).end().heard()
+    assert numbers(result.partitions(1)) == [5]
+
+
+def test_nobody_is_heard_who_comes_too_late(exchange: FrameExchange, result: FrameResult) -> None:
+    exchange.close(JOB)
+    with contextlib.suppress(OSError):
+        assert not Executor(exchange, 0).bring(batch(1)).end().heard()
+
+
+def test_a_stream_comes_in_order_while_it_is_delivered(exchange: FrameExchange, streamed: FrameResult) -> None:
+    second = Executor(exchange, 1).bring(batch(3)).end()
+    first = Executor(exchange, 0).bring(batch(1))
+    batches = streamed.batches()
+    assert numbers([next(batches)]) == [1]
+    first.bring(batch(2)).end()
+    assert numbers([next(batches), next(batches)]) == [2, 3]
+    assert first.heard() and second.heard()
+    streamed.ended(FrameJobEnded(JOB, 2))
+    assert list(batches) == []
+
+
+def test_what_is_not_taken_holds_the_executor_up(exchange: FrameExchange, streamed: FrameResult) -> None:
+    large = batch(*range(50_000))
+    brought = []
+    executor = Executor(exchange, 0)
+
+    def bring() -> None:
+        for _ in range(8):
+            executor.bring(large)
+            brought.append(1)
+        executor.end()
+
+    thread = threading.Thread(target=bring, daemon=True)
+    thread.start()
+    batches = streamed.batches()
+    next(batches)
+    thread.join(0.3)
+    assert thread.is_alive() and len(brought) < 8
+    for _ in range(7):
+        next(batches)
+    assert executor.heard()
+
+
+def test_a_stream_takes_a_partition_from_one_attempt_only(exchange: FrameExchange, streamed: FrameResult) -> None:
+    first = Executor(exchange, 0).bring(batch(1))
+    batches = streamed.batches()
+    assert numbers([next(batches)]) == [1]
+    other = Executor(exchange, 0).bring(batch(1), batch(2)).end()
+    first.bring(batch(2)).end()
+    assert first.heard() and other.heard()
+    streamed.ended(FrameJobEnded(JOB, 1))
+    assert numbers(list(batches)) == [2]
+
+
+def test_a_stream_that_broke_before_it_began_goes_on_with_another_attempt(
+    exchange: FrameExchange, streamed: FrameResult
+) -> None:
+    Executor(exchange, 0).die()
+    other = Executor(exchange, 0).bring(batch(1)).end()
+    assert numbers([next(streamed.batches())]) == [1]
+    assert other.heard()
+
+
+def test_a_stream_that_broke_in_the_middle_has_to_begin_anew(exchange: FrameExchange, streamed: FrameResult) -> None:
+    executor = Executor(exchange, 0).bring(batch(1))
+    batches = streamed.batches()
+    next(batches)
+    executor.die()
+    with pytest.raises(RetriableError, match="was lost"):
+        next(batches)
+
+
+def test_nobody_without_the_key_gets_in(exchange: FrameExchange, result: FrameResult) -> None:
+    from dataclasses import replace
+    from multiprocessing import AuthenticationError
+
+    with pytest.raises(AuthenticationError):
+        replace(exchange.endpoint, authkey=b"guessed").connect()
+    assert Executor(exchange, 0).bring(batch(1)).end().heard()
+
+
+def test_to_leave_a_stream_turns_its_executors_away(exchange: FrameExchange, streamed: FrameResult) -> None:
+    executor = Executor(exchange, 1).bring(batch(1)).end()
+    exchange.close(JOB)
+    wait_for(lambda: not executor.heard(), 10, "the executor to be turned away")

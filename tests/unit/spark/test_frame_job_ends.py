@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A frame job that outlives the process that asked for it: nobody goes on before it has come to its end."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from headrace.api.frames import FrameJob
+from headrace.model.info import SparkAttempt
+from headrace.spark.frame_jobs import FrameJobs
+from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
+from headrace.spark.running_job import RunningJob
+
+
+class SlowSpark:
+    """An engine that is asked for its session, and answers when the test lets it."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.may_answer = threading.Event()
+        self.cancelled: list[str] = []
+
+    def current(self) -> None:
+        self.asked.set()
+        self.may_answer.wait(10)
+
+    def unscheduled(self, group: str) -> bool:
+        return False
+
+    def cancel(self, group: str) -> None:
+        self.cancelled.append(group)
+
+
+def request() -> RunFrameJob:
+    endpoint: Any = None
+    return RunFrameJob(3, FrameJob("json:dumps", {}), endpoint, None)
+
+
+def test_the_end_of_all_jobs_is_awaited() -> None:
+    spark: Any = SlowSpark()
+    jobs = FrameJobs("key", "c/0", spark)
+    assert jobs.await_ended(0)
+    ended: list[FrameJobEnded] = []
+    thread = threading.Thread(target=lambda: ended.append(jobs.run(request())))
+    thread.start()
+    assert spark.asked.wait(10)
+    jobs.cancel_all()
+    assert spark.cancelled == ["key-frame-3"]
+    assert not jobs.await_ended(0.05)
+    spark.may_answer.set()
+    assert jobs.await_ended(10)
+    thread.join(10)
+    assert [each.fault for each in ended] == [FrameFault.RETRIABLE]
+
+
+def test_a_successor_attaches_after_that(launch: Any) -> None:
+    waited, over = threading.Event(), threading.Event()
+
+    def await_ended(seconds: float) -> bool:
+        waited.set()
+        return over.wait(10)
+
+    task = launch.start()
+    task._frames = SimpleNamespace(cancel_all=lambda: None, await_ended=await_ended)
+    first = launch.process(pid=7)
+    first.take()
+    first.end()
+    assert waited.wait(10)
+    second = launch.process(pid=8)
+    assert second.take(0.1) is None
+    over.set()
+    assert second.take().spec == task._spec
+    second.end()
+
+
+def test_what_spark_runs_is_told_of_the_latest_attempt(launch: Any) -> None:
+    task = launch.start()
+    assert task.spark_attempt() is None
+    launch.engine.running = lambda group: RunningJob("app", 5, "2", "host") if group == task.key else None
+    process = launch.process(pid=42)
+    process.take()
+    assert task.spark_attempt() == SparkAttempt("app", 5, "2", 0, "host", 42)
+    launch.engine.running = lambda group: None
+    assert task.spark_attempt() == SparkAttempt(None, None, None, 0, None, 42)
+    process.end()

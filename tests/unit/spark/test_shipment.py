@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What executors get, and that Python finds it there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headrace.config.worker_config import PLUGIN_PATH
+from headrace.model.ids import ConnectorTaskId
+from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
+from headrace.spark.shipment import Shipment, plugin_settings
+from headrace.task.task_spec import TaskKind, TaskSpec
+
+SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
+PYTHON_PATH = "spark.executorEnv.PYTHONPATH"
+PLUGINS = f"spark.executorEnv.{PLUGIN_PATH_VARIABLE}"
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """A directory as `plugin.path` names it."""
+    directory = tmp_path / "plugins"
+    (directory / "package" / "__pycache__").mkdir(parents=True)
+    (directory / ".git").mkdir()
+    (directory / "package" / "__init__.py").touch()
+    (directory / "package" / "data.txt").write_text("data")
+    (directory / "package" / "__pycache__" / "x.pyc").touch()
+    (directory / ".git" / "config").touch()
+    (directory / "single.py").write_text("NAME = 'single'\n")
+    return directory
+
+
+def install(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with a plugin in this process' path."""
+    (directory / "other_plugin").mkdir()
+    (directory / "other_plugin" / "__init__.py").write_text("class Sink: ...\n")
+    metadata = directory / "other_plugin-2.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other-plugin\nVersion: 2.0\n")
+    (metadata / "entry_points.txt").write_text("[headrace.connectors]\nOther = other_plugin:Sink\n")
+    monkeypatch.syspath_prepend(str(directory))
+
+
+def unpacked(shipment: Shipment, directory: Path) -> Path:
+    """As an executor has it: the working directory with the archive's content below the name it is given."""
+    archive, _, name = shipment.pack().partition("#")
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(directory / name)
+    return directory
+
+
+def test_python_finds_headrace_and_plugins_by_relative_paths(
+    tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    install(site, monkeypatch)
+    shipment = Shipment(tmp_path, [str(plugins)])
+    there = unpacked(shipment, tmp_path / "executor")
+    settings = shipment.settings({})
+    code = (
+        "import headrace.spark.machine, other_plugin, os, sys\n"
+        "from headrace.spark.python_path import plugin_directories\n"
+        "from headrace.plugins.discovery import Plugins\n"
+        "sys.path += plugin_directories(os.environ)\n"
+        "import single, package\n"
+        "print(headrace.__file__, single.__file__, package.__file__, other_plugin.__file__)\n"
+        "print([k.target for k in Plugins()._known if 'Other' in k.names()])\n"
+    )
+    environment = {
+        "PYTHONPATH": f"{settings[PYTHON_PATH]}:{_libraries(tmp_path)}",
+        PLUGIN_PATH_VARIABLE: settings[PLUGINS],
+    }
+    ended = subprocess.run(
+        [getattr(sys, "_base_executable", sys.executable), "-c", code],
+        cwd=there, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    files, known = ended.stdout.splitlines()
+    assert all(Path(file).is_relative_to(there) for file in files.split()), files
+    assert known == "['other_plugin:Sink']"
+
+
+def _libraries(tmp_path: Path) -> Path:
+    """What this environment has but headrace."""
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if "headrace" not in entry.name:
+            (libraries / entry.name).symlink_to(entry)
+    return libraries
+
+
+def test_what_is_compiled_or_hidden_is_left_out(tmp_path: Path, plugins: Path) -> None:
+    there = unpacked(Shipment(tmp_path, [str(plugins)]), tmp_path / "executor")
+    found = {str(file.relative_to(there)) for file in there.rglob("*") if file.is_file()}
+    assert {name for name in found if name.startswith("headrace-shipped/plugins/")} == {
+        "headrace-shipped/plugins/0/package/__init__.py",
+        "headrace-shipped/plugins/0/package/data.txt",
+        "headrace-shipped/plugins/0/single.py",
+    }
+    assert "headrace-shipped/packages/headrace/spark/daemon.py" in found
+    assert not [name for name in found if name.endswith(".pyc")]
+
+
+def test_a_task_is_told_where_its_plugins_are(tmp_path: Path, plugins: Path) -> None:
+    wheel = tmp_path / "plugin.whl"
+    wheel.touch()
+    spec = replace(SPEC, worker_config={PLUGIN_PATH: f"{plugins},{wheel}", "key.converter": "k"})
+    relocated = Shipment(tmp_path, [str(plugins), str(wheel)]).relocated(spec)
+    places = "headrace-shipped/plugins/0,headrace-shipped/plugins/1/plugin.whl"
+    assert relocated == replace(spec, worker_config={PLUGIN_PATH: places, "key.converter": "k"})
+    assert Shipment(tmp_path, []).relocated(spec) is spec
+
+
+def test_what_the_user_has_executors_find_comes_after_ours(tmp_path: Path) -> None:
+    settings = Shipment(tmp_path, []).settings({PYTHON_PATH: "/shared/lib", "spark.executorEnv.OTHER": "x"})
+    assert settings == {PYTHON_PATH: f"headrace-shipped/packages{os.pathsep}/shared/lib"}
+
+
+def test_on_this_machine_plugins_are_where_they_are(plugins: Path) -> None:
+    assert plugin_settings([str(plugins), "relative"]) == {
+        PLUGINS: f"{plugins}{os.pathsep}{Path('relative').absolute()}"
+    }
+    assert plugin_settings([]) == {}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told of tasks that wait for cores, to whom, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.spark.slots import Cores, SlotWatch, shortage
+
+MASTER = "spark://m:7077"
+
+
+class Task:
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.without_process = True
+        self.told: list[str] = []
+
+    def waits(self, reason: str) -> None:
+        self.told.append(reason.partition(":")[0])
+
+
+class Cluster:
+    """An engine, with a clock that the test moves."""
+
+    master = MASTER
+    cores_per_task = 1
+
+    def __init__(self, *keys: str, executors: int = 1, total: int = 2, busy: int = 2) -> None:
+        self.tasks = [Task(key) for key in keys]
+        self.has: Cores | None = Cores(executors, total, busy)
+        self.asked: list[str] = []
+        self.renewed = 0
+        self.now = 0.0
+        self._watch = SlotWatch(lambda: self.tasks, self, lambda: self.now)
+
+    def unscheduled(self, group: str) -> bool:
+        self.asked.append(group)
+        return True
+
+    def cores(self) -> Cores | None:
+        return self.has
+
+    def renew_if_forgotten(self) -> None:
+        self.renewed += 1
+
+    def look(self, *moments: float) -> None:
+        for self.now in moments:
+            self._watch.look()
+
+    def told(self) -> list[list[str]]:
+        return [task.told for task in self.tasks]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "per_task", "cores", "start"),
+    [
+        (3, 1, Cores(2, 4, 4), "3 tasks wait for 3 more cores: spark.master=spark://m:7077 gives this worker 4 cores "
+                               "on 2 executors, 4 of them in use. Each task needs 1 core as long as it runs: "),
+        (1, 1, Cores(1, 1, 1), "1 task waits for 1 more core: spark.master=spark://m:7077 gives this worker 1 core "
+                               "on 1 executor, 1 of them in use. "),
+        (2, 2, Cores(1, 3, 2), "2 tasks wait for 3 more cores: "),
+        (1, 1, Cores(1, 2, 1), "1 task waits for 1 more core: "),
+        (2, 1, Cores(0, 0, 0), "2 tasks wait for 2 more cores: spark.master=spark://m:7077 gives this worker no "
+                               "executor. Each task needs 1 core"),
+    ],
+)  # fmt: skip
+def test_the_reason(waiting: int, per_task: int, cores: Cores, start: str) -> None:
+    assert shortage(waiting, per_task, cores, MASTER).startswith(start)
+
+
+def test_it_is_told_after_a_moment_and_then_only_when_it_changes() -> None:
+    cluster = Cluster("a", "b")
+    cluster.look(0, 1, 2)
+    assert cluster.told() == [[], []]
+    cluster.look(3, 4, 5)
+    assert cluster.told() == [["2 tasks wait for 2 more cores"]] * 2
+    cluster.tasks[0].without_process = False
+    cluster.look(6)
+    assert cluster.told()[1] == ["2 tasks wait for 2 more cores"], "too soon for a change"
+    cluster.look(13)
+    assert cluster.told() == [
+        ["2 tasks wait for 2 more cores"],
+        ["2 tasks wait for 2 more cores", "1 task waits for 1 more core"],
+    ]
+
+
+def test_a_task_that_waits_anew_is_told_anew() -> None:
+    cluster = Cluster("a")
+    cluster.look(0, 3)
+    cluster.tasks[0].without_process = False
+    cluster.look(4)
+    cluster.tasks[0].without_process = True
+    cluster.look(5, 6)
+    assert len(cluster.tasks[0].told) == 1
+    cluster.look(8)
+    assert len(cluster.tasks[0].told) == 2
+
+
+def test_spark_is_not_asked_about_tasks_that_run() -> None:
+    cluster = Cluster("a", "b")
+    cluster.tasks[0].without_process = False
+    cluster.look(0, 1)
+    assert set(cluster.asked) == {"b"}
+
+
+def test_nothing_is_told_while_spark_is_away() -> None:
+    cluster = Cluster("a")
+    cluster.has = None
+    cluster.look(0, 3, 20)
+    assert cluster.told() == [[]]
+    assert cluster.renewed == 0
+
+
+def test_a_cluster_that_gives_no_executor_for_long_is_asked_whether_it_knows_us() -> None:
+    cluster = Cluster("a", executors=0, total=0, busy=0)
+    cluster.look(0, 3, 6, 8)
+    assert cluster.renewed == 0
+    cluster.look(9, 10)
+    assert cluster.renewed == 1
+    cluster.look(15)
+    assert cluster.renewed == 2
+    cluster.has = Cores(1, 1, 1)
+    cluster.look(16, 30)
+    assert cluster.renewed == 2
