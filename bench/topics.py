@@ -35,8 +35,11 @@ def temporary_topic(bootstrap_servers: str, name: str) -> Iterator[str]:
         admin.delete_topics([name])[name].result(30)
 
 
-def await_growth(bootstrap_servers: str, topic: str, timeout: float, check: Callable[[], object]) -> Growth:
-    """Wait until `topic` has records and has then not grown for three seconds, by its last stable offset.
+def await_growth(
+    bootstrap_servers: str, topic: str, timeout: float, check: Callable[[], object], at_least: int = 1
+) -> Growth:
+    """Wait until `topic` has `at_least` so many records and has then not grown for three seconds, by its last stable
+    offset.
 
     That offset costs next to nothing to ask for, unlike reading the records, which would slow down who writes them.
     `check` is called once a second and raises to give up.
@@ -51,7 +54,7 @@ def await_growth(bootstrap_servers: str, topic: str, timeout: float, check: Call
             if not offset:
                 first, first_records = now, seen - 1  # one offset is the transaction's marker
             offset, last = seen, now
-        if first and now - last > _QUIET_S:
+        if first and offset >= at_least and now - last > _QUIET_S:
             return Growth(first, first_records, last)
         if now > deadline:
             raise RuntimeError(f"{topic} did not become complete within {timeout} s; last stable offset {offset}")

@@ -6,14 +6,25 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
 from tests.support.worker_process import WorkerProcess
 
 _numbers = itertools.count()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What has to be installed is installed now: it can take longer than a test may."""
+    wanted = any("postgres" in getattr(item, "fixturenames", ()) for item in session.items)
+    if wanted and not session.config.option.collectonly:
+        with suppress(ConfigError):  # its tests skip themselves, and say why
+            found_postgres()
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +38,21 @@ def broker() -> Iterator[EmbeddedBroker]:
 def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """An exactly-once worker that lives as long as the run."""
     with WorkerProcess(tmp_path_factory.mktemp("worker"), broker.bootstrap_servers) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The one PostgreSQL of the run; a test that kills it starts it again."""
+    with Postgres(postgres_programs()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def jdbc_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """An exactly-once worker, as `worker`, in a group of its own, whose Spark has PostgreSQL's driver."""
+    jars = {"group.id": "headrace-jdbc-tests", "spark.jars": driver_jars()}
+    with WorkerProcess(tmp_path_factory.mktemp("jdbc-worker"), broker.bootstrap_servers, **jars) as running:
         yield running
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.frames import Frames
 from headrace.api.source import OffsetStorageReader, SourceTaskContext, TransactionContext
 
 
@@ -38,6 +39,10 @@ class TaskContext(SourceTaskContext):
     @property
     def transaction_context(self) -> TransactionContext | None:
         return None
+
+    @property
+    def frames(self) -> Frames:
+        raise AssertionError("this task needs no frames")
 
 
 @pytest.fixture

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of columns that differ from file to file. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from headrace.api.errors import ConnectError
+
+ADD: Final = "add"
+FAIL: Final = "fail"
+IGNORE: Final = "ignore"
+Columns = Sequence[Sequence[str]]
+"""Name and type (as Spark's SQL writes it) of each column."""
+
+
+def evolved(known: str | None, found: Columns, policy: str, file: str) -> str:
+    """The columns, as JSON, that a file's rows are given, from those of the files before it and its own.
+
+    ConnectError if `policy` does not allow the difference.
+    """
+    if known is None:
+        return json.dumps(found)
+    before, now = _types(json.loads(known)), _types(found)
+    new = {name: type for name, type in now.items() if name not in before}
+    if policy == FAIL:
+        _refuse_difference(before, now, file)
+    return known if policy == IGNORE or not new else json.dumps([*before.items(), *new.items()])
+
+
+def expressions(wanted: Columns, found: Columns) -> list[str]:
+    """How Spark gets the wanted columns from a file's: as they are, cast to what they were before, or null."""
+    present = _types(found)
+
+    def column(name: str, type: str) -> str:
+        quoted = "`" + name.replace("`", "``") + "`"
+        if present.get(name) == type:
+            return quoted
+        return f"CAST({quoted if name in present else 'NULL'} AS {type}) AS {quoted}"
+
+    return [column(name, type) for name, type in wanted]
+
+
+def _types(columns: Columns) -> dict[str, str]:
+    return {name: type for name, type in columns}
+
+
+def _refuse_difference(before: Mapping[str, str], now: Mapping[str, str], file: str) -> None:
+    differences = [
+        *(f"{name} {now[name]} is new" for name in now if name not in before),
+        *(f"{name} {before[name]} is missing" for name in before if name not in now),
+        *(f"{name} is {now[name]} and was {before[name]}" for name in now if before.get(name, now[name]) != now[name]),
+    ]
+    if differences:
+        raise ConnectError(
+            f"File {file} has other columns than the files before it (schema.evolution={FAIL}): "
+            f"{'; '.join(differences)}"
+        )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A connection to a database from the worker, made as Spark makes its own: with its drivers, options and log-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+_AT_FAULT: Final[Mapping[str, type[ConnectError]]] = {
+    "22": DataError,  # data exception
+    "23": DataError,  # a constraint of the table
+    "28": ConfigError,  # who logs in
+    "3D": ConfigError,  # no such database
+    "42": ConfigError,  # no such table or column, no permission
+}
+"""By the class of the SQLSTATE. All others may pass."""
+
+
+class JdbcConnection:
+    """Statements with ``?`` for parameters. ConfigError and DataError for what fails again, RetriableError else."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it, or nothing. Whether a commit that fails has happened is not known."""
+        _doing(lambda: self._connection.setAutoCommit(False))
+        try:
+            yield
+            _doing(self._connection.commit)
+        except BaseException:
+            _quietly(self._connection.rollback)
+            raise
+        _doing(lambda: self._connection.setAutoCommit(True))
+
+    def execute(self, statement: str, parameters: Sequence[str | int] = ()) -> int:
+        """How many rows it has changed."""
+        return self._prepared(statement, parameters, lambda prepared: int(prepared.executeUpdate()))
+
+    def rows(self, statement: str, parameters: Sequence[str | int], columns: int) -> list[tuple[Any, ...]]:
+        """All rows that a statement gives."""
+
+        def fetched(prepared: Any) -> list[tuple[Any, ...]]:
+            found, results = [], prepared.executeQuery()
+            while results.next():
+                found.append(tuple(results.getObject(index + 1) for index in range(columns)))
+            return found
+
+        return self._prepared(statement, parameters, fetched)
+
+    def close(self) -> None:
+        _quietly(self._connection.close)
+
+    def _prepared(self, statement: str, parameters: Sequence[str | int], run: Callable[[Any], T]) -> T:
+        def done() -> T:
+            prepared = self._connection.prepareStatement(statement)
+            try:
+                for index, value in enumerate(parameters, 1):
+                    if isinstance(value, str):
+                        prepared.setString(index, value)
+                    else:
+                        prepared.setLong(index, value)
+                return run(prepared)
+            finally:
+                prepared.close()
+
+        return _doing(done)
+
+
+@contextmanager
+def jdbc_connection(spark: SparkSession, options: Mapping[str, str]) -> Iterator[JdbcConnection]:
+    """``options`` are those of Spark's format jdbc, ``url`` among them."""
+    connection = JdbcConnection(_doing(lambda: _connect(spark, options)))
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _connect(spark: SparkSession, options: Mapping[str, str]) -> Any:
+    jvm: Any = spark._jvm
+    parameters = jvm.java.util.HashMap()
+    for name, value in options.items():
+        parameters.put(name, value)
+    made = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(
+        options["url"], options.get("dbtable", "none"), jvm.PythonUtils.toScalaMap(parameters)
+    )
+    dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(options["url"])
+    # The partition that Spark would connect for: -1 is the driver.
+    return dialect.createConnectionFactory(made).apply(-1)
+
+
+def _doing(action: Callable[[], T]) -> T:
+    try:
+        return action()
+    except Exception as error:
+        raise database_error(error) from error
+
+
+def _quietly(action: Callable[[], object]) -> None:
+    """For what is at its end anyway."""
+    try:
+        action()
+    except Exception:
+        return
+
+
+def database_error(error: Exception) -> ConnectError:
+    """What an error of Spark's JVM means: ConfigError and DataError for what fails again, RetriableError else."""
+    # Of some errors PySpark makes its own, and keeps Java's within.
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if java is None:
+        return RetriableError(f"The database cannot be asked: {error}")
+    causes = list(_causes(java))
+    told = " ".join(str(cause.toString()) for cause in causes)
+    if "No suitable driver" in told or "ClassNotFoundException" in told:
+        return ConfigError(
+            f"Spark has no JDBC driver for this URL ({java.getMessage()}): add its package to the worker, for "
+            f"PostgreSQL spark.jars.packages=org.postgresql:postgresql:42.7.4"
+        )
+    state, cause = next(((state, cause) for cause in causes if (state := _sql_state(cause))), ("", java))
+    return _AT_FAULT.get(state[:2], RetriableError)(f"The database says: {cause.getMessage() or cause.toString()}")
+
+
+def _causes(java: Any) -> Iterator[Any]:
+    """The error and what it came from, from the outside in."""
+    while java is not None:
+        yield java
+        java = java.getCause()
+
+
+def _sql_state(java: Any) -> str:
+    """Of an error of the driver's own; Spark's have states of another kind."""
+    try:
+        return str(java.getSQLState() or "")
+    except Exception:
+        return ""

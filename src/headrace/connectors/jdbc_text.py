@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few texts of SQL in which databases differ, by the JDBC URL. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_BACKTICKS: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
+_ESCAPING: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
+_FETCH_FIRST: Final = frozenset({"oracle", "db2", "derby"})
+_TYPED_MOMENTS: Final = frozenset({"oracle"})
+_DRIVERS: Final = {
+    "db2": "com.ibm.db2.jcc.DB2Driver",
+    "h2": "org.h2.Driver",
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+    "oracle": "oracle.jdbc.OracleDriver",
+    "postgresql": "org.postgresql.Driver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a database writes names, values and limits. `database` is the second part of its JDBC URLs."""
+
+    database: str
+
+    @staticmethod
+    def of_url(url: str) -> Dialect:
+        return Dialect([*url.split(":"), "", ""][1].lower())
+
+    @property
+    def driver(self) -> str | None:
+        """The class of its JDBC driver: Java finds by itself only those that are there when it starts."""
+        return _DRIVERS.get(self.database)
+
+    def name(self, column: str) -> str:
+        quote = "`" if self.database in _BACKTICKS else '"'
+        return quote + column.replace(quote, quote * 2) + quote
+
+    def text(self, value: str) -> str:
+        escaped = value.replace("\\", "\\\\") if self.database in _ESCAPING else value
+        return "'" + escaped.replace("'", "''") + "'"
+
+    def moment(self, value: str) -> str:
+        """A date or time, which all but one database understand as text wherever it is compared with one."""
+        return f"TIMESTAMP '{value}'" if self.database in _TYPED_MOMENTS else f"'{value}'"
+
+    def remainder(self, column: str, count: int) -> str:
+        """Never below zero, whatever the column's sign."""
+        if self.database == "oracle":
+            return f"ABS(MOD({column}, {count}))"
+        return f"ABS({column} % {count})"
+
+    def limited(self, select: str, rows: int) -> str:
+        """`select` (which begins so) of no more than so many rows."""
+        if self.database == "sqlserver":
+            return f"SELECT TOP {rows}{select.removeprefix('SELECT')}"
+        if self.database in _FETCH_FIRST:
+            return f"{select} FETCH FIRST {rows} ROWS ONLY"
+        return f"{select} LIMIT {rows}"

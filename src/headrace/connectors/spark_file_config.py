@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The properties of SparkFileSource. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import NonEmptyString, Range, ValidString
+from headrace.connectors.file_columns import ADD, FAIL, IGNORE
+from headrace.connectors.spark_reader import FORMAT, SCHEMA
+from headrace.connectors.spark_table_config import (
+    BATCH_ROWS,
+    KEY_COLUMNS,
+    PARTITION_COUNT,
+    PATH,
+    POLL_INTERVAL,
+    RETRY_TIMEOUT,
+    TOPIC,
+)
+
+EVOLUTION: Final = "schema.evolution"
+SETTLE: Final = "file.settle.ms"
+WINDOW: Final = "late.files.ms"
+MOST: Final = "late.files.max"
+ACTION: Final = "completed.action"
+DIRECTORY: Final = "completed.directory"
+KEEP: Final = "keep"
+DELETE: Final = "delete"
+MOVE: Final = "move"
+ONE_COLUMN: Final[Mapping[str, str]] = {"text": "value", "binaryfile": "content"}
+"""Formats whose records are what one column holds."""
+
+CONFIG_DEF: Final = (
+    ConfigDef()
+    .define(
+        TOPIC, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(), doc="The topic to publish rows to."
+    )
+    .define(
+        PATH,
+        Type.STRING,
+        importance=Importance.HIGH,
+        validator=NonEmptyString(),
+        doc="The directory to watch, as a path or URI that Spark understands.",
+    )
+    .define(
+        FORMAT,
+        Type.STRING,
+        importance=Importance.HIGH,
+        validator=NonEmptyString(),
+        doc="The files' format: csv, json, parquet, orc, text, binaryFile, or that of a package in the worker's "
+        "spark.jars.packages, such as avro. Its options are given as spark.option.<name>.",
+    )
+    .define(
+        SCHEMA,
+        Type.STRING,
+        None,
+        doc="The files' columns, as Spark's DDL (id BIGINT, region STRING). Not given, Spark looks at each file.",
+    )
+    .define(
+        EVOLUTION,
+        Type.STRING,
+        ADD,
+        validator=ValidString(ADD, FAIL, IGNORE),
+        doc="What becomes of a file with other columns than those before it: new ones are added, the task fails, or "
+        "new ones are left out. Missing columns are null, and those of another type are cast to the former one.",
+    )
+    .define(
+        KEY_COLUMNS,
+        Type.LIST,
+        "",
+        doc="The columns that make the record's key: the value of one, or a struct of several.",
+    )
+    .define(
+        PARTITION_COUNT,
+        Type.INT,
+        "1",
+        validator=Range.at_least(1),
+        doc="In how many splits the files are divided by their paths. A task reads one or more of them; in order are "
+        "only the files of one split.",
+    )
+    .define(BATCH_ROWS, Type.INT, "10000", validator=Range.at_least(1), doc="How many rows a poll returns at most.")
+    .define(
+        POLL_INTERVAL,
+        Type.LONG,
+        "5000",
+        validator=Range.at_least(1),
+        doc="How many milliseconds to wait before the directory is listed again when all files are read.",
+    )
+    .define(
+        SETTLE,
+        Type.LONG,
+        "5000",
+        validator=Range.at_least(0),
+        doc="For how many milliseconds a file has to be unchanged before it is read. 0 is right where files appear "
+        "whole, by a rename or in an object store.",
+    )
+    .define(
+        WINDOW,
+        Type.LONG,
+        "3600000",
+        importance=Importance.LOW,
+        validator=Range.at_least(0),
+        doc="How many milliseconds older than the latest file that is read a file may be that turns up only now.",
+    )
+    .define(
+        MOST,
+        Type.INT,
+        "2000",
+        importance=Importance.LOW,
+        validator=Range.at_least(1),
+        doc="How many files of late.files.ms are remembered at most, so that source offsets stay small.",
+    )
+    .define(
+        ACTION,
+        Type.STRING,
+        KEEP,
+        validator=ValidString(KEEP, DELETE, MOVE),
+        doc="What becomes of files after the offset that says that they were read is committed.",
+    )
+    .define(
+        DIRECTORY, Type.STRING, None, doc="Where files are moved to with completed.action=move; not below the path."
+    )
+    .define(
+        RETRY_TIMEOUT,
+        Type.LONG,
+        "300000",
+        validator=Range.at_least(-1),
+        doc="For how many milliseconds files that cannot be read now are tried again before the task fails; -1 is "
+        "without end.",
+    )
+)
+
+
+def checked(props: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the properties. ConfigError for what is missing or wrong."""
+    parsed = CONFIG_DEF.parse(props)
+    for name, message in contradictions(parsed):
+        raise ConfigError.invalid(name, parsed[name], message)
+    return parsed
+
+
+def check(values: list[ConfigValue]) -> list[ConfigValue]:
+    """Adds what is wrong with properties in their combination."""
+    by_name = {value.name: value for value in values}
+    for name, message in contradictions({name: value.value for name, value in by_name.items()}):
+        by_name[name].add_error_message(str(ConfigError.invalid(name, by_name[name].value, message)))
+    return values
+
+
+def contradictions(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Properties that do not go together: one of them, and why."""
+    action, directory, path = parsed[ACTION], parsed[DIRECTORY], parsed[PATH]
+    if action == MOVE and not directory:
+        return [(DIRECTORY, f"{ACTION}={MOVE} needs it")]
+    if action == MOVE and path and f"{directory.rstrip('/')}/".startswith(f"{path.rstrip('/')}/"):
+        return [(DIRECTORY, f"it is below {PATH}, so its files would be read again")]
+    return []

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading with any of Spark's formats: the properties that say how and, in the worker, what its errors mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.connectors.jdbc_connection import database_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameReader, SparkSession
+
+T = TypeVar("T")
+
+FORMAT: Final = "spark.format"
+OPTIONS: Final = "spark.option."
+SCHEMA: Final = "spark.schema"
+JDBC: Final = "jdbc"
+_UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
+_PACKAGES: Final = {
+    "avro": "org.apache.spark:spark-avro_2.13:<the version of Spark>",
+    "delta": "io.delta:delta-spark_2.13:<a version for this Spark>",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-<Spark's version>_2.13:<a version of Iceberg>",
+    "hudi": "org.apache.hudi:hudi-spark<Spark's version>-bundle_2.13:<a version of Hudi>",
+    "mongodb": "org.mongodb.spark:mongo-spark-connector_2.13:<a version for this Spark>",
+    "cassandra": "com.datastax.spark:spark-cassandra-connector_2.13:<a version for this Spark>",
+    "excel": "dev.mauch:spark-excel_2.13:<a version for this Spark>",
+}
+
+
+def spark_options(props: Mapping[str, str]) -> dict[str, str]:
+    """A connector's options for Spark's reader, without their prefix."""
+    return {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
+
+
+def reader_settings(props: Mapping[str, str], format: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a frame job that `reader` needs; `defaults` are options that a user has the last word on."""
+    given = spark_options(props)
+    known = {name.lower() for name in given}
+    options = {**{name: value for name, value in defaults.items() if name.lower() not in known}, **given}
+    schema = {SCHEMA: props[SCHEMA]} if props.get(SCHEMA) else {}
+    return {FORMAT: format, "options": json.dumps(options), **schema}
+
+
+def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
+    """Spark's reader, set up."""
+    made = spark.read.options(**json.loads(settings["options"]))
+    if settings[FORMAT]:
+        made = made.format(settings[FORMAT])
+    return made.schema(settings[SCHEMA]) if SCHEMA in settings else made
+
+
+def reading(settings: Mapping[str, str], action: Callable[[], T]) -> T:
+    """The result of `action`. ConfigError for a format or driver that Spark does not have, RetriableError for a
+    database that cannot be asked now; all else is as Spark raises it."""
+    try:
+        return action()
+    except Exception as error:
+        known = _understood(error, settings[FORMAT])
+        if known is None:
+            raise
+        raise known from error
+
+
+def _understood(error: Exception, format: str) -> ConnectError | None:
+    if isinstance(error, ConnectError):
+        return None
+    message = str(error)
+    if any(told in message for told in _UNKNOWN_FORMAT):
+        package = _PACKAGES.get(format.lower().rpartition(".")[2])
+        hint = f"such as {package}" if package else "which its documentation names"
+        return ConfigError.invalid(
+            FORMAT, format, f"Spark has no such format; add its package to the worker's spark.jars.packages, {hint}"
+        )
+    of_java = hasattr(error, "java_exception") or getattr(error, "_origin", None) is not None
+    return database_error(error) if format.lower() == JDBC and of_java else None

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame functions of a SparkTableSource. In the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace.connectors.growing_columns import spark_text
+from headrace.connectors.spark_reader import FORMAT, JDBC, reader, reading
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def describe(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """One row: the table's schema, as Spark's JSON."""
+    schema = reading(settings, lambda: _table(spark, settings).schema)
+    return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(schema.json())} AS schema")
+
+
+def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """The rows that fulfil ``conditions``; the first ``limit`` of them in the ``order`` of columns, if there is one.
+
+    Of a database the table is a query that holds all this already.
+    """
+    found = reading(settings, lambda: _table(spark, settings))
+    for condition in json.loads(settings.get("conditions", "[]")):
+        found = found.where(condition)
+    order = json.loads(settings.get("order", "[]"))
+    if not order:
+        return found
+    # One partition that is sorted on disk, where memory does not hold it; a sort of all would keep a query's rows in
+    # memory.
+    return found.repartition(1).sortWithinPartitions(*order).limit(int(settings["limit"]))
+
+
+def _table(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:
+    made = reader(spark, settings)
+    if settings[FORMAT] == JDBC:
+        return made.option("dbtable", settings["table"]).load()
+    return made.table(settings["table"]) if "table" in settings else made.load(settings["path"])

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headrace.api.errors import ConnectError
+from headrace.connectors.file_columns import evolved, expressions
+
+FIRST = [["id", "bigint"], ["name", "string"]]
+KNOWN = json.dumps(FIRST)
+
+
+@pytest.mark.parametrize("policy", ["add", "fail", "ignore"])
+def test_the_first_file_says_what_columns_there_are(policy: str) -> None:
+    assert json.loads(evolved(None, FIRST, policy, "f")) == FIRST
+    assert evolved(KNOWN, FIRST, policy, "f") == KNOWN
+
+
+def test_new_columns_are_added_behind_the_others() -> None:
+    now = [["age", "int"], ["id", "bigint"]]
+    assert json.loads(evolved(KNOWN, now, "add", "f")) == [*FIRST, ["age", "int"]]
+    assert evolved(KNOWN, now, "ignore", "f") == KNOWN
+
+
+def test_whatever_differs_is_told() -> None:
+    with pytest.raises(ConnectError) as told:
+        evolved(KNOWN, [["id", "int"], ["age", "int"]], "fail", "in/f.csv")
+    assert "in/f.csv" in str(told.value)
+    assert "age int is new; name string is missing; id is int and was bigint" in str(told.value)
+
+
+def test_each_column_is_taken_cast_or_null() -> None:
+    assert expressions([["id", "bigint"], ["a`b", "string"], ["c", "int"]], [["c", "int"], ["id", "int"]]) == [
+        "CAST(`id` AS bigint) AS `id`",
+        "CAST(NULL AS string) AS `a``b`",
+        "`c`",
+    ]
