@@ -96,6 +96,13 @@ _CONNECTORS: Final = (
     ("verifiable_source", "tools", "VerifiableSource", "source"),
 )
 
+# Those that no Java class is like: module, name, type.
+_OWN_CONNECTORS: Final = (
+    ("spark_file_source", "SparkFileSource", "source"),
+    ("spark_sink", "SparkSink", "sink"),
+    ("spark_table_source", "SparkTableSource", "source"),
+)
+
 # Per converter: module, Java's package, class. In Java too these classes are both kinds of converter.
 _CONVERTERS: Final = (
     ("boolean_converter", "converters", "BooleanConverter"),
@@ -150,6 +157,10 @@ def _connectors() -> Iterator[KnownPlugin]:
         target, java = f"headrace.connectors.{module}:{name}", f"{_KAFKA}.{package}.{name}"
         yield KnownPlugin(PluginKind.CONNECTOR, f"{target}Connector", f"{java}Connector", type)
         yield KnownPlugin(PluginKind.TASK, f"{target}Task", f"{java}Task")
+    for module, name, type in _OWN_CONNECTORS:
+        target = f"headrace.connectors.{module}:{name}"
+        yield KnownPlugin(PluginKind.CONNECTOR, f"{target}Connector", type=type)
+        yield KnownPlugin(PluginKind.TASK, f"{target}Task")
 
 
 def _converters() -> Iterator[KnownPlugin]:
@@ -167,6 +178,7 @@ def _transformations() -> Iterator[KnownPlugin]:
             yield KnownPlugin(kind, f"headrace.transforms.{module}:{name}{half}", f"{java}.{name}${half}", kind.type)
     for module, name in _WHOLE:
         yield KnownPlugin(kind, f"headrace.transforms.{module}:{name}", f"{java}.{name}", kind.type)
+    yield KnownPlugin(kind, "headrace.transforms.spark_sql:SparkSql", type=kind.type)
 
 
 def _predicates() -> Iterator[KnownPlugin]:

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sink has written of each Kafka partition as files, and how a batch of files becomes visible at once.
+
+Spark writes a batch into a directory of its own that no reader looks at. Then a *record* with the next number is added
+to the partition's log, which either is there or is not: from that moment the batch counts as written. Last, the files
+are moved to where readers find them. Whoever takes the partition over finishes the moves of the latest record, and adds
+a record of its own: a predecessor that is still alive finds its number taken and can write no more.
+
+::
+
+    <path>/region=eu/part-<connector>+<topic>+<partition>+<first>-<last>.parquet     what readers see
+    <path>/_headrace/<connector>/<topic>/<partition>/00000000000000000007             the latest record
+    <path>/_headrace/<connector>/<topic>/<partition>/files-<id>/region=eu/...         a batch that is being written
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, Protocol
+from urllib.parse import quote
+
+from headrace.api.errors import RetriableError
+
+_DIRECTORY: Final = "_headrace"
+_PENDING: Final = "files-"
+_DIGITS: Final = 20
+
+
+class Files(Protocol):
+    """A file system. Paths are below one root, parted by slashes. RetriableError for what does not work."""
+
+    def names(self, directory: str) -> list[str]:
+        """Of all entries; none if there is no such directory."""
+
+    def tree(self, directory: str) -> list[str]:
+        """All files below, as paths from there on."""
+
+    def read(self, path: str) -> str: ...
+
+    def create(self, path: str, text: str) -> bool:
+        """Make a file at one stroke, unless it is there already: False. What a crash may leave beside it begins with
+        ``files-``."""
+
+    def move(self, source: str, target: str) -> bool:
+        """In place of what is there. Makes directories. False if there is no ``source``."""
+
+    def delete(self, path: str) -> None:
+        """With all below; nothing happens if it is not there."""
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """Have files and their directories survive a crash of the machine, where that has to be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records ``first`` to ``last``, both included, of a partition; names are offsets."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+
+    def file_name(self, connector: str, number: int, suffix: str) -> str:
+        """The name of its file ``number``, of those that lie in one directory."""
+        offsets = f"{self.first:0{_DIGITS}}-{self.last:0{_DIGITS}}"
+        numbered = f"-{number}" if number else ""
+        # Readers pass over names that begin with a dot or an underscore, as those of topics may.
+        return f"part-{quote(connector, safe='')}+{self.topic}+{self.partition}+{offsets}{numbered}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One entry of the log: all below ``next`` is written. ``moves`` leads from below ``directory`` to below the root;
+    one without has only taken the partition over."""
+
+    number: int
+    next: int
+    directory: str = ""
+    moves: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:0{_DIGITS}}"
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def of(text: str) -> Record:
+        return Record(**json.loads(text))
+
+
+class FencedError(RetriableError):
+    """Another one has the partition. What this one knows of it is out of date."""
+
+
+def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str]:
+    """What becomes of the files that Spark has written: the same directories, with names of the batch."""
+    targets: dict[str, str] = {}
+    numbers: dict[tuple[str, str], int] = {}
+    for path in sorted(written):
+        directory, _, name = path.rpartition("/")
+        if any(map(_hidden, path.split("/"))):
+            continue
+        suffix = _suffix(name)
+        number = numbers.get((directory, suffix), 0)
+        numbers[directory, suffix] = number + 1
+        made = batch.file_name(connector, number, suffix)
+        targets[path] = f"{directory}/{made}" if directory else made
+    return targets
+
+
+def _hidden(name: str) -> bool:
+    """Whether Spark's readers pass over it; a directory of a partition is named as its column is."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _suffix(name: str) -> str:
+    """``.snappy.parquet`` of ``part-00000-<id>.c000.snappy.parquet``."""
+    parts = name.split(".")[1:]
+    return "".join(f".{part}" for part in parts if not (part.startswith("c") and part[1:].isdigit()))
+
+
+class BatchLog:
+    """The log of one connector and partition. One call at a time; each may be repeated after whatever crash."""
+
+    def __init__(self, files: Files, connector: str, topic: str, partition: int) -> None:
+        self._files = files
+        self._connector = connector
+        self._directory = f"{_DIRECTORY}/{quote(connector, safe='')}/{topic}/{partition}"
+
+    def take_over(self) -> Record:
+        """Finish what the latest record has begun and make it impossible for others to go on: the record of that."""
+        while True:
+            latest = self._latest()
+            self._finish(latest)
+            own = Record(latest.number + 1, latest.next)
+            if self._added(own):
+                break
+        # Only now: a batch that lies here has no record, and can get none any more.
+        for name in self._files.names(self._directory):
+            if name.startswith(_PENDING):
+                self._files.delete(f"{self._directory}/{name}")
+        self._forget_before(own)
+        return own
+
+    def new_directory(self) -> str:
+        """Where a batch can be written."""
+        return f"{self._directory}/{_PENDING}{uuid.uuid4().hex}"
+
+    def commit(self, batch: Batch, directory: str, after: Record) -> Record:
+        """Make the files in ``directory`` visible as ``batch``, which follows ``after``. FencedError, and they are not,
+        if something else does."""
+        made = moves(batch, self._connector, self._files.tree(directory))
+        if not made:
+            raise RetriableError(f"{batch.topic}-{batch.partition}: Spark has left no files in {directory}")
+        record = Record(after.number + 1, batch.last + 1, directory, made)
+        self._files.sync([f"{directory}/{path}" for path in made])
+        if not self._added(record):
+            # The files are left to whoever takes over: it may be at moving them, if it has seen the record.
+            raise FencedError(
+                f"{batch.topic}-{batch.partition}: somebody else has written after offset {after.next - 1}, or has "
+                f"taken the partition over"
+            )
+        self._finish(record)
+        self._forget_before(record)
+        return record
+
+    def _latest(self) -> Record:
+        numbers = sorted(self._numbers(), reverse=True)
+        return Record.of(self._files.read(f"{self._directory}/{numbers[0]}")) if numbers else Record(0, 0)
+
+    def _numbers(self) -> Iterator[str]:
+        return (name for name in self._files.names(self._directory) if name.isdigit())
+
+    def _added(self, record: Record) -> bool:
+        """Who has slept so long that its number was forgotten would find it free: but there are higher ones."""
+        if not self._files.create(f"{self._directory}/{record.name}", record.text()):
+            return False
+        return max(self._numbers()) == record.name
+
+    def _finish(self, record: Record) -> None:
+        if not record.moves:
+            return
+        for source, target in record.moves.items():
+            # One that is not there any more was moved before.
+            self._files.move(f"{record.directory}/{source}", target)
+        self._files.sync(list(record.moves.values()))
+        self._files.delete(record.directory)
+
+    def _forget_before(self, record: Record) -> None:
+        for name in self._numbers():
+            if name < record.name:
+                self._files.delete(f"{self._directory}/{name}")

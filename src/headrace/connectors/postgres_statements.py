@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a SparkSink says to PostgreSQL. Pure text; names of tables are written as the user writes them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+ROW: Final = "headrace_row"
+DELETED: Final = "headrace_deleted"
+"""Columns of a staging table, beside those of the target: rows that Spark has written twice have the same number."""
+
+
+EXISTS: Final = "SELECT to_regclass(?) IS NOT NULL"
+"""Parameter: a table's name."""
+STAGING_TABLES: Final = (
+    "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, ?)"
+)
+"""Parameter: what their names begin with."""
+
+
+def staging_prefix(connector: str, target: str, topic: str, partition: int) -> str:
+    """What all staging tables of one partition begin with."""
+    name = "\0".join((connector, target, topic, str(partition)))
+    return f"headrace_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
+
+
+def identifier(name: str) -> str:
+    """A column's name as it is, capitals and all."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsTable:
+    """Remembers up to where each partition is written. A row's number is known to its owner alone."""
+
+    name: str
+
+    @property
+    def create(self) -> str:
+        return (
+            f"CREATE TABLE IF NOT EXISTS {self.name} (connector text, target text, topic text, kafka_partition int, "
+            f"next_offset bigint NOT NULL, number bigint NOT NULL, "
+            f"PRIMARY KEY (connector, target, topic, kafka_partition))"
+        )
+
+    @property
+    def take_over(self) -> str:
+        """Parameters: connector, target, topic, partition, target. Gives the next offset and the new number.
+
+        Of a table that is there no more nothing is remembered.
+        """
+        return (
+            f"INSERT INTO {self.name} AS known VALUES (?, ?, ?, ?, 0, 1) "
+            f"ON CONFLICT (connector, target, topic, kafka_partition) DO UPDATE SET number = known.number + 1, "
+            f"next_offset = CASE WHEN to_regclass(?) IS NULL THEN 0 ELSE known.next_offset END "
+            f"RETURNING next_offset, number"
+        )
+
+    @property
+    def advance(self) -> str:
+        """Parameters: next offset, connector, target, topic, partition, number. One row, or another has taken over."""
+        return (
+            f"UPDATE {self.name} SET next_offset = ?, number = number + 1 "
+            f"WHERE connector = ? AND target = ? AND topic = ? AND kafka_partition = ? AND number = ?"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """From a staging table into the target: all rows, or with ``keys`` the last one of each key."""
+
+    target: str
+    staging: str
+    columns: Sequence[str]
+    keys: Sequence[str] = ()
+
+    @property
+    def create_staging(self) -> str:
+        """With the target's types. No log: what a crash leaves of it is of no use."""
+        return (
+            f"CREATE UNLOGGED TABLE {self.staging} AS SELECT {self._columns()}, 0::bigint AS {ROW}, "
+            f"false AS {DELETED} FROM {self.target} WHERE false"
+        )
+
+    @property
+    def create_target(self) -> list[str]:
+        """Out of a staging table that was made by Spark."""
+        create = f"CREATE TABLE {self.target} AS SELECT {self._columns()} FROM {self.staging} WHERE false"
+        return [create, *([f"ALTER TABLE {self.target} ADD PRIMARY KEY ({_list(self.keys)})"] if self.keys else [])]
+
+    @property
+    def merge(self) -> list[str]:
+        if not self.keys:
+            rows = f"SELECT DISTINCT ON ({ROW}) {self._columns()} FROM {self.staging} ORDER BY {ROW}"
+            return [f"INSERT INTO {self.target} ({self._columns()}) {rows}"]
+        keys = _list(self.keys)
+        latest = f"SELECT DISTINCT ON ({keys}) * FROM {self.staging} ORDER BY {keys}, {ROW} DESC"
+        same = " AND ".join(f"old.{key} = new.{key}" for key in map(identifier, self.keys))
+        others = [name for name in self.columns if name not in self.keys]
+        sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in map(identifier, others))
+        return [
+            f"DELETE FROM {self.target} old USING ({latest}) new WHERE {same} AND new.{DELETED}",
+            f"INSERT INTO {self.target} ({self._columns()}) SELECT {self._columns()} FROM ({latest}) new "
+            f"WHERE NOT {DELETED} ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}",
+        ]
+
+    @property
+    def drop_staging(self) -> str:
+        return f"DROP TABLE IF EXISTS {self.staging}"
+
+    def _columns(self) -> str:
+        return _list(self.columns)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(map(identifier, names))

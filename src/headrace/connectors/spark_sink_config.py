@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The properties of SparkSink, and what they come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
+from headrace.api.errors import ConfigError
+from headrace.api.validators import NonEmptyString, Range, ValidList, ValidString
+from headrace.connectors.batch_buffer import Rotation
+from headrace.connectors.spark_reader import FORMAT, OPTIONS, spark_options
+
+PATH: Final = "path"
+TABLE: Final = "table"
+INCLUDE: Final = "include.columns"
+VALUE_SCHEMA: Final = "value.schema"
+PARTITION_BY: Final = "partition.by"
+NULLS: Final = "behavior.on.null.values"
+INSERT_MODE: Final = "insert.mode"
+KEY_FIELDS: Final = "pk.fields"
+AUTO_CREATE: Final = "auto.create"
+OFFSETS_TABLE: Final = "offsets.table"
+FLUSH_SIZE: Final = "flush.size"
+ROTATE: Final = "rotate.interval.ms"
+MEMORY: Final = "buffer.memory"
+MAX_RETRIES: Final = "max.retries"
+RETRY_BACKOFF: Final = "retry.backoff.ms"
+
+METADATA: Final = ("key", "topic", "partition", "offset", "timestamp")
+"""What a row can tell of its record beside the value; the columns are named ``kafka_key`` and so on."""
+FILE_FORMATS: Final = frozenset({"parquet", "json", "csv", "text", "orc", "avro", "xml"})
+UPSERT: Final = "upsert"
+_TOPIC: Final = "${topic}"
+
+CONFIG_DEF: Final = (
+    ConfigDef()
+    .define(
+        FORMAT,
+        Type.STRING,
+        importance=Importance.HIGH,
+        validator=NonEmptyString(),
+        doc="The format that Spark writes: parquet, json, csv, text, orc, avro, xml, jdbc (PostgreSQL), or that of a "
+        "package in the worker's spark.jars.packages, such as delta. Its options are given as spark.option.<name>.",
+    )
+    .define(
+        PATH,
+        Type.STRING,
+        None,
+        importance=Importance.HIGH,
+        doc="The directory that is written to, as a path or URI that Spark understands. ${topic} in it stands for "
+        "the topic that a record was read from.",
+    )
+    .define(
+        TABLE,
+        Type.STRING,
+        None,
+        importance=Importance.HIGH,
+        doc="The table that is written to, for jdbc and for formats with a catalog. ${topic} in it stands for the "
+        "topic that a record was read from.",
+    )
+    .define(
+        INCLUDE,
+        Type.LIST,
+        "",
+        validator=ValidList(*METADATA),
+        doc="What each row tells of its record beside the value, in columns named kafka_key, kafka_topic, "
+        "kafka_partition, kafka_offset and kafka_timestamp.",
+    )
+    .define(
+        VALUE_SCHEMA,
+        Type.STRING,
+        None,
+        doc="The columns that are read out of values that are JSON text, as Spark's DDL: id BIGINT, region STRING.",
+    )
+    .define(
+        PARTITION_BY,
+        Type.STRING,
+        None,
+        doc="SQL expressions, separated by commas, whose values name the directories that files are written to: "
+        "date(ts) AS day, region. They see the value's columns and all that include.columns can name.",
+    )
+    .define(
+        NULLS,
+        Type.STRING,
+        "fail",
+        validator=ValidString("fail", "ignore", "write"),
+        doc="What becomes of records without a value: the task fails, they are left out, or a row of nulls is "
+        "written. With insert.mode=upsert they delete the row of their key.",
+    )
+    .define(
+        INSERT_MODE,
+        Type.STRING,
+        "insert",
+        validator=ValidString("insert", UPSERT),
+        doc="For jdbc: a row for each record, or for each key the row of its latest record.",
+    )
+    .define(
+        KEY_FIELDS,
+        Type.LIST,
+        "",
+        doc="For upsert: the columns of the table's primary key, which are the fields of the record's key. A key "
+        "that is no struct has one column.",
+    )
+    .define(
+        AUTO_CREATE,
+        Type.BOOLEAN,
+        "false",
+        doc="For jdbc: whether a table that is not there is made, with the columns of the first batch.",
+    )
+    .define(
+        OFFSETS_TABLE,
+        Type.STRING,
+        "headrace_offsets",
+        validator=NonEmptyString(),
+        importance=Importance.LOW,
+        doc="For jdbc: the table, made at need, that remembers what is written, in the same transactions.",
+    )
+    .define(
+        FLUSH_SIZE,
+        Type.INT,
+        "100000",
+        validator=Range(1),
+        doc="How many records of one partition are written at once at most, more or less.",
+    )
+    .define(
+        ROTATE,
+        Type.LONG,
+        "60000",
+        validator=Range(1),
+        doc="After how many milliseconds what has come of a partition is written, however little it is.",
+    )
+    .define(
+        MEMORY,
+        Type.LONG,
+        str(64 << 20),
+        validator=Range(1),
+        importance=Importance.LOW,
+        doc="How many bytes of records a task holds back at most before it writes.",
+    )
+    .define(
+        MAX_RETRIES,
+        Type.INT,
+        "10",
+        validator=Range(-1),
+        doc="How often a batch that cannot be written for reasons that may pass is tried again before the task "
+        "fails; -1 is without end.",
+    )
+    .define(RETRY_BACKOFF, Type.INT, "3000", validator=Range(0), doc="Milliseconds before each such try.")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSettings:
+    """A task's, checked."""
+
+    connector: str
+    format: str
+    path: str | None
+    table: str | None
+    shape: Mapping[str, str]
+    options: Mapping[str, str]
+    nulls: str
+    rotation: Rotation
+    retries: int
+    backoff_ms: int
+
+    @staticmethod
+    def of(props: Mapping[str, str]) -> SinkSettings:
+        """ConfigError for what is missing or wrong."""
+        parsed = CONFIG_DEF.parse(props)
+        for name, message in contradictions(parsed, props):
+            raise ConfigError.invalid(name, parsed[name], message)
+        return SinkSettings(
+            connector=props["name"],
+            format=parsed[FORMAT],
+            path=parsed[PATH],
+            table=parsed[TABLE],
+            shape=_shape(parsed),
+            options=spark_options(props),
+            nulls="write" if parsed[INSERT_MODE] == UPSERT else parsed[NULLS],
+            rotation=Rotation(parsed[FLUSH_SIZE], parsed[ROTATE] / 1000, parsed[MEMORY]),
+            retries=parsed[MAX_RETRIES],
+            backoff_ms=parsed[RETRY_BACKOFF],
+        )
+
+    @property
+    def module(self) -> str:
+        """Where the frame functions ``recover`` and ``write`` of its kind of target are."""
+        kind = "files" if self.format in FILE_FORMATS else "postgres" if self.format == "jdbc" else "table"
+        return f"headrace.connectors.spark_sink_{kind}"
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each partition is written on its own."""
+        return self.format in FILE_FORMATS
+
+    def job(self, topic: str, batches: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """The settings of a frame job."""
+        return {
+            "connector": self.connector,
+            "topic": topic,
+            FORMAT: self.format,
+            "options": json.dumps(dict(self.options)),
+            "batches": json.dumps(list(batches)),
+            **({PATH: self.path.replace(_TOPIC, topic)} if self.path is not None else {}),
+            **({TABLE: self.table.replace(_TOPIC, topic)} if self.table is not None else {}),
+            **self.shape,
+        }
+
+
+def _shape(parsed: Mapping[str, Any]) -> dict[str, str]:
+    shape = {name: ",".join(parsed[name]) for name in (INCLUDE, KEY_FIELDS)}
+    shape |= {name: parsed[name] for name in (INSERT_MODE, OFFSETS_TABLE)}
+    shape[AUTO_CREATE] = str(parsed[AUTO_CREATE]).lower()
+    return shape | {name: parsed[name] for name in (VALUE_SCHEMA, PARTITION_BY) if parsed[name]}
+
+
+def check(values: list[ConfigValue], props: Mapping[str, str]) -> list[ConfigValue]:
+    """Adds what is wrong with properties in their combination."""
+    by_name = {value.name: value for value in values}
+    parsed = {name: value.value for name, value in by_name.items()}
+    for name, message in contradictions(parsed, props):
+        shown = "null" if parsed[name] is None else f"'{parsed[name]}'"
+        by_name[name].add_error_message(f"Invalid value {shown} for configuration {name}: {message}")
+    return values
+
+
+def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Properties that do not go together: one of them, and why."""
+    format, found = parsed[FORMAT], []
+    if not format:
+        return []  # which is wrong enough
+    if format in FILE_FORMATS:
+        if not parsed[PATH]:
+            found.append((PATH, f"{FORMAT}={format} needs the directory to write to"))
+        if parsed[TABLE]:
+            found.append((TABLE, f"{FORMAT}={format} writes files to {PATH}, not a table"))
+    elif parsed[PARTITION_BY]:
+        found.append((PARTITION_BY, f"only files are partitioned by it, and {FORMAT}={format} writes none of its own"))
+    if format == "jdbc":
+        found += _jdbc_contradictions(parsed, props)
+    elif parsed[INSERT_MODE] == UPSERT:
+        found.append((INSERT_MODE, f"only {FORMAT}=jdbc can update rows"))
+    elif format not in FILE_FORMATS and bool(parsed[PATH]) == bool(parsed[TABLE]):
+        found.append((PATH, f"{FORMAT}={format} needs either {PATH} or {TABLE}"))
+    return found
+
+
+def _jdbc_contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    found = []
+    if not parsed[TABLE]:
+        found.append((TABLE, f"{FORMAT}=jdbc needs the table to write to"))
+    if not props.get(f"{OPTIONS}url", "").startswith("jdbc:postgresql:"):
+        found.append((FORMAT, f"jdbc writes to PostgreSQL; give {OPTIONS}url=jdbc:postgresql://host/database"))
+    if parsed[INSERT_MODE] == UPSERT and not parsed[KEY_FIELDS]:
+        found.append((KEY_FIELDS, f"{INSERT_MODE}={UPSERT} needs the columns of the table's primary key"))
+    return found

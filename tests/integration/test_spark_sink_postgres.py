@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SparkSink into a real PostgreSQL: each record once, in one transaction with what the database remembers of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.polling import wait_for
+from tests.support.postgres import USER, Postgres, driver_jars, postgres_programs
+from tests.support.sinks import make_topic, send, wait_for_committed
+from tests.support.spark_sinks import Numbers, create_spark_sink, kill_task
+from tests.support.worker_process import WorkerProcess
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+KEYED = {"insert.mode": "upsert", "pk.fields": "id", "value.schema": "name STRING, price DECIMAL(10,2)"}
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with Postgres(postgres_programs()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """One that has the driver."""
+    directory = tmp_path_factory.mktemp("postgres-worker")
+    properties = {"group.id": "spark-sink-postgres", "spark.jars": driver_jars()}
+    with WorkerProcess(directory, broker.bootstrap_servers, **properties) as running:
+        yield running
+
+
+@pytest.fixture
+def table(unique: str) -> str:
+    return "rows_" + unique.replace("-", "_")
+
+
+def create(worker: WorkerProcess, postgres: Postgres, name: str, table: str, **config: str) -> None:
+    options = {"url": postgres.jdbc_url, "user": USER, "password": "any"}
+    create_spark_sink(
+        worker,
+        name,
+        config.pop("topics", name),
+        **{"spark.format": "jdbc", "table": table, "retry.backoff.ms": "200"},
+        **{f"spark.option.{option}": value for option, value in options.items()},
+        **config,
+    )
+
+
+def wait_for_rows(
+    worker: WorkerProcess, postgres: Postgres, name: str, select: str, rows: Sequence[Sequence[object]]
+) -> None:
+    wanted = [[str(value) for value in row] for row in rows]
+    wait_for(
+        lambda: postgres.sql(select) == wanted,
+        60,
+        lambda: f"{wanted[-3:]}: {postgres.sql(select)[-3:]}; {worker.status(name)}\n{worker.log[-3000:]}",
+    )
+
+
+def item(name: str, price: str) -> bytes:
+    return json.dumps({"name": name, "price": price}).encode()
+
+
+def leftovers(postgres: Postgres) -> list[list[str]]:
+    return postgres.sql("SELECT tablename FROM pg_tables WHERE tablename LIKE 'headrace\\_%\\_%'")
+
+
+def test_rows_are_inserted_with_the_types_of_the_table(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f'CREATE TABLE {table} (n int, "Name" varchar(20), doc jsonb, at timestamptz, kafka_offset bigint)')
+    make_topic(bootstrap, unique)
+    values = [
+        json.dumps({"n": str(n), "Name": f"n{n}", "doc": {"a": [n]}, "at": "2026-01-02T03:04:05Z"}) for n in range(30)
+    ]
+    send(bootstrap, unique, [value.encode() for value in values])
+    schema = "n STRING, Name STRING, doc STRUCT<a: ARRAY<INT>>, at TIMESTAMP"
+    create(worker, postgres, unique, table, **{"value.schema": schema, "include.columns": "offset"})
+    select = f"""SELECT n, "Name", doc->'a'->0, at AT TIME ZONE 'UTC', kafka_offset FROM {table} ORDER BY n"""
+    wait_for_rows(worker, postgres, unique, select, [(n, f"n{n}", n, "2026-01-02 03:04:05", n) for n in range(30)])
+    wait_for_committed(bootstrap, unique, unique, {0: 30})
+    assert leftovers(postgres) == [["headrace_offsets"]] or leftovers(postgres) == []
+    worker.delete(unique)
+
+
+def test_the_latest_record_of_each_key_is_its_row_and_a_tombstone_deletes_it(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, name text, price numeric(10,2), kept text DEFAULT 'k')")
+    postgres.sql(f"INSERT INTO {table} VALUES (1, 'old', 0, 'mine'), (9, 'gone', 0, 'no')")
+    make_topic(bootstrap, unique)
+    for key, value in [
+        (b"1", item("a", "1.50")),
+        (b"2", item("b", "2.00")),
+        (b"1", item("c", "3.25")),
+        (b"9", None),
+        (b"3", item("d", "4")),
+        (b"3", None),
+        (b"4", None),
+        (b"4", item("e", "5")),
+    ]:
+        send(bootstrap, unique, [value], key=key)
+    create(worker, postgres, unique, table, **KEYED)
+    select = f"SELECT id, name, price, kept FROM {table} ORDER BY id"
+    wait_for_rows(
+        worker, postgres, unique, select, [(1, "c", "3.25", "mine"), (2, "b", "2.00", "k"), (4, "e", "5.00", "k")]
+    )
+    send(bootstrap, unique, [None], key=b"2")
+    wait_for_rows(worker, postgres, unique, select, [(1, "c", "3.25", "mine"), (4, "e", "5.00", "k")])
+    worker.delete(unique)
+
+
+def test_a_table_is_made_if_that_is_wanted(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [item("a", "1")], key=b"1")
+    create(worker, postgres, unique, table, **KEYED)
+    worker.wait_for_tasks(unique, "FAILED")
+    trace = worker.status(unique)["tasks"][0]["trace"]
+    assert f"There is no table {table}: create it, or set auto.create=true" in trace
+    worker.delete(unique)
+    create(worker, postgres, unique, table, **KEYED, **{"auto.create": "true"})
+    select = f"SELECT id, name, price FROM {table} ORDER BY id"
+    wait_for(lambda: postgres.sql(f"SELECT to_regclass('{table}')") == [[table]], 60, lambda: worker.log[-3000:])
+    wait_for_rows(worker, postgres, unique, select, [(1, "a", "1.00")])
+    send(bootstrap, unique, [item("b", "2")], key=b"1")
+    wait_for_rows(worker, postgres, unique, select, [(1, "b", "2.00")])
+    worker.delete(unique)
+
+
+def test_mistakes_are_told_in_the_databases_words(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, price numeric(10,2) CHECK (price > 0))")
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [item("a", "0")], key=b"1")
+    create(worker, postgres, f"{unique}-1", table, topics=unique, **KEYED)
+    worker.wait_for_tasks(f"{unique}-1", "FAILED")
+    assert 'column "name" does not exist' in worker.status(f"{unique}-1")["tasks"][0]["trace"]
+    create(worker, postgres, f"{unique}-2", table, topics=unique, **{**KEYED, "value.schema": "price DECIMAL(10,2)"})
+    worker.wait_for_tasks(f"{unique}-2", "FAILED")
+    assert "violates check constraint" in worker.status(f"{unique}-2")["tasks"][0]["trace"]
+    assert postgres.sql(f"SELECT * FROM {table}") == []
+    for connector in (f"{unique}-1", f"{unique}-2"):
+        worker.delete(connector)
+
+
+def test_a_database_that_is_away_is_waited_for(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f"CREATE TABLE {table} (n int)")
+    make_topic(bootstrap, unique)
+    config = {"value.schema": "n INT"}
+    create(worker, postgres, unique, table, **config, **{"max.retries": "-1"})
+    send(bootstrap, unique, [b'{"n":1}'])
+    wait_for_rows(worker, postgres, unique, f"SELECT n FROM {table}", [(1,)])
+    postgres.kill()
+    send(bootstrap, unique, [b'{"n":2}'])
+    wait_for(lambda: "put failed" in worker.log, 60, lambda: f"a line of the log: {worker.log[-3000:]}")
+    create(worker, postgres, f"{unique}-2", table, topics=unique, **config, **{"max.retries": "2"})
+    worker.wait_for_tasks(f"{unique}-2", "FAILED")
+    assert "Given up after 2 retries" in worker.status(f"{unique}-2")["tasks"][0]["trace"]
+    worker.delete(f"{unique}-2")
+    assert worker.task_states(unique) == ["RUNNING"]
+    postgres.start()
+    wait_for_rows(worker, postgres, unique, f"SELECT n FROM {table} ORDER BY n", [(1,), (2,)])
+    worker.delete(unique)
+
+
+@pytest.mark.parametrize("moment", ["staging table", "rows in it", "rows", "offsets"])
+def test_the_tasks_process_is_killed(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str, moment: str
+) -> None:
+    """Between the batch's staging table, its rows, the transaction, and the commit of the group's offsets."""
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f"CREATE TABLE {table} (n bigint, kafka_partition int, kafka_offset bigint)")
+    make_topic(bootstrap, unique, 2)
+    numbers = Numbers(bootstrap, unique, 2)
+    said = {
+        "staging table": "CREATE UNLOGGED TABLE headrace_",
+        "rows in it": "INSERT INTO headrace_",
+        "rows": f"INSERT INTO {table} (",
+        "offsets": "UPDATE headrace_offsets SET next_offset",
+    }[moment]
+    with numbers.flowing():
+        config = {"value.schema": "n BIGINT", "include.columns": "partition,offset"}
+        create(worker, postgres, unique, table, **config)
+        for _ in range(3):
+            before = postgres.log.count(said)
+            wait_for(lambda: postgres.log.count(said) > before, 60, said)  # noqa: B023
+            kill_task(worker, unique)
+
+    def rows() -> list[list[str]]:
+        return postgres.sql(f"SELECT n, kafka_partition, kafka_offset FROM {table}")
+
+    wait_for(lambda: len(rows()) >= numbers.sent, 60, lambda: f"{len(rows())} of {numbers.sent}")
+    names = ("n", "kafka_partition", "kafka_offset")
+    numbers.assert_exactly_once([dict(zip(names, map(int, row), strict=True)) for row in rows()])
+    worker.delete(unique)

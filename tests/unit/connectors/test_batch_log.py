@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of files: there as a whole or not at all, once each, wherever a writer dies and whoever else is at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import RetriableError
+from headrace.connectors.batch_log import Batch, BatchLog, FencedError, Files, Record, moves
+from headrace.connectors.local_files import LocalFiles
+
+SINK = "my sink/1"
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+class DyingFiles:
+    """Files that are the last thing a process sees: the call number ``at`` is its last, done or not."""
+
+    def __init__(self, files: Files, at: int, *, done: bool) -> None:
+        self._files = files
+        self._left = at
+        self._done = done
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._files, name)
+
+        def dying(*arguments: Any) -> Any:
+            self._left -= 1
+            if self._left > 0:
+                return call(*arguments)
+            if self._left == 0 and self._done:
+                call(*arguments)
+            raise Crash
+
+        return dying
+
+
+def write(root: Path, log: BatchLog, first: int, last: int, after: Record) -> Record:
+    """What Spark and a task do: offsets into two directories by their last bit, then the commit."""
+    directory = log.new_directory()
+    for bit in (0, 1):
+        lines = [str(n) for n in range(first, last + 1) if n % 2 == bit]
+        if lines:
+            file = root / directory / f"bit={bit}" / f"part-0000{bit}-abc.c000.snappy.txt"
+            file.parent.mkdir(parents=True)
+            file.write_text("\n".join(lines) + "\n")
+    (root / directory).mkdir(parents=True, exist_ok=True)
+    (root / directory / "_SUCCESS").touch()
+    return log.commit(Batch("t", 0, first, last), directory, after)
+
+
+def visible(root: Path) -> list[int]:
+    """What a reader finds."""
+    files = [file for file in root.rglob("*") if file.is_file() and "_headrace" not in file.parts]
+    return sorted(int(line) for file in files for line in file.read_text().split())
+
+
+def new_log(root: Path, files: Files | None = None) -> BatchLog:
+    return BatchLog(files or LocalFiles(root), SINK, "t", 0)
+
+
+def test_batches_become_visible_with_names_that_tell_what_they_are(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    state = write(tmp_path, log, 0, 4, log.take_over())
+    state = write(tmp_path, log, 5, 5, state)
+    assert visible(tmp_path) == [0, 1, 2, 3, 4, 5]
+    assert state.next == 6
+    names = sorted(file.name for file in (tmp_path / "bit=1").iterdir())
+    assert names == [
+        "part-my%20sink%2F1+t+0+00000000000000000000-00000000000000000004.snappy.txt",
+        "part-my%20sink%2F1+t+0+00000000000000000005-00000000000000000005.snappy.txt",
+    ]
+    # Of the log, the latest record is all that stays.
+    assert len(list((tmp_path / "_headrace").rglob("*.*"))) == 0
+    assert [file.name for file in (tmp_path / "_headrace").rglob("*") if file.is_file()] == [state.name]
+
+
+def test_a_successor_goes_on_where_the_log_ends(tmp_path: Path) -> None:
+    first = new_log(tmp_path)
+    write(tmp_path, first, 3, 9, first.take_over())
+    assert new_log(tmp_path).take_over().next == 10
+    assert BatchLog(LocalFiles(tmp_path), SINK, "t", 1).take_over().next == 0
+    assert BatchLog(LocalFiles(tmp_path), "another", "t", 0).take_over().next == 0
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_nothing_is_lost_or_doubled_wherever_a_writer_dies(tmp_path: Path, done: bool) -> None:
+    """A writer of 0 to 9 in two batches dies at its nth call; another one goes on with batches of another size."""
+    outcomes = set()
+    for at in range(1, 200):
+        root = tmp_path / str(at)
+        root.mkdir()
+        dying = new_log(root, DyingFiles(LocalFiles(root), at, done=done))  # type: ignore[arg-type]
+        try:
+            state = dying.take_over()
+            state = write(root, dying, 0, 3, state)
+            write(root, dying, 4, 9, state)
+            break
+        except Crash:
+            pass
+        log = new_log(root)
+        state = log.take_over()
+        outcomes.add(state.next)
+        # Between the crash and the successor's first batch a reader sees whole batches.
+        assert visible(root) == list(range(state.next))
+        for offset in range(state.next, 10, 7):
+            state = write(root, log, offset, min(offset + 6, 9), state)
+        assert visible(root) == list(range(10)), at
+    else:
+        pytest.fail("the writer never came to its end")
+    assert outcomes == {0, 4, 10}
+    assert at > 20
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_successor_may_die_too(tmp_path: Path, done: bool) -> None:
+    for at in range(1, 30):
+        root = tmp_path / str(at)
+        root.mkdir()
+        # The record is there, and nothing is moved yet.
+        log = new_log(root)
+        after = log.take_over()
+        with pytest.raises(Crash):
+            write(root, new_log(root, DyingFiles(LocalFiles(root), 4, done=True)), 0, 5, after)  # type: ignore[arg-type]
+        assert visible(root) == []
+        try:
+            new_log(root, DyingFiles(LocalFiles(root), at, done=done)).take_over()  # type: ignore[arg-type]
+            break
+        except Crash:
+            pass
+        assert new_log(root).take_over().next == 6
+        assert visible(root) == list(range(6))
+    assert at > 7
+
+
+def test_a_predecessor_that_is_still_alive_writes_no_more(tmp_path: Path) -> None:
+    former = new_log(tmp_path)
+    state = former.take_over()
+    log = new_log(tmp_path)
+    own = log.take_over()
+    with pytest.raises(FencedError, match="t-0: somebody else has written after offset -1, or has taken"):
+        write(tmp_path, former, 0, 5, state)
+    assert visible(tmp_path) == []
+    write(tmp_path, log, 0, 1, own)
+    assert visible(tmp_path) == [0, 1]
+    assert log.take_over().next == 2
+
+
+def test_one_that_has_slept_for_long_finds_its_number_free_and_is_fenced_all_the_same(tmp_path: Path) -> None:
+    former = new_log(tmp_path)
+    state = former.take_over()
+    log = new_log(tmp_path)
+    own = log.take_over()
+    for offset in range(5):
+        own = write(tmp_path, log, offset, offset, own)
+    with pytest.raises(FencedError):
+        write(tmp_path, former, 0, 9, state)
+    assert visible(tmp_path) == [0, 1, 2, 3, 4]
+    # What it has left behind does not count either.
+    assert new_log(tmp_path).take_over().next == 5
+    assert visible(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_what_was_moved_by_another_one_is_moved(tmp_path: Path) -> None:
+    """Two finish the same record at once: here the successor, when the writer has moved but one of two files."""
+    log = new_log(tmp_path)
+    after = log.take_over()
+    calls = {"move": 0}
+
+    class Overtaken(LocalFiles):
+        def move(self, source: str, target: str) -> bool:
+            calls["move"] += 1
+            if calls["move"] == 2:
+                assert new_log(tmp_path).take_over().next == 6
+                assert visible(tmp_path) == list(range(6))
+                assert not super().move(source, target)
+                return False
+            return super().move(source, target)
+
+    write(tmp_path, new_log(tmp_path, Overtaken(tmp_path)), 0, 5, after)
+    assert visible(tmp_path) == list(range(6))
+
+
+def test_what_spark_names_and_hides() -> None:
+    batch = Batch("t", 1, 7, 8)
+    made = moves(
+        batch,
+        "c",
+        [
+            "part-00001-x.c000.json",
+            "part-00000-x.c000.json",
+            "_SUCCESS",
+            ".part.crc",
+            "_temporary/0/part-0.json",
+            "_day=1/part-00000-x.gz.parquet",
+        ],
+    )
+    stem = "part-c+t+1+00000000000000000007-00000000000000000008"
+    assert made == {
+        "_day=1/part-00000-x.gz.parquet": f"_day=1/{stem}.gz.parquet",
+        "part-00000-x.c000.json": f"{stem}.json",
+        "part-00001-x.c000.json": f"{stem}-1.json",
+    }
+
+
+def test_a_file_system_that_refuses_may_work_later(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RetriableError, match="cannot be listed: Not a directory"):
+        new_log(tmp_path / "file").take_over()
