@@ -17,11 +17,11 @@ from headrace.api.record_frames import FUNCTION, STEP, VARIANTS
 from headrace.config.connector_config import ErrorHandling
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
-from headrace.task.frames.record_tables import FrameInput, RecordTables, records_of_result
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from headrace.task.frames.record_tables import FrameInput
     from headrace.task.source.poller import Polled
 
 _log = logging.getLogger(__name__)
@@ -77,6 +77,9 @@ class FrameStep:
 
     def __init__(self, alias: str, transformation: FrameTransformation[SourceRecord], runner: FrameRunner) -> None:
         """``transformation`` is configured."""
+        # Imports Arrow, which takes time: workers look at chains, and have no steps.
+        from headrace.task.frames.record_tables import RecordTables
+
         self._name = f"transforms.{alias}"
         self._transformation = transformation
         self._runner = runner
@@ -95,6 +98,8 @@ class FrameStep:
         self._transformation.close()
 
     def _transformed(self, given: FrameInput) -> Polled:
+        from headrace.task.frames.record_tables import records_of_result
+
         job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(given.json)})
         result = self._runner.run(self._name, job, given.table)
         try:
