@@ -6,15 +6,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headrace.api.errors import DataError
 from headrace.api.logical import from_logical, schema_scale
+from headrace.api.record import ConnectRecord
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+R = TypeVar("R", bound=ConnectRecord)
+
+_UNKNOWN: Final[Any] = object()
 _DECIMAL_DIGITS: Final = 38
 """As many as Spark's decimals have."""
 _NAMES: Final = {
@@ -41,6 +45,27 @@ def column_of(schema: Schema | None, values: Sequence[Any], name: str) -> pa.Arr
         return pa.array([None if value is None else plain(value) for value in values], kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, AttributeError) as error:
         raise DataError(f"A {name} of {schema} does not fit {kind}: {error}") from error
+
+
+def runs_of_one_type(records: Sequence[R]) -> list[Sequence[R]]:
+    """Neighbours whose keys are of one schema, and whose values are: what fits one table. Nulls go with everything."""
+    runs: list[Sequence[R]] = []
+    start, key, value = 0, _UNKNOWN, _UNKNOWN
+    for index, record in enumerate(records):
+        key_here = _UNKNOWN if record.key is None else record.key_schema
+        value_here = _UNKNOWN if record.value is None else record.value_schema
+        if _differ(key, key_here) or _differ(value, value_here):
+            runs.append(records[start:index])
+            start, key, value = index, key_here, value_here
+        key = key if key_here is _UNKNOWN else key_here
+        value = value if value_here is _UNKNOWN else value_here
+    if start < len(records):
+        runs.append(records[start:])
+    return runs
+
+
+def _differ(before: object, here: object) -> bool:
+    return before is not _UNKNOWN and here is not _UNKNOWN and before is not here and before != here
 
 
 def json_text(value: Any) -> str:

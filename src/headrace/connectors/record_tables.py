@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.api import arrow
-from headrace.api.arrow_columns import column_of
+from headrace.api.arrow_columns import column_of, runs_of_one_type
 from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema
 from headrace.api.sink import TopicPartition
@@ -21,35 +21,11 @@ def record_tables(records: Iterable[SinkRecord]) -> list[tuple[TopicPartition, p
     Values of a Connect schema are of the Arrow type that goes with it, those without one are JSON. Topic, partition and
     offset are those that the records were consumed from.
     """
-    parts: dict[TopicPartition, list[_Run]] = {}
+    parts: dict[TopicPartition, list[SinkRecord]] = {}
     for record in records:
         where = TopicPartition(record.original_topic, record.original_kafka_partition or 0)
-        runs = parts.setdefault(where, [_Run()])
-        if not runs[-1].take(record):
-            runs.append(_Run())
-            runs[-1].take(record)
-    return [(where, _table(run.records)) for where, runs in parts.items() for run in runs]
-
-
-class _Run:
-    """Records whose keys are of one schema, and whose values are. Nulls go with everything."""
-
-    def __init__(self) -> None:
-        self.records: list[SinkRecord] = []
-        self._schemas: dict[str, Schema | None] = {}
-
-    def take(self, record: SinkRecord) -> bool:
-        """Whether the record fits, and is one of them now."""
-        schemas = {}
-        if record.key is not None:
-            schemas[arrow.KEY] = record.key_schema
-        if record.value is not None:
-            schemas[arrow.VALUE] = record.value_schema
-        if any(self._schemas.get(name, schema) != schema for name, schema in schemas.items()):
-            return False
-        self._schemas |= schemas
-        self.records.append(record)
-        return True
+        parts.setdefault(where, []).append(record)
+    return [(where, _table(run)) for where, part in parts.items() for run in runs_of_one_type(part)]
 
 
 def _table(records: Sequence[SinkRecord]) -> pa.Table:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
-from headrace.api.errors import ConfigError
+from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.validators import NonEmptyString, Range, ValidString
 from headrace.connectors.file_columns import ADD, FAIL, IGNORE
 from headrace.connectors.spark_reader import FORMAT, SCHEMA
@@ -132,22 +131,6 @@ CONFIG_DEF: Final = (
         "without end.",
     )
 )
-
-
-def checked(props: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the properties. ConfigError for what is missing or wrong."""
-    parsed = CONFIG_DEF.parse(props)
-    for name, message in contradictions(parsed):
-        raise ConfigError.invalid(name, parsed[name], message)
-    return parsed
-
-
-def check(values: list[ConfigValue]) -> list[ConfigValue]:
-    """Adds what is wrong with properties in their combination."""
-    by_name = {value.name: value for value in values}
-    for name, message in contradictions({name: value.value for name, value in by_name.items()}):
-        by_name[name].add_error_message(str(ConfigError.invalid(name, by_name[name].value, message)))
-    return values
 
 
 def contradictions(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from headrace.api.source import (
     SourceTask,
 )
 from headrace.connectors.completed_files import CompletedFiles
+from headrace.connectors.contradictions import checked, told
 from headrace.connectors.file_ledger import FileLedger, FoundFile
 from headrace.connectors.file_reader import MODULE, FileReader
 from headrace.connectors.file_splits import FileSplits, NextFile, source_partition
@@ -36,8 +37,7 @@ from headrace.connectors.spark_file_config import (
     ONE_COLUMN,
     SETTLE,
     WINDOW,
-    check,
-    checked,
+    contradictions,
 )
 from headrace.connectors.spark_file_frames import PATH_NOT_FOUND
 from headrace.connectors.spark_reader import FORMAT, reader_settings
@@ -65,7 +65,7 @@ class SparkFileSourceConnector(SourceConnector):
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
-        self._count: int = checked(props)[PARTITION_COUNT]
+        self._count: int = checked(CONFIG_DEF, props, contradictions)[PARTITION_COUNT]
 
     def task_class(self) -> type[Task]:
         return SparkFileSourceTask
@@ -83,7 +83,7 @@ class SparkFileSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return check(super().validate(configs))
+        return told(super().validate(configs), contradictions)
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED
@@ -96,7 +96,7 @@ class SparkFileSourceConnector(SourceConnector):
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
         """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
-        parsed = checked(connector_config)
+        parsed = checked(CONFIG_DEF, connector_config, contradictions)
         count = parsed[PARTITION_COUNT]
         partitions = [source_partition(parsed[PATH], split, count) for split in range(count)]
         for partition, offset in offsets:
@@ -120,7 +120,7 @@ class SparkFileSourceTask(SourceTask):
         self._listed_at: float | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
-        self._parsed = checked(props)
+        self._parsed = checked(CONFIG_DEF, props, contradictions)
         self._path: str = self._parsed[PATH]
         self._settings = reader_settings(props, self._parsed[FORMAT], {})
         self._patience = Patience(self._parsed[RETRY_TIMEOUT], time.monotonic)

@@ -18,9 +18,10 @@ from headrace.api.errors import ConnectError, DataError, RetriableError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, OffsetAndMetadata, SinkConnector, TopicPartition
 from headrace.connectors.batch_buffer import BatchBuffer
+from headrace.connectors.contradictions import told
 from headrace.connectors.record_tables import record_tables
 from headrace.connectors.sink_target import SinkTarget
-from headrace.connectors.spark_sink_config import CONFIG_DEF, NULLS, SinkSettings, check
+from headrace.connectors.spark_sink_config import CONFIG_DEF, NULLS, SinkSettings, contradictions
 
 Tables = Sequence[tuple[TopicPartition, pa.Table]]
 
@@ -47,7 +48,7 @@ class SparkSinkConnector(SinkConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return check(super().validate(configs), configs)
+        return told(super().validate(configs), lambda values: contradictions(values, configs))
 
 
 class SparkSinkTask(ColumnarSinkTask):

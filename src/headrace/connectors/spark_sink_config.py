@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
-from headrace.api.errors import ConfigError
+from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.validators import NonEmptyString, Range, ValidList, ValidString
 from headrace.connectors.batch_buffer import Rotation
+from headrace.connectors.contradictions import checked
 from headrace.connectors.spark_reader import FORMAT, OPTIONS, spark_options
 
 PATH: Final = "path"
@@ -171,20 +171,18 @@ class SinkSettings:
     @staticmethod
     def of(props: Mapping[str, str]) -> SinkSettings:
         """ConfigError for what is missing or wrong."""
-        parsed = CONFIG_DEF.parse(props)
-        for name, message in contradictions(parsed, props):
-            raise ConfigError.invalid(name, parsed[name], message)
+        values = checked(CONFIG_DEF, props, lambda values: contradictions(values, props))
         return SinkSettings(
             connector=props["name"],
-            format=parsed[FORMAT],
-            path=parsed[PATH],
-            table=parsed[TABLE],
-            shape=_shape(parsed),
+            format=values[FORMAT],
+            path=values[PATH],
+            table=values[TABLE],
+            shape=_shape(values),
             options=spark_options(props),
-            nulls="write" if parsed[INSERT_MODE] == UPSERT else parsed[NULLS],
-            rotation=Rotation(parsed[FLUSH_SIZE], parsed[ROTATE] / 1000, parsed[MEMORY]),
-            retries=parsed[MAX_RETRIES],
-            backoff_ms=parsed[RETRY_BACKOFF],
+            nulls="write" if values[INSERT_MODE] == UPSERT else values[NULLS],
+            rotation=Rotation(values[FLUSH_SIZE], values[ROTATE] / 1000, values[MEMORY]),
+            retries=values[MAX_RETRIES],
+            backoff_ms=values[RETRY_BACKOFF],
         )
 
     @property
@@ -217,16 +215,6 @@ def _shape(parsed: Mapping[str, Any]) -> dict[str, str]:
     shape |= {name: parsed[name] for name in (INSERT_MODE, OFFSETS_TABLE)}
     shape[AUTO_CREATE] = str(parsed[AUTO_CREATE]).lower()
     return shape | {name: parsed[name] for name in (VALUE_SCHEMA, PARTITION_BY) if parsed[name]}
-
-
-def check(values: list[ConfigValue], props: Mapping[str, str]) -> list[ConfigValue]:
-    """Adds what is wrong with properties in their combination."""
-    by_name = {value.name: value for value in values}
-    parsed = {name: value.value for name, value in by_name.items()}
-    for name, message in contradictions(parsed, props):
-        shown = "null" if parsed[name] is None else f"'{parsed[name]}'"
-        by_name[name].add_error_message(f"Invalid value {shown} for configuration {name}: {message}")
-    return values
 
 
 def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:

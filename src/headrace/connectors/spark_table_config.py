@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
+from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import NonEmptyString, Range, Validator, ValidString
+from headrace.connectors.contradictions import checked
 from headrace.connectors.growing_columns import INCREMENTING, TIMESTAMP
 from headrace.connectors.spark_reader import FORMAT, JDBC, OPTIONS, SCHEMA
 
@@ -212,10 +213,7 @@ class TableSettings:
     @staticmethod
     def of(props: Mapping[str, str]) -> TableSettings:
         """ConfigError for what is missing or wrong."""
-        parsed = CONFIG_DEF.parse(props)
-        for name, message in contradictions(parsed, props):
-            raise ConfigError.invalid(name, parsed[name], message)
-        return TableSettings(parsed, props)
+        return TableSettings(checked(CONFIG_DEF, props, lambda values: contradictions(values, props)), props)
 
     @property
     def table(self) -> str:
@@ -239,15 +237,6 @@ class TableSettings:
     def source_partition(self, split: Split) -> dict[str, str]:
         label = split.label(self.parsed[PARTITION_COLUMN], self.parsed[PARTITION_COUNT])
         return {"table": self.table} | ({} if label is None else {"split": label})
-
-
-def check(values: list[ConfigValue], props: Mapping[str, str]) -> list[ConfigValue]:
-    """Adds what is wrong with properties in their combination."""
-    by_name = {value.name: value for value in values}
-    parsed = {name: value.value for name, value in by_name.items()}
-    for name, message in contradictions(parsed, props):
-        by_name[name].add_error_message(str(ConfigError.invalid(name, parsed[name], message)))
-    return values
 
 
 def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:

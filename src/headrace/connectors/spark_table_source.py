@@ -24,6 +24,7 @@ from headrace.api.source import (
     SourceTask,
     TransactionBoundary,
 )
+from headrace.connectors.contradictions import told
 from headrace.connectors.patience import Patience
 from headrace.connectors.row_table import row_table
 from headrace.connectors.spark_table_config import (
@@ -34,7 +35,7 @@ from headrace.connectors.spark_table_config import (
     TOPIC,
     Split,
     TableSettings,
-    check,
+    contradictions,
 )
 from headrace.connectors.split_reader import SplitReader, TableRows
 from headrace.connectors.table_queries import Columns, TableQueries
@@ -71,7 +72,7 @@ class SparkTableSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return check(super().validate(configs), configs)
+        return told(super().validate(configs), lambda values: contradictions(values, configs))
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Supported; but bulk, which has no place within the table to go on at, only with a transaction for all."""

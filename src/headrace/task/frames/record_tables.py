@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.api import arrow
-from headrace.api.arrow_columns import column_of
+from headrace.api.arrow_columns import column_of, runs_of_one_type
 from headrace.api.arrow_records import table_to_records
 from headrace.api.errors import DataError
 from headrace.api.headers import Headers
@@ -50,7 +50,7 @@ class RecordTables:
     def inputs(self, batch: Polled) -> list[FrameInput]:
         """In order. Records whose schemas change in the midst of a batch are cut there. DataError."""
         if isinstance(batch, Sequence):
-            return [self._of_run(run) for run in _runs(batch)]
+            return [self._of_run(run) for run in runs_of_one_type(batch)]
         return [_of_table(batch)] if batch.num_rows else []
 
     def _of_run(self, records: Sequence[SourceRecord]) -> FrameInput:
@@ -82,27 +82,6 @@ class RecordTables:
                 self._last[name] = schema
                 break
         return self._last[name]
-
-
-def _runs(records: Sequence[SourceRecord]) -> list[Sequence[SourceRecord]]:
-    """Neighbours whose keys are of one schema, and whose values are. Nulls go with everything."""
-    runs: list[Sequence[SourceRecord]] = []
-    start, key, value = 0, _UNKNOWN, _UNKNOWN
-    for index, record in enumerate(records):
-        key_here = _UNKNOWN if record.key is None else record.key_schema
-        value_here = _UNKNOWN if record.value is None else record.value_schema
-        if _differ(key, key_here) or _differ(value, value_here):
-            runs.append(records[start:index])
-            start, key, value = index, key_here, value_here
-        key = key if key_here is _UNKNOWN else key_here
-        value = value if value_here is _UNKNOWN else value_here
-    if start < len(records):
-        runs.append(records[start:])
-    return runs
-
-
-def _differ(before: object, here: object) -> bool:
-    return before is not _UNKNOWN and here is not _UNKNOWN and before is not here and before != here
 
 
 def _headers(rows: Sequence[Headers]) -> pa.Array:
