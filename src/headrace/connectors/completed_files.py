@@ -12,7 +12,7 @@ from headrace.api.source import SourceTaskContext
 from headrace.connectors.file_ledger import FileLedger, FoundFile
 from headrace.connectors.file_reader import MODULE
 from headrace.connectors.spark_file_config import ACTION, DELETE, DIRECTORY, KEEP, MOST
-from headrace.connectors.spark_table_config import PATH
+from headrace.connectors.spark_reader import PATH
 
 
 class CompletedFiles:

@@ -33,7 +33,7 @@ class GrowingRows:
         """All rows that were added."""
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """More rows, in order. ConnectError if they are not: positions would be passed over."""
+        """More rows, in order."""
         self.received += batch.num_rows
         added = pa.Table.from_batches([batch])
         self._rows = added if self._rows is None else pa.concat_tables([self._rows, added])
@@ -45,7 +45,8 @@ class GrowingRows:
     def take(self, wanted: int, *, complete: bool) -> pa.Table | None:
         """About `wanted` rows; None if there are too few yet to know where to cut.
 
-        `complete` says that rows of the last position have all been added.
+        `complete` says that rows of the last position have all been added. ConnectError if rows were not in order:
+        positions would be passed over.
         """
         rows = self._rows
         if rows is None or not rows.num_rows or (rows.num_rows <= wanted and not complete):

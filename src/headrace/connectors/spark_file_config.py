@@ -9,14 +9,15 @@ from typing import Any, Final
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.validators import NonEmptyString, Range, ValidString
 from headrace.connectors.file_columns import ADD, FAIL, IGNORE
-from headrace.connectors.spark_reader import FORMAT, SCHEMA
-from headrace.connectors.spark_table_config import (
+from headrace.connectors.spark_reader import (
     BATCH_ROWS,
+    FORMAT,
     KEY_COLUMNS,
     PARTITION_COUNT,
     PATH,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
+    SCHEMA,
     TOPIC,
 )
 

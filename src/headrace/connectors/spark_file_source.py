@@ -40,15 +40,16 @@ from headrace.connectors.spark_file_config import (
     contradictions,
 )
 from headrace.connectors.spark_file_frames import PATH_NOT_FOUND
-from headrace.connectors.spark_reader import FORMAT, reader_settings
-from headrace.connectors.spark_table_config import (
+from headrace.connectors.spark_reader import (
     BATCH_ROWS,
+    FORMAT,
     KEY_COLUMNS,
     PARTITION_COUNT,
     PATH,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
     TOPIC,
+    reader_settings,
 )
 
 log = logging.getLogger(__name__)

@@ -19,6 +19,14 @@ FORMAT: Final = "spark.format"
 OPTIONS: Final = "spark.option."
 SCHEMA: Final = "spark.schema"
 JDBC: Final = "jdbc"
+TOPIC: Final = "topic"
+PATH: Final = "path"
+KEY_COLUMNS: Final = "key.columns"
+PARTITION_COUNT: Final = "partition.count"
+BATCH_ROWS: Final = "batch.max.rows"
+POLL_INTERVAL: Final = "poll.interval.ms"
+RETRY_TIMEOUT: Final = "retry.timeout.ms"
+"""Of both sources that read by Spark; each has more."""
 _UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
 _PACKAGES: Final = {
     "avro": "org.apache.spark:spark-avro_2.13:<the version of Spark>",

@@ -13,10 +13,20 @@ from headrace.api.errors import ConfigError
 from headrace.api.validators import NonEmptyString, Range, Validator, ValidString
 from headrace.connectors.contradictions import checked
 from headrace.connectors.growing_columns import INCREMENTING, TIMESTAMP
-from headrace.connectors.spark_reader import FORMAT, JDBC, OPTIONS, SCHEMA
+from headrace.connectors.spark_reader import (
+    BATCH_ROWS,
+    FORMAT,
+    JDBC,
+    KEY_COLUMNS,
+    OPTIONS,
+    PARTITION_COUNT,
+    PATH,
+    POLL_INTERVAL,
+    RETRY_TIMEOUT,
+    SCHEMA,
+    TOPIC,
+)
 
-TOPIC: Final = "topic"
-PATH: Final = "path"
 TABLE: Final = "table"
 QUERY: Final = "query"
 WHERE: Final = "where"
@@ -26,14 +36,9 @@ INCREMENTING_COLUMN: Final = "incrementing.column"
 TIMESTAMP_COLUMN: Final = "timestamp.column"
 TIMESTAMP_DELAY: Final = "timestamp.delay.ms"
 TIMESTAMP_ZONE: Final = "timestamp.zone"
-KEY_COLUMNS: Final = "key.columns"
 PARTITION_COLUMN: Final = "partition.column"
 PARTITION_VALUES: Final = "partition.values"
-PARTITION_COUNT: Final = "partition.count"
-BATCH_ROWS: Final = "batch.max.rows"
 QUERY_ROWS: Final = "query.max.rows"
-POLL_INTERVAL: Final = "poll.interval.ms"
-RETRY_TIMEOUT: Final = "retry.timeout.ms"
 MODES: Final = (INCREMENTING, TIMESTAMP, f"{TIMESTAMP}+{INCREMENTING}", BULK)
 
 

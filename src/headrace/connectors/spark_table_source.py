@@ -27,17 +27,9 @@ from headrace.api.source import (
 from headrace.connectors.contradictions import told
 from headrace.connectors.patience import Patience
 from headrace.connectors.row_table import row_table
-from headrace.connectors.spark_table_config import (
-    BULK,
-    CONFIG_DEF,
-    MODE,
-    RETRY_TIMEOUT,
-    TOPIC,
-    Split,
-    TableSettings,
-    contradictions,
-)
-from headrace.connectors.split_reader import SplitReader, TableRows
+from headrace.connectors.spark_reader import RETRY_TIMEOUT, TOPIC
+from headrace.connectors.spark_table_config import BULK, CONFIG_DEF, MODE, Split, TableSettings, contradictions
+from headrace.connectors.split_reader import COMPLETED, SplitReader, TableRows
 from headrace.connectors.table_queries import Columns, TableQueries
 
 log = logging.getLogger(__name__)
@@ -89,7 +81,7 @@ class SparkTableSourceConnector(SourceConnector):
         """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
         settings = TableSettings.of(connector_config)
         partitions = [settings.source_partition(split) for split in settings.splits]
-        wanted = {role for role, _ in settings.roles} or {"completed"}
+        wanted = {role for role, _ in settings.roles} or {COMPLETED}
         for partition, offset in offsets:
             if offset is None:
                 continue

@@ -15,15 +15,8 @@ import pyarrow as pa
 from headrace.api.frames import Frames
 from headrace.connectors.growing_columns import Position, Value, position_of
 from headrace.connectors.growing_rows import GrowingRows
-from headrace.connectors.spark_table_config import (
-    BATCH_ROWS,
-    POLL_INTERVAL,
-    QUERY_ROWS,
-    TIMESTAMP_DELAY,
-    TIMESTAMP_ZONE,
-    Split,
-    TableSettings,
-)
+from headrace.connectors.spark_reader import BATCH_ROWS, POLL_INTERVAL
+from headrace.connectors.spark_table_config import QUERY_ROWS, TIMESTAMP_DELAY, TIMESTAMP_ZONE, Split, TableSettings
 from headrace.connectors.table_queries import Columns, TableQueries
 
 COMPLETED: Final = "completed"

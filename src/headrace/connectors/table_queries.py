@@ -21,13 +21,10 @@ from headrace.connectors.growing_columns import (
     conditions,
 )
 from headrace.connectors.jdbc_text import Dialect
-from headrace.connectors.spark_reader import FORMAT, JDBC, OPTIONS, reader_settings
+from headrace.connectors.spark_reader import FORMAT, JDBC, KEY_COLUMNS, OPTIONS, PARTITION_COUNT, PATH, reader_settings
 from headrace.connectors.spark_table_config import (
     INCREMENTING_COLUMN,
-    KEY_COLUMNS,
     PARTITION_COLUMN,
-    PARTITION_COUNT,
-    PATH,
     QUERY,
     TABLE,
     TIMESTAMP_COLUMN,
