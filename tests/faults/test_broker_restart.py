@@ -17,7 +17,6 @@ from tests.support.worker_process import WorkerProcess
 COUNT = 6000
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("end", [EmbeddedBroker.stop, EmbeddedBroker.kill], ids=["stopped", "killed"])
 def test_broker_comes_back(end: Callable[[EmbeddedBroker], None], tmp_path: Path, unique: str) -> None:
     with (

@@ -16,7 +16,6 @@ TASKS = 4
 RUNS = 3
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("mutation", "kind", "workers"),
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from faults.cluster import Cluster
 from faults.plan import plan
 from faults.run import Run
@@ -14,7 +12,6 @@ from faults.run import Run
 SEED, SECONDS, TASKS, RECORDS = 0, 40.0, 4, 20_000
 
 
-@pytest.mark.timeout(400)
 def test_random_faults(tmp_path: Path) -> None:
     with Cluster(tmp_path, workers=2, partitions=TASKS) as cluster:
         result = Run(cluster, TASKS, print).run(plan(SEED, SECONDS), RECORDS)

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, make_topic
@@ -79,7 +77,6 @@ def run_to_the_end(worker: WorkerProcess, numbers: Numbers, bootstrap: str, name
     numbers.assert_exactly_once(parquet_rows(path))
 
 
-@pytest.mark.timeout(300)
 def test_the_tasks_process_is_killed(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
@@ -95,7 +92,6 @@ def test_the_tasks_process_is_killed(
     worker.delete(unique)
 
 
-@pytest.mark.timeout(300)
 def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     numbers = Numbers(broker.bootstrap_servers, unique, 2)
     make_topic(broker.bootstrap_servers, unique, 2)
@@ -111,7 +107,6 @@ def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker,
     run_to_the_end(own_worker, numbers, broker.bootstrap_servers, unique, out)
 
 
-@pytest.mark.timeout(300)
 def test_the_broker_is_killed(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     numbers = Numbers(broker.bootstrap_servers, unique, 2)
     make_topic(broker.bootstrap_servers, unique, 2)

@@ -28,8 +28,6 @@ COUNT = 3000
 SLOWLY = {"batch": "10", "pause.ms": "50"}
 HEALED_S = 30
 
-pytestmark = pytest.mark.timeout(400)
-
 
 def create(worker: WorkerProcess, name: str, count: int = COUNT) -> None:
     worker.create(name, **{"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{count}", **SLOWLY})

@@ -17,7 +17,7 @@ from headrace.kafka.topic_admin import TopicAdmin
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
 from tests.support.vectors import DIRECTORY
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 LINES = ["one", "two", "three", "four"]
 SIZE = sum(len(line) + 1 for line in LINES)
@@ -84,23 +84,13 @@ def resume(worker: WorkerProcess, url: str) -> None:
     assert worker.rest.put(f"{url}/resume").status_code == 202
 
 
-def patiently(request: Callable[[], httpx2.Response]) -> httpx2.Response:
-    """The answer, once the rebalance that follows a stop is over: 409 says to come again."""
-
-    def ask() -> httpx2.Response | None:
-        answer = request()
-        return None if answer.status_code == 409 else answer
-
-    return wait_for(ask, 30, "an answer other than 409")
-
-
 def patch(worker: WorkerProcess, url: str, *pairs: tuple[Any, Any], query: str = "", **how: Any) -> httpx2.Response:
     body = {"offsets": [{"partition": partition, "offset": offset} for partition, offset in pairs]}
-    return patiently(lambda: worker.rest.patch(f"{url}/offsets{query}", json=body, **{"headers": ANY, **how}))
+    return once_settled(lambda: worker.rest.patch(f"{url}/offsets{query}", json=body, **{"headers": ANY, **how}))
 
 
 def reset(worker: WorkerProcess, url: str, query: str = "", **how: Any) -> httpx2.Response:
-    return patiently(lambda: worker.rest.delete(f"{url}/offsets{query}", **{"headers": ANY, **how}))
+    return once_settled(lambda: worker.rest.delete(f"{url}/offsets{query}", **{"headers": ANY, **how}))
 
 
 def offsets(worker: WorkerProcess, url: str) -> Any:

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from tests.support.polling import wait_for
+from tests.support.worker_process import once_settled
 
 JSON = {"content-type": "application/json"}
 SOURCE = {"connector.class": "VerifiableSource", "topic": "t", "throughput": "1"}
@@ -107,15 +108,8 @@ def test_what_is_odd_but_can_be_meant(idle_api: httpx2.Client, unique: str) -> N
 )
 def test_offsets_that_cannot_be(idle_api: httpx2.Client, connector: str, offsets: bytes, part: str) -> None:
     body = b'{"offsets": ' + offsets + b"}"
-    answers: list[httpx2.Response] = []
-
-    def settled() -> bool:
-        """The connector is new, or another one was just removed: until the group has rebalanced the answer is 409."""
-        answers.append(idle_api.patch(f"/connectors/{connector}/offsets", content=body, headers=JSON))
-        return answers[-1].status_code != 409
-
-    wait_for(settled, 30, lambda: answers[-1].text)
-    assert_error(answers[-1], 400, part)
+    url = f"/connectors/{connector}/offsets"
+    assert_error(once_settled(lambda: idle_api.patch(url, content=body, headers=JSON)), 400, part)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.support.sinks import (
     wait_for_committed,
     wait_for_lines,
 )
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 
 def offsets(topic: str, offset: int | None, partition: int = 0) -> dict[str, Any]:
@@ -37,14 +37,8 @@ def stop(worker: WorkerProcess, name: str) -> None:
 
 
 def change(worker: WorkerProcess, method: str, name: str, *wanted: dict[str, Any]) -> httpx2.Response:
-    """The answer, once the rebalance that follows a stop is over."""
-
-    def ask() -> httpx2.Response | None:
-        body = {"json": {"offsets": list(wanted)}} if wanted else {}
-        answer = worker.rest.request(method, f"/connectors/{name}/offsets", **body)
-        return None if answer.status_code == 409 and "rebalance" in answer.text.lower() else answer
-
-    return wait_for(ask, 30, "an answer")
+    body = {"json": {"offsets": list(wanted)}} if wanted else {}
+    return once_settled(lambda: worker.rest.request(method, f"/connectors/{name}/offsets", **body))
 
 
 def test_altered_and_reset(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:

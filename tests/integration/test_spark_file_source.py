@@ -15,7 +15,7 @@ import pytest
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -217,12 +217,6 @@ def _write_offset(worker: WorkerProcess, name: str, offset: dict[str, Any]) -> N
     wait_for(lambda: worker.task_states(name) == [], 30, "no tasks")
     partition = {"path": worker.rest.get(f"/connectors/{name}/config").json()["path"]}
     change = {"offsets": [{"partition": partition, "offset": offset}]}
-    refusals = []
-
-    def changed() -> bool:
-        """A rebalance may be under way: 409."""
-        refusals.append(worker.rest.patch(f"/connectors/{name}/offsets", json=change))
-        return refusals[-1].is_success
-
-    wait_for(changed, 30, lambda: f"other offsets: {refusals[-1].text}")
+    answer = once_settled(lambda: worker.rest.patch(f"/connectors/{name}/offsets", json=change))
+    assert answer.is_success, answer.text
     assert worker.rest.put(f"/connectors/{name}/resume").status_code == 202

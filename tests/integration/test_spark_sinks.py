@@ -22,7 +22,7 @@ from tests.support.spark_sinks import (
     task_pid,
     wait_for_rows,
 )
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 JSON_WITH_SCHEMA = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -140,7 +140,7 @@ def test_what_is_read_again_is_not_written_again(
     before = {file.name: file.stat().st_mtime_ns for file in files(tmp_path, ".json")}
     worker.rest.put(f"/connectors/{unique}/stop")
     worker.wait_for_tasks(unique, tasks=0)
-    assert worker.rest.delete(f"/connectors/{unique}/offsets").status_code in (200, 204)
+    assert once_settled(lambda: worker.rest.delete(f"/connectors/{unique}/offsets")).is_success
     send(bootstrap, unique, points(7))
     worker.rest.put(f"/connectors/{unique}/resume")
     rows = wait_for_rows(lambda: json_rows(tmp_path), 1007, worker, unique)
@@ -184,7 +184,7 @@ def test_a_table_tells_what_it_has(worker: WorkerProcess, broker: EmbeddedBroker
     wait_for_committed(bootstrap, unique, unique, {0: 100, 1: 100})
     worker.rest.put(f"/connectors/{unique}/stop")
     worker.wait_for_tasks(unique, tasks=0)
-    assert worker.rest.delete(f"/connectors/{unique}/offsets").status_code in (200, 204)
+    assert once_settled(lambda: worker.rest.delete(f"/connectors/{unique}/offsets")).is_success
     send(bootstrap, unique, points(5), 1)
     worker.rest.put(f"/connectors/{unique}/resume")
     rows = wait_for_rows(lambda: json_rows(path), 205, worker, unique)

@@ -17,7 +17,7 @@ from tests.support.polling import wait_for
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -180,6 +181,18 @@ class WorkerProcess:
             seconds,
             lambda: f"{tasks} tasks of {name} {state}: {self.status(name)}\n{self.log[-4000:]}",
         )
+
+
+def once_settled(request: Callable[[], httpx2.Response]) -> httpx2.Response:
+    """The answer to a request that is refused while work is moved: 409 with Retry-After says to come again."""
+    answers: list[httpx2.Response] = []
+
+    def settled() -> bool:
+        answers.append(request())
+        return not (answers[-1].status_code == 409 and "retry-after" in answers[-1].headers)
+
+    wait_for(settled, 30, lambda: answers[-1].text)
+    return answers[-1]
 
 
 def _free_port() -> int:
