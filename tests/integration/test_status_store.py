@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.distributed.status_reporter import StatusReporter
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
@@ -104,3 +105,27 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
         assert (each.tasks("c"), each.topics("c")) == ((), ())
         assert len(each.tasks("d")) == 1
         assert [status.topic for status in each.topics("d")] == ["t"]
+
+
+@pytest.mark.parametrize("lost", [TASK, "c"])
+@pytest.mark.parametrize("told", [True, False])
+def test_what_a_worker_lost_while_it_was_away_it_ends_in_vain(
+    store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, told: bool
+) -> None:
+    """It is in the group again, in a newer generation than its successor's, when what it had lost has ended."""
+    one, two, generation = store(), store(), [3]
+    away = StatusReporter(one, "w1:8083", lambda: generation[0])
+    successor = StatusReporter(two, "w2:8083", lambda: 4)
+    away.on_startup(lost)
+    _seen(one, two)
+    successor.on_startup(lost)
+    _seen(two, *([one] if told else []))
+    generation[0] = 5
+    away.on_shutdown(lost)
+    _seen(one, two)
+    for each in (one, two, store()):
+        status = each.task(TASK) if lost == TASK else each.connector("c")
+        assert status is not None and (status.state, status.worker_id) == (State.RUNNING, "w2:8083")
+    successor.on_shutdown(lost)
+    _seen(two, one)
+    assert (one.task(TASK) or one.connector("c") or pytest.fail()).state is State.UNASSIGNED

@@ -25,7 +25,10 @@ class StatusReporter:
     """Implements ``headrace.worker.status_listener.StatusListener``; called on the worker's threads, never blocks.
 
     What could come late from a worker that has lost something, a failure or an end, is written only if no other worker
-    has written since. Java: ``AbstractHerder``'s ``on...`` methods.
+    has written since, and it is of the generation in which the worker had it: one that was out of the group for a while
+    may end what it has lost when it is in again, in a generation that is newer than its successor's. Java, which takes
+    the newest generation, then shows for good as UNASSIGNED what runs elsewhere. Java: ``AbstractHerder``'s ``on...``
+    methods.
     """
 
     def __init__(
@@ -38,27 +41,29 @@ class StatusReporter:
         self._track_topics = track_topics
         self.version_of: VersionOf = lambda id: None
         """Set once, before anything is reported: the worker that knows versions is made with this reporter."""
+        self._held: dict[Runnable, int] = {}
+        """The generation in which this worker last said that it has something."""
 
     def on_startup(self, id: Runnable) -> None:
-        self._store.put(self._status(id, State.RUNNING))
+        self._put(id, State.RUNNING)
 
     def on_running(self, id: Runnable) -> None:
-        self._store.put(self._status(id, State.RUNNING))
+        self._put(id, State.RUNNING)
 
     def on_pause(self, id: Runnable) -> None:
-        self._store.put(self._status(id, State.PAUSED))
+        self._put(id, State.PAUSED)
 
     def on_stop(self, id: Runnable) -> None:
-        self._store.put(self._status(id, State.STOPPED))
+        self._put(id, State.STOPPED)
 
     def on_restart(self, id: Runnable, reason: str | None) -> None:
-        self._store.put(self._status(id, State.RESTARTING, reason))
+        self._put(id, State.RESTARTING, reason)
 
     def on_failure(self, id: Runnable, trace: str) -> None:
-        self._store.put_safe(self._status(id, State.FAILED, trace))
+        self._store.put_safe(self._status(id, State.FAILED, self._held.get(id, self._generation()), trace))
 
     def on_shutdown(self, id: Runnable) -> None:
-        self._store.put_safe(self._status(id, State.UNASSIGNED))
+        self._store.put_safe(self._status(id, State.UNASSIGNED, self._held.pop(id, self._generation())))
 
     def on_topics(self, id: ConnectorTaskId, topics: Sequence[str]) -> None:
         if not self._track_topics:
@@ -95,10 +100,16 @@ class StatusReporter:
             existing = set(config.tasks(name))
             for status in self._store.tasks(name):
                 if status.id not in existing and name not in config.inconsistent:
-                    self._store.put(self._status(status.id, State.DESTROYED))
+                    self._store.put(self._status(status.id, State.DESTROYED, self._generation()))
 
-    def _status(self, id: Runnable, state: State, trace: str | None = None) -> ConnectorStatus | TaskStatus:
-        generation, version = self._generation(), self.version_of(id)
+    def _put(self, id: Runnable, state: State, trace: str | None = None) -> None:
+        generation = self._held[id] = self._generation()
+        self._store.put(self._status(id, state, generation, trace))
+
+    def _status(
+        self, id: Runnable, state: State, generation: int, trace: str | None = None
+    ) -> ConnectorStatus | TaskStatus:
+        version = self.version_of(id)
         if isinstance(id, ConnectorTaskId):
             return TaskStatus(id, state, self._worker_id, generation, trace, version)
         return ConnectorStatus(id, state, self._worker_id, generation, trace, version)
