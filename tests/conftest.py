@@ -5,18 +5,25 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.h2 import h2_jar
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
 from tests.support.worker_process import WorkerProcess
 
 _numbers = itertools.count()
+# Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+settings.register_profile("whatever the machine does meanwhile", deadline=None)
+settings.load_profile("whatever the machine does meanwhile")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -50,8 +57,8 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def jdbc_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    """An exactly-once worker, as `worker`, in a group of its own, whose Spark has PostgreSQL's driver."""
-    jars = {"group.id": "headrace-jdbc-tests", "spark.jars": driver_jars()}
+    """An exactly-once worker, as `worker`, in a group of its own, whose Spark has the drivers of PostgreSQL and H2."""
+    jars = {"group.id": "headrace-jdbc-tests", "spark.jars": f"{driver_jars()},{h2_jar()}"}
     with WorkerProcess(tmp_path_factory.mktemp("jdbc-worker"), broker.bootstrap_servers, **jars) as running:
         yield running
 

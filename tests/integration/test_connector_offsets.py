@@ -393,9 +393,13 @@ def test_patch_expand_and_topics(worker: WorkerProcess, lines: str, unique: str)
     assert_error(worker.rest.patch(f"{lines}/config", json={"batch.size": "many"}), 400, "batch.size")
     assert_error(worker.rest.patch("/connectors/none/config", json={"a": "b"}), 404, "Connector none not found")
     worker.wait_for_tasks(unique)
-    expanded = worker.rest.get("/connectors?expand=info&expand=status").json()[unique]
-    assert expanded["info"]["config"]["batch.size"] == "100"
-    assert expanded["status"]["connector"]["state"] == "RUNNING"
+
+    def expanded() -> Any:
+        """What is told of a connector, once it has come back with its new configuration."""
+        told = worker.rest.get("/connectors?expand=info&expand=status").json()[unique]
+        return told if told["status"]["connector"]["state"] == "RUNNING" else None
+
+    assert wait_for(expanded, 30, "a running connector")["info"]["config"]["batch.size"] == "100"
     assert worker.rest.get(f"{lines}/topics").json() == {unique: {"topics": [unique]}}
     assert worker.rest.put(f"{lines}/topics/reset").status_code == 202
     wait_for(lambda: worker.rest.get(f"{lines}/topics").json() == {unique: {"topics": []}}, 30, "the reset")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import psutil
@@ -10,6 +11,7 @@ from headrace.spark.endpoint import Endpoint
 from headrace.spark.spark_engine import SparkEngine
 from headrace.spark.spark_settings import settings
 from tests.support.polling import wait_for
+from tests.support.standalone_cluster import command_of, descendants_of
 from tests.support.worker_process import WorkerProcess
 
 
@@ -29,8 +31,7 @@ def test_a_jvm_that_is_still_starting_is_ended_too(tmp_path: Path) -> None:
     engine = SparkEngine(settings({}, tmp_path), tmp_path, Endpoint("", b""))
 
     def mine() -> list[psutil.Process]:
-        children = psutil.Process().children(recursive=True)
-        return [each for each in children if str(tmp_path) in " ".join(each.cmdline())]
+        return [each for each in descendants_of(os.getpid()) if str(tmp_path) in command_of(each)]
 
     engine.start()
     started = wait_for(mine, 20, "Spark's launcher")

@@ -172,6 +172,10 @@ class WorkerProcess:
         answer = self.rest.get(f"/connectors/{name}/status")
         return answer.json() if answer.status_code == 200 else {}
 
+    def _told(self, name: str) -> str:
+        answers = [self.rest.get(path) for path in ("/connectors", f"/connectors/{name}/status")]
+        return "; ".join(f"{answer.status_code} {answer.text}" for answer in answers)
+
     def task_states(self, name: str) -> list[str]:
         return [task["state"] for task in self.status(name).get("tasks", [])]
 
@@ -179,7 +183,7 @@ class WorkerProcess:
         wait_for(
             lambda: self.task_states(name) == [state] * tasks,
             seconds,
-            lambda: f"{tasks} tasks of {name} {state}: {self.status(name)}\n{self.log[-4000:]}",
+            lambda: f"{tasks} tasks of {name} {state}: {self._told(name)}\n{self.log[-4000:]}",
         )
 
 
