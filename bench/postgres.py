@@ -35,7 +35,8 @@ class Rates:
 def rates(engine: Engine) -> Rates:
     """A first connector, which is not measured, lets the JVMs compile."""
     engine.directory.mkdir(parents=True, exist_ok=True)
-    cores = {"spark.executor.cores": str(_CORES), "spark.jars": fetched_driver()}
+    # Executors of tests never compile for speed.
+    cores = {"spark.executor.cores": str(_CORES), "spark.executor.extraJavaOptions": "", "spark.jars": fetched_driver()}
     with Postgres(found_postgres()) as postgres, StandaloneCluster(engine.directory, 2, _CORES) as cluster:
         _fill(postgres)
         engine.more |= {"spark.master": cluster.url, **SMALL, **cores}
@@ -82,5 +83,7 @@ def _run(engine: Engine, postgres: Postgres, tasks: int) -> tuple[float, float]:
             rest.delete(name)
         counted = count_records(engine.bootstrap_servers, name, ROWS)
     if counted != ROWS:
-        raise RuntimeError(f"{counted} records of {ROWS} rows")
+        raise RuntimeError(
+            f"{counted} records of {ROWS} rows, and no more for a while: perhaps a task is being started anew"
+        )
     return (ROWS - growth.first_records) / (growth.last - growth.first), growth.last - sent
