@@ -7,14 +7,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from headrace.api.arrow import decoded
+from headrace.api.arrow import decoded, schema_of
 from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
 from headrace.api.schema import DECIMAL, Schema
 from headrace.api.validators import CaseInsensitiveValidString
 from headrace.converters import json_parser, json_reader, json_writer
-from headrace.converters.common import column_bytes, converter_config_def, is_text
+from headrace.converters.common import column_bytes, converter_config_def
 from headrace.converters.json_schema import schema_from_json, schema_to_json
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ _ENVELOPE_ERROR: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
     "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
 )
-# Text with any of these takes the escapes of the row-wise path.
-_NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
 
 
 def _config_def() -> ConfigDef:
@@ -237,18 +235,24 @@ class JsonConverter(Converter, HeaderConverter):
         return self.to_connect_data(topic, value)
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
-        """Columns of text, by vector operations where no character needs an escape."""
+        """Columns of whatever JSON can be written by vector operations: see `json_columns`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not is_text(column.type):
+        from headrace.converters.json_columns import texts
+
+        column = decoded(column)
+        schema = schema_of(column.type, "value")
+        if schema is None:
             return None
-        column = decoded(column).cast(pa.string())
-        if pc.any(pc.match_substring_regex(column, _NEEDS_ESCAPES)).as_py():
-            write = self.from_connect_data
-            return [None if text is None else write(topic, Schema.STRING, text) for text in column.to_pylist()]
-        head, tail = (self._writer(Schema.STRING).head.decode(), "}") if self._enabled else ("", "")
-        return column_bytes(pc.binary_join_element_wise(f'{head}"', column, f'"{tail}', ""))
+        head, tail = (self._writer(schema).head.decode(), "}") if self._enabled else ("", "")
+        written: list[bytes | None] = []
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            rows = texts(chunk, self._options)
+            if rows is None:
+                return None
+            written += column_bytes(pc.binary_join_element_wise(head, rows, tail, "") if head else rows)
+        return written
 
     def _writer(self, schema: Schema | None) -> _Writer:
         if schema is None:

@@ -172,7 +172,6 @@ def test_columns_of_text_equal_their_rows(values: list[str | None], enabled: str
     ):
         assert made.from_arrow("t", form) == rows
     assert made.from_arrow("t", constant("a", 2)) == rows[:1] * 2
-    assert made.from_arrow("t", pa.array([1])) is None
 
 
 def read(payload: str, schema: str = "null", **configs: str) -> Any:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow columns as columns of JSON text, with a few vector operations for each field and no object per record.
+
+The text is that of `json_writer` for the same values, character by character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.api.arrow import decoded, millis, schema_of
+from headrace.api.schema import Schema
+from headrace.converters import json_writer
+from headrace.converters.common import is_bytes, is_text
+from headrace.converters.json_writer import ToJson, WriterOptions
+
+NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
+"""Text with any of these is written value by value."""
+_NULL: Final = "null"
+_COMMA: Final = b","
+
+
+def texts(column: pa.Array, options: WriterOptions) -> pa.Array | None:
+    """The JSON of each row, null where the row is; None for a column that has to be written row by row.
+
+    That is so for maps, for null in what may not be null, and for the rarest types.
+    """
+    column = decoded(column)
+    kind = column.type
+    if is_text(kind):
+        return _strings(column)
+    if pa.types.is_struct(kind):
+        return _structs(column, options)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _lists(column, options)
+    write = _OF_TYPE.get(str(kind)) or _of_family(kind)
+    if write is not None:
+        return write(column)
+    schema = schema_of(kind, "value")
+    return _singly(column, schema, options) if schema is not None and _is_single(kind) else None
+
+
+def _strings(column: pa.Array) -> pa.Array:
+    column = column.cast(pa.string())
+    if pc.any(pc.match_substring_regex(column, NEEDS_ESCAPES)).as_py():
+        rows = column.to_pylist()
+        return pa.array([None if row is None else json_writer.java_json(row).decode() for row in rows], pa.string())
+    return pc.binary_join_element_wise('"', column, '"', "")
+
+
+def _structs(column: pa.StructArray, options: WriterOptions) -> pa.Array | None:
+    pieces: list[Any] = []
+    for field, values in zip(column.type, column.flatten(), strict=True):
+        inner = texts(values, options)
+        # A null struct is one in each of its fields.
+        if inner is None or (values.null_count > column.null_count and not field.nullable):
+            return None
+        name = json_writer.java_json(field.name).decode()
+        pieces += [f"{',' if pieces else '{'}{name}:", _filled(inner)]
+    if not pieces:
+        return None
+    return _with_nulls_of(column, pc.binary_join_element_wise(*pieces, "}", ""))
+
+
+def _lists(column: pa.ListArray, options: WriterOptions) -> pa.Array | None:
+    entries = column.flatten()
+    inner = texts(entries, options)
+    if inner is None or (entries.null_count and not column.type.value_field.nullable):
+        return None
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int32())
+    ends = pc.cumulative_sum(lengths)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, _filled(inner)), ",")
+    return _with_nulls_of(column, pc.binary_join_element_wise("[", joined, "]", ""))
+
+
+def _singly(column: pa.Array, schema: Schema, options: WriterOptions) -> pa.Array:
+    """Value by value, of which none has a comma in its JSON: all are written at once, and then parted."""
+    write: ToJson = json_writer.json_function(schema, options)
+    rows = [None if row is None else write(row) for row in column.to_pylist()]
+    written = json_writer.dumps(rows)[1:-1].split(_COMMA) if rows else []
+    return _with_nulls_of(column, pa.array(written, pa.binary()).cast(pa.string()))
+
+
+def _is_single(kind: pa.DataType) -> bool:
+    return bool(is_bytes(kind) or pa.types.is_decimal(kind) or str(kind) in ("float", "double"))
+
+
+def _filled(column: pa.Array) -> pa.Array:
+    return pc.fill_null(column, _NULL) if column.null_count else column
+
+
+def _with_nulls_of(column: pa.Array, written: pa.Array) -> pa.Array:
+    return pc.if_else(column.is_valid(), written, None) if column.null_count else written
+
+
+def _digits(column: pa.Array) -> pa.Array:
+    return column.cast(pa.string())
+
+
+def _of_family(kind: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
+    if pa.types.is_timestamp(kind):
+        return lambda column: _digits(millis(column))
+    return _digits if pa.types.is_integer(kind) and kind != pa.uint64() else None
+
+
+_OF_TYPE: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
+    "bool": lambda column: pc.if_else(column, "true", "false"),
+    "date32[day]": lambda column: _digits(column.cast(pa.int32())),
+    "time32[ms]": lambda column: _digits(column.cast(pa.int32())),
+    "time64[us]": lambda column: _digits(pc.divide(column.cast(pa.int64()), 1000)),
+}
