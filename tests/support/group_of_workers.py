@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.assembly import distributed_herder
@@ -108,8 +108,11 @@ class ProducingLauncher:
 
     def start(self) -> None: ...
 
-    def analyse(self, job: FrameJob) -> str | None:
+    def analyse(self, job: FrameJob) -> ConfigError | None:
         return None
+
+    def run_job(self, job: FrameJob) -> None:
+        raise RetriableError("no Spark here")
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> ProducingTask:
         task = ProducingTask(spec, listener, self.blocked)

@@ -7,6 +7,7 @@ import threading
 import uuid
 from concurrent.futures import Future
 
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.assembly import distributed_herder
@@ -65,8 +66,11 @@ class IdleLauncher:
 
     def start(self) -> None: ...
 
-    def analyse(self, job: FrameJob) -> str | None:
+    def analyse(self, job: FrameJob) -> ConfigError | None:
         return None
+
+    def run_job(self, job: FrameJob) -> None:
+        raise RetriableError("no Spark here")
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> IdleTask:
         task = IdleTask(spec, listener)

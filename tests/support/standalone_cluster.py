@@ -102,11 +102,18 @@ class Daemon:
 
 
 class StandaloneCluster:
-    """`workers` worker processes with `cores` cores each. With `memory` a master that is started anew knows all."""
+    """`workers` worker processes with `cores` cores each. With `memory` a master that is started anew knows all.
 
-    def __init__(self, directory: Path, workers: int = 2, cores: int = 2, memory: bool = False) -> None:
+    Workers that are `apart` have addresses of their own, so that Spark takes them for machines: it makes second copies
+    only on another one.
+    """
+
+    def __init__(
+        self, directory: Path, workers: int = 2, cores: int = 2, memory: bool = False, apart: bool = False
+    ) -> None:
         self._directory = directory
         self._cores = cores
+        self._apart = apart
         port = _free_port()
         self.url = f"spark://{_HOST}:{port}"
         recovery = f"-Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory={directory / 'recovery'}"
@@ -161,9 +168,10 @@ class StandaloneCluster:
         return "".join(file.read_text(errors="replace") for file in self._directory.rglob("stderr"))
 
     def _worker(self, number: int) -> Daemon:
+        host = f"127.0.0.{number + 1}" if self._apart else _HOST
         return Daemon(
             f"worker-{number}",
-            ("org.apache.spark.deploy.worker.Worker", "--host", _HOST, "--port", "0", "--webui-port", "0", "--cores",
+            ("org.apache.spark.deploy.worker.Worker", "--host", host, "--port", "0", "--webui-port", "0", "--cores",
              f"{self._cores}", "--memory", "8g", "--work-dir", str(self._directory / f"work-{number}"), self.url),
             self._directory,
             "Successfully registered with master",

@@ -21,6 +21,8 @@ class PluginKind(Enum):
     CONFIG_PROVIDER = "config_providers"
     CLIENT_OVERRIDE_POLICY = "client_override_policies"
     REST_EXTENSION = "rest_extensions"
+    FUNCTIONS = "functions"
+    """Functions that no configuration names: ``session_plugins`` calls them all."""
 
     @property
     def group(self) -> str:

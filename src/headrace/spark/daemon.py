@@ -14,8 +14,8 @@ from headrace.spark.memory import keep_freed_memory
 from headrace.spark.python_path import plugin_directories, without_spark_archives
 
 # Before anything of Spark is imported.
-sys.path[:] = without_spark_archives(sys.path)
-sys.path += [place for place in plugin_directories(os.environ) if place not in sys.path]
+plugins = plugin_directories(os.environ)
+sys.path[:] = [*(place for place in without_spark_archives(sys.path) if place not in plugins), *plugins]
 for archive in set(sys.path_importer_cache).difference(sys.path):
     del sys.path_importer_cache[archive]
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Spark look at a step on frames before a connector has it."""
+"""Has Spark look at what a connector's configuration names, before the connector has it."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from typing import TYPE_CHECKING, Final
 
+from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.spark.frame_errors import fault_of
 from headrace.spark.frame_jobs import loaded
@@ -24,30 +26,35 @@ _COLUMNS: Final = (
 )
 
 
-def analyse(engine: SparkEngine, job: FrameJob) -> str | None:
-    """What Spark finds wrong with a checking job, whose input is a batch without records. Blocks up to some seconds.
+def analyse(engine: SparkEngine, job: FrameJob) -> ConfigError | None:
+    """What Spark finds wrong by a checking job, whose input is a batch without records. Blocks up to some seconds.
 
     None if nothing is wrong, and also where Spark is not running or too slow: the task will tell.
     """
     jvm = engine.current()
     if jvm is None:
         return None
-    found: list[str | None] = []
-    thread = threading.Thread(target=lambda: found.append(_asked(jvm, job)), name="frame-analysis", daemon=True)
+    group = f"analysis-{uuid.uuid4().hex}"
+    found: list[ConfigError | None] = []
+    thread = threading.Thread(target=lambda: found.append(_asked(jvm, group, job)), name="frame-analysis", daemon=True)
     thread.start()
     thread.join(_PATIENCE)
     if not found:
         _log.warning("Spark did not say within %.0f s what it thinks of: %s", _PATIENCE, job.description)
+        engine.cancel(group)
         return None
     return found[0]
 
 
-def _asked(jvm: SparkJvm, job: FrameJob) -> str | None:
+def _asked(jvm: SparkJvm, group: str, job: FrameJob) -> ConfigError | None:
     try:
         session = jvm.frame_session()
+        session.sparkContext.setJobGroup(group, f"check: {job.description}", interruptOnCancel=True)
         loaded(job.function)(session, session.createDataFrame([], _COLUMNS), job.settings)
     except Exception as error:
         fault, text = fault_of(error)
         _log.debug("%s: %s", job.description, text, exc_info=error)
-        return None if fault is FrameFault.RETRIABLE else text
+        if fault is FrameFault.RETRIABLE:
+            return None
+        return error if isinstance(error, ConfigError) else ConfigError(text)
     return None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 JOB_NUMBER: Final = "headrace.frame-job"
 """The Spark local property that tells which of a process' frame jobs a Spark job is."""
 END: Final = b""
+BY: Final = "attempt"
+"""The column that ``push`` gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,14 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A partition of a job's result follows. When it has ended a message tells that it was heard to its end."""
+    """A partition of a job's result follows. When it has ended a message tells that it was heard to its end.
+
+    ``attempt``: Spark's id of the attempt at it, which no other one in the application has.
+    """
 
     number: int
     partition: int
+    attempt: int
 
 
 def pull(endpoint: Endpoint, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -51,19 +57,19 @@ def pull(endpoint: Endpoint, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def push(endpoint: Endpoint, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For ``mapInArrow``: brings a partition of the result, and gives one row to say so."""
+    """For ``mapInArrow``: brings a partition of the result, and gives one row to say by which attempt."""
     import pyarrow as pa
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
     with closing(endpoint.connect()) as link:
-        link.send(Push(_number(context), context.partitionId()))
+        link.send(Push(_number(context), context.partitionId(), context.taskAttemptId()))
         for batch in batches:
             link.send_bytes(to_bytes(batch))
         link.send_bytes(END)
         link.recv_bytes()
-    yield pa.RecordBatch.from_pydict({"done": [True]})
+    yield pa.RecordBatch.from_pydict({BY: pa.array([context.taskAttemptId()], pa.int64())})
 
 
 def to_bytes(data: pa.RecordBatch | pa.Table) -> memoryview:

@@ -13,6 +13,8 @@ from headrace.spark.messages import FrameFault
 _ANOTHER_TRY: Final = re.compile(
     r"ExecutorLostFailure|FetchFailed|Python worker (exited unexpectedly|failed to connect)|cancelled"
     r"|SparkContext (was|has been) shut ?down|executor_entry|headrace/spark/(endpoint|frame_ends)\.py"
+    # Rows in another order than before the loss of an executor, behind a shuffle of which some was used already.
+    r"|indeterminate (output|results|rollback)|cannot rollback"
 )
 _TRANSIENT: Final = re.compile(
     r"java\.(net|io)\.|java\.util\.concurrent\.Timeout|java\.sql\.SQL(Transient|Recoverable)"
@@ -25,10 +27,18 @@ _PYTHON_ERROR: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exc
 
 def fault_of(error: Exception) -> tuple[FrameFault, str]:
     """By the error that running a job raised in the worker."""
-    from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PythonException
+    from pyspark.errors import (
+        AnalysisException,
+        IllegalArgumentException,
+        NumberFormatException,
+        ParseException,
+        PythonException,
+    )
 
     if isinstance(error, ConnectError):
         return _fault_of_ours(error), str(error)
+    if isinstance(error, NumberFormatException):  # an IllegalArgumentException, but of the data
+        return FrameFault.DATA, spark_message(error)
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
         return FrameFault.CONFIG, spark_message(error)
     text = str(error)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from multiprocessing import AuthenticationError
 from pathlib import Path
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _AHEAD: Final = 2
 """Batches of a streamed partition that are here and not taken yet."""
+_STALLED: Final = 60
+"""Seconds in which nobody has begun to bring the partition that comes next, and others wait for that."""
 _HEARD: Final = b"heard"
 
 
@@ -36,11 +38,16 @@ class FrameResult:
     """What has come of one job. The task's thread waits for it; each connection has a thread that brings some of it.
 
     Spark may run the same partition twice: for a retry, for speculation, for a lost executor. Of each partition the
-    first complete delivery is taken and all others are dropped, so none counts twice and none in part (invariant 8).
+    delivery is taken of that attempt which Spark itself counts, and all others are dropped, so none counts twice and
+    none in part (invariant 8). It has to be Spark's choice: where attempts differ, as they do behind a shuffle of rows
+    that come in another order each time, only those that Spark counts together belong together.
     """
 
     def __init__(self, table: pa.Table | None, *, streamed: bool) -> None:
-        """``table`` is the input. A ``streamed`` result is taken in order, while it is delivered."""
+        """``table`` is the input.
+
+        A ``streamed`` result is taken in order, while it is delivered: of each partition the first delivery.
+        """
         self.table = table
         self.streamed = streamed
         self._changed = threading.Condition()
@@ -66,13 +73,13 @@ class FrameResult:
             assert self._ended is not None
             return self._ended
 
-    def partitions(self, count: int) -> list[pa.RecordBatch]:
-        """The whole result of a job that ended well. RetriableError if a part of it did not arrive."""
+    def delivered(self, attempts: Sequence[int]) -> list[pa.RecordBatch]:
+        """What these attempts have brought, of a job that ended well. RetriableError if a part of it did not arrive."""
         with self._changed:
-            missing = [number for number in range(count) if number not in self._complete]
+            missing = [number for number, attempt in enumerate(attempts) if attempt not in self._complete]
             if missing:
                 raise RetriableError(f"partitions {missing} of a frame job's result did not arrive")
-            return [batch for number in range(count) for batch in self._complete[number]]
+            return [batch for attempt in attempts for batch in self._complete[attempt]]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Each batch as it comes, partition after partition, until the job has ended. RetriableError as ``Frames``."""
@@ -102,20 +109,22 @@ class FrameResult:
             self._ended = ended
             self._changed.notify_all()
 
-    def take(self, partition: int, batches: list[pa.RecordBatch]) -> bool:
-        """A complete delivery; whether it is the first one."""
+    def take(self, attempt: int, batches: list[pa.RecordBatch]) -> None:
+        """A complete delivery."""
         with self._changed:
-            if self._over or partition in self._complete:
-                return False
-            self._complete[partition] = batches
-            return True
+            if not self._over:
+                self._complete[attempt] = batches
 
     def begin(self, partition: int) -> int | None:
         """Wait for this partition's turn: gives the delivery a number; None if another one has delivered it."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._over or self._turn > partition or (self._turn == partition and self._delivering is None)
-            )
+            while not (self._over or self._turn > partition or (self._turn == partition and self._delivering is None)):
+                if not self._changed.wait(_STALLED) and self._delivering is None:
+                    # Those who wait may have all the cores, and one that comes before them was lost.
+                    self._broken = (
+                        f"no core was free for partition {self._turn} of a frame job's result for {_STALLED} s"
+                    )
+                    self._changed.notify_all()
             if self._over:
                 raise Gone
             if self._turn > partition:
@@ -209,7 +218,7 @@ class FrameExchange:
             batches: list[pa.RecordBatch] = []
             while data := link.recv_bytes():
                 batches.extend(from_bytes(data))
-            result.take(wish.partition, batches)
+            result.take(wish.attempt, batches)
             link.send_bytes(_HEARD)
 
 

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.errors import ConfigError, RetriableError
-from headrace.spark.frame_ends import JOB_NUMBER, pull, push
+from headrace.spark.frame_ends import BY, JOB_NUMBER, pull, push
 from headrace.spark.frame_errors import fault_of
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
+from headrace.spark.slots import remedy
 from headrace.spark.spark_engine import SparkEngine
+from headrace.spark.spark_session import activate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _PATIENCE: Final = 15.0
 """Seconds until a job of which nothing runs is given up."""
+_MOMENT: Final = 0.5
+"""Seconds between the two looks that find nothing running."""
 
 
 class FrameJobs:
@@ -35,6 +39,7 @@ class FrameJobs:
         self._name = name
         self._engine = engine
         self._lock = threading.Condition()
+        self._making = threading.Lock()
         self._running: dict[int, str] = {}
         self._jvm: SparkJvm | None = None
         self._session: SparkSession | None = None
@@ -78,6 +83,7 @@ class FrameJobs:
     def _run(self, group: str, request: RunFrameJob) -> FrameJobEnded:
         function = loaded(request.job.function)
         session = self._own_session()
+        activate(session)
         context = session.sparkContext
         description = f"{self._name}: {request.job.description or request.job.function}"
         context.setJobGroup(group, description, interruptOnCancel=True)
@@ -85,35 +91,41 @@ class FrameJobs:
         result = function(session, _input(session, request), request.job.settings)
         if result is None:
             return FrameJobEnded(request.number)
-        rows = result.mapInArrow(functools.partial(push, request.endpoint), "done boolean").collect()
-        return FrameJobEnded(request.number, len(rows), _schema(result))
+        rows = result.mapInArrow(functools.partial(push, request.endpoint), f"{BY} bigint").collect()
+        return FrameJobEnded(request.number, tuple(row[BY] for row in rows), _schema(result))
 
     @contextmanager
     def _not_waiting_for_ever(self, group: str, told: list[str]) -> Iterator[None]:
         """Cancels the job if it gets no core, and then says so in ``told``: the tasks may have them all for good."""
+        over = threading.Event()
 
         def look() -> None:
-            cores = self._engine.cores() if self._engine.unscheduled(group) else None
-            if cores is not None:
-                told.append(
-                    f"no core was free for {_PATIENCE:.0f} s: spark.master={self._engine.master} gives this worker "
-                    f"{cores.total}, {cores.busy} of them in use; a job on frames needs one beside those of the tasks"
-                )
-                self._engine.cancel(group)
+            while not over.wait(_PATIENCE):
+                # Twice: between two of its stages nothing of a job runs for a moment.
+                if self._engine.unscheduled(group) and not over.wait(_MOMENT) and self._engine.unscheduled(group):
+                    told.append(self._no_core())
+                    self._engine.cancel(group)
+                    return
 
-        timer = threading.Timer(_PATIENCE, look)
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=look, name="frame-job-watch", daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
+            over.set()
+
+    def _no_core(self) -> str:
+        cores = self._engine.cores()
+        gives = f" gives this worker {cores.total}, {cores.busy} of them in use" if cores is not None else ""
+        return (
+            f"no core was free for {_PATIENCE:.0f} s: spark.master={self._engine.master}{gives}; a job on frames needs "
+            f"one beside those of the tasks: {remedy(self._engine.master)}"
+        )
 
     def _own_session(self) -> SparkSession:
         jvm = self._engine.current()
         if jvm is None:
             raise RetriableError("Spark is not running")
-        with self._lock:
+        with self._making:
             if self._session is None or jvm is not self._jvm:
                 self._jvm, self._session = jvm, jvm.frame_session()
             return self._session

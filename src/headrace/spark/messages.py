@@ -76,11 +76,12 @@ class FrameFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FrameJobEnded:
-    """Down, the answer to RunFrameJob. ``schema``, serialized, and number of ``partitions`` are the result's; there is
-    none where the function gave no frame. ``error`` instead if the job failed."""
+    """Down, the answer to RunFrameJob. ``schema``, serialized, is the result's; there is none where the function gave
+    no frame. ``attempts`` are the ids of those that Spark counts, one for each partition of the result, in order.
+    ``error`` instead if the job failed."""
 
     number: int
-    partitions: int = 0
+    attempts: tuple[int, ...] = ()
     schema: bytes | None = None
     fault: FrameFault | None = None
     error: str = ""

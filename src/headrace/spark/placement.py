@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """``busy``: cores of it that run something, when Spark last counted them."""
+    """``busy``: cores of it that run something, when Spark last counted them. ``used``: it has ever run something."""
 
     id: str
     host: str
     cores: int
     busy: int
+    used: bool = False
 
     @property
     def location(self) -> str:

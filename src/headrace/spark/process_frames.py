@@ -48,7 +48,7 @@ class ProcessFrames:
             _check(ended)
             if ended.schema is None:
                 return pa.table({})
-            batches = result.partitions(ended.partitions)
+            batches = result.delivered(ended.attempts)
             schema = batches[0].schema if batches else pa.ipc.read_schema(pa.py_buffer(ended.schema))
             return pa.Table.from_batches(batches, schema)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from headrace.spark.master import is_local
+
 _log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
 _GRACE_S: Final = 3.0
@@ -72,9 +74,15 @@ def shortage(waiting: int, per_task: int, cores: Cores, master: str) -> str:
         has = "no executor"
     return (
         f"{who} for {_count(missing, 'more core')}: spark.master={master} gives this worker {has}. Each task needs "
-        f"{_count(per_task, 'core')} as long as it runs: add machines, let Spark have more of them (spark.cores.max, "
-        "spark.executor.instances), or have fewer tasks"
+        f"{_count(per_task, 'core')} as long as it runs: {remedy(master)}"
     )
+
+
+def remedy(master: str) -> str:
+    """What whoever has too few cores can do."""
+    if is_local(master):
+        return "give spark.master=local[N] a larger N, which may be more than the machine has, or have fewer tasks"
+    return "add machines, let Spark have more of them (spark.cores.max, spark.executor.instances), or have fewer tasks"
 
 
 class SlotWatch:

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,13 +36,19 @@ class SparkEngine:
     """Thread-safe. ``run`` blocks a thread of the caller's for a job's whole life; ``start`` and ``cancel`` do not."""
 
     def __init__(
-        self, settings: Mapping[str, str], directory: Path, endpoint: Endpoint, shipment: Shipment | None = None
+        self,
+        settings: Mapping[str, str],
+        directory: Path,
+        endpoint: Endpoint,
+        shipment: Shipment | None = None,
+        plugin_path: Sequence[str] = (),
     ) -> None:
         """``settings`` are the SparkConf; ``shipment`` is for executors on other machines."""
         self._settings = settings
         self._directory = directory
         self._endpoint = endpoint
         self._shipment = shipment
+        self._plugin_path = plugin_path
         self._changed = threading.Condition()
         self._starting: SparkProcess | None = None
         self._session: SparkJvm | None = None
@@ -204,7 +210,7 @@ class SparkEngine:
             if self._stopping:
                 return None
             self._launched = time.monotonic()
-            self._starting = SparkProcess(self._settings, self._directory)
+            self._starting = SparkProcess(self._settings, self._directory, self._plugin_path)
             return self._starting
 
     def _complain(self, failure: str) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from typing import Any, Final
 from headrace.api.errors import ConnectError
 from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
+from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
 from headrace.spark.spark_settings import JAVA_OPTIONS, LogSettings, write_log_settings
 
 _LOOK: Final = 0.05
@@ -35,8 +36,8 @@ class SparkProcess:
     PySpark's own launcher blocks until the JVM answers, and one that a worker's end overtakes then stays for ever.
     """
 
-    def __init__(self, conf: Mapping[str, str], directory: Path) -> None:
-        """``directory`` is for logs, and for what the JVM tells on its start.
+    def __init__(self, conf: Mapping[str, str], directory: Path, plugin_path: Sequence[str] = ()) -> None:
+        """``directory`` is for logs, and for what the JVM tells on its start; ``plugin_path`` where plugins are.
 
         Raises:
             ConfigError: there is no Java 17 or 21.
@@ -51,7 +52,11 @@ class SparkProcess:
                 stdin=subprocess.PIPE,
                 stdout=console,
                 stderr=console,
-                env={**os.environ, **_environment(conf, java_home), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told)},
+                env={
+                    **os.environ,
+                    **_environment(conf, java_home, plugin_path),
+                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
+                },
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
             )
 
@@ -103,9 +108,10 @@ def _submit_command() -> list[str]:
     return [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
 
 
-def _environment(conf: Mapping[str, str], java_home: Path) -> dict[str, str]:
-    source = str(Path(__file__).resolve().parents[2])
-    path = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence[str]) -> dict[str, str]:
+    source, plugins = str(Path(__file__).resolve().parents[2]), [str(Path(place).absolute()) for place in plugin_path]
+    # The JVM itself starts Python for data sources that are written in Python, and knows no other way to tell it.
+    path = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *plugins]
     return {
         "JAVA_HOME": str(java_home),
         "SPARK_CONF_DIR": _NO_CONFIGURATION,
@@ -114,6 +120,7 @@ def _environment(conf: Mapping[str, str], java_home: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": conf.get("spark.pyspark.python", sys.executable),
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
+        PLUGIN_PATH_VARIABLE: os.pathsep.join(plugins),
     }
 
 

@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headrace.plugins.session_plugins import register_plugins
 from headrace.spark.endpoint import Endpoint
 from headrace.spark.placement import Executor, Placement
 from headrace.spark.running_job import RunningJob, running_job
@@ -21,6 +22,9 @@ from headrace.spark.slots import Cores
 from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_settings import cores_per_task
 from headrace.spark.warm_up import WarmUp
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
 _STOP_TIME = 10.0
@@ -98,7 +102,10 @@ class SparkJvm:
             return self._jobs[location]
 
     def frame_session(self) -> Any:
-        """A session whose views and settings are nobody else's, made for short jobs on data that comes with them."""
+        """A session whose views and settings are nobody else's, made for short jobs on data that comes with them.
+
+        It has what plugins bring, whose code this runs, and is the active one of the calling thread.
+        """
         from pyspark.sql import SparkSession
 
         with self._placing:
@@ -108,6 +115,8 @@ class SparkJvm:
         for name, value in (_FRAMES if self._remote else _FRAMES | _LOCAL_FRAMES).items():
             if not self._context.getConf().contains(name):
                 session.conf.set(name, value)
+        activate(session)
+        register_plugins(session)
         return session
 
     def cancel(self, group: str) -> None:
@@ -156,6 +165,7 @@ class SparkJvm:
                 each.hostPort().rpartition(":")[0],
                 each.totalCores(),
                 each.activeTasks() * self._cores_per_task,
+                each.totalTasks() > 0,
             )
             for each in map(listed.apply, range(listed.size()))
             if each.totalCores() > 0
@@ -205,6 +215,11 @@ class SparkJvm:
             self._context.stop()
         except Exception as error:
             _log.debug("stopping Spark: %s", error)
+
+
+def activate(session: SparkSession) -> None:
+    """Make it the active one of this thread: Spark looks for formats written in Python there, and nowhere else."""
+    type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
 
 
 def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment | None) -> Any:

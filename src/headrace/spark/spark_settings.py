@@ -17,12 +17,15 @@ BIND_ADDRESS = "spark.driver.bindAddress"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 REQUIRED = {
-    # A second copy of a running task would fence the first.
-    "spark.speculation": "false",
     # One process per task, which ends with it.
     "spark.python.worker.reuse": "false",
     "spark.python.daemon.module": "headrace.spark.daemon",
 }
+REFUSED = (
+    # With it Spark would make a second copy of a job's only Spark task, too. A task's own job has one, whose copy would
+    # fence it again and again; so speculation is for frame jobs, which take no harm (invariant 8).
+    "spark.speculation.task.duration.threshold",
+)
 PREFERRED = {
     # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
     # can start no Python process at all says so instead of trying in silence for ever.
@@ -99,7 +102,17 @@ def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
     else:
         merged = {**CLUSTER, **merged}
         merged.setdefault(DRIVER_HOST, host_towards(merged[MASTER]))
-    return {**merged, **REQUIRED}
+    return {name: value for name, value in {**merged, **REQUIRED}.items() if name not in REFUSED}
+
+
+def ignored(spark: Mapping[str, str]) -> list[str]:
+    """Which of the worker's properties ``settings`` does not follow, each with what holds instead."""
+    required = [
+        f"{name}={spark[name]}: it is {REQUIRED[name]}"
+        for name in REQUIRED
+        if spark.get(name, REQUIRED[name]) != REQUIRED[name]
+    ]
+    return [*required, *(f"{name}={spark[name]}: it is not set" for name in REFUSED if name in spark)]
 
 
 def interface(conf: Mapping[str, str], config: EngineConfig) -> Interface:

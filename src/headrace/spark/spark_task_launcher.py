@@ -11,18 +11,19 @@ import threading
 import time
 from pathlib import Path
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
 from headrace.config.engine_config import EngineConfig
 from headrace.logs.loggers import Loggers
 from headrace.spark.frame_analysis import analyse
+from headrace.spark.job_in_worker import run_in_worker
 from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.master import is_local
 from headrace.spark.messages import Attach
 from headrace.spark.shipment import Shipment, plugin_settings
 from headrace.spark.slots import SlotWatch
 from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_settings import MASTER, interface, settings
+from headrace.spark.spark_settings import MASTER, ignored, interface, settings
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskHandle, TaskListener
@@ -41,6 +42,8 @@ class SparkTaskLauncher:
             ConfigError: tasks on the cluster could not reach this worker.
         """
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-"))
+        for property in ignored(config.spark):
+            _log.warning("The worker's property has no effect: %s", property)
         conf = settings(config.spark, self._directory)
         local = is_local(conf[MASTER])
         self._shipment = None if local else Shipment(self._directory, config.plugin_path)
@@ -50,7 +53,8 @@ class SparkTaskLauncher:
             shutil.rmtree(self._directory)
             raise
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
-        self._engine = SparkEngine(conf, self._directory, self._channels.endpoint, self._shipment)
+        endpoint = self._channels.endpoint
+        self._engine = SparkEngine(conf, self._directory, endpoint, self._shipment, config.plugin_path)
         self._slots = SlotWatch(self._launched, self._engine)
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
@@ -79,8 +83,11 @@ class SparkTaskLauncher:
         task.start(self._forget)
         return task
 
-    def analyse(self, job: FrameJob) -> str | None:
+    def analyse(self, job: FrameJob) -> ConfigError | None:
         return analyse(self._engine, job)
+
+    def run_job(self, job: FrameJob) -> None:
+        run_in_worker(self._engine, job)
 
     def stop(self, timeout: float) -> None:
         end = time.monotonic() + timeout

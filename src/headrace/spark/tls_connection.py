@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from headrace.api.errors import ConfigError
+
 _NAME: Final = "headrace-task-channel"
 _CHUNK: Final = 1 << 18
 _VALID: Final = datetime.timedelta(days=3650)
@@ -35,9 +37,16 @@ class Certificate:
 
     @classmethod
     def make(cls) -> Certificate:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
+        """ConfigError where Python lacks what that takes, as it may on an executor."""
+        try:
+            from cryptography import x509
+            from cryptography.hazmat.primitives import hashes, serialization
+            from cryptography.hazmat.primitives.asymmetric import ec
+        except ImportError as error:
+            raise ConfigError(
+                f"To encrypt what is said with executors, the Python of executors needs the package cryptography: "
+                f"{error}; install it there, or set task.channel.tls=never on the worker if nobody else can listen"
+            ) from error
 
         key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, _NAME)])

@@ -15,13 +15,12 @@ _LOOK_S: Final = 1.0
 
 
 class WarmUp:
-    """Has a job that does nothing run once on each executor that is there or comes. A thread of its own."""
+    """Has a job that does nothing run on each executor that has not run anything. A thread of its own."""
 
     def __init__(self, executors: Callable[[], Sequence[Executor]], run: Callable[[Executor], None]) -> None:
         """``run`` runs such a job, to its end."""
         self._executors = executors
         self._run = run
-        self._warm: set[str] = set()
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -32,12 +31,10 @@ class WarmUp:
         self._stopping.set()
 
     def look(self) -> None:
-        """Executors that have become busy are warm, or will be at once."""
+        """Spark may run the job elsewhere, as it does while the executor is about to start: it is seen again then."""
         for executor in self._executors():
-            if executor.id not in self._warm and not self._stopping.is_set():
-                self._warm.add(executor.id)
-                if not executor.busy:
-                    self._run(executor)
+            if not executor.used and not self._stopping.is_set():
+                self._run(executor)
 
     def _keep_warm(self) -> None:
         while not self._stopping.wait(_LOOK_S):

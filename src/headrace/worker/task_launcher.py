@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
@@ -105,10 +106,18 @@ class TaskLauncher(Protocol):
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         """Does not block; what goes wrong later is told to the listener."""
 
-    def analyse(self, job: FrameJob) -> str | None:
-        """What Spark finds wrong with a job that checks a step on frames; None if nothing, or if it cannot tell now.
+    def analyse(self, job: FrameJob) -> ConfigError | None:
+        """What Spark finds wrong by a job that checks a configuration; None if nothing, or if it cannot tell now.
 
         Any thread; blocks up to some seconds.
+        """
+
+    def run_job(self, job: FrameJob) -> None:
+        """Run a job without input, whose result is of no interest. Any thread; blocks for as long as it takes.
+
+        Raises:
+            RetriableError: Spark is not running, or failed; it may work later.
+            ConfigError, DataError: what was asked for or the data is at fault.
         """
 
     def stop(self, timeout: float) -> None:

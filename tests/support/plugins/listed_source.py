@@ -14,6 +14,7 @@ from headrace.api import (
     ConfigDef,
     ExactlyOnceSupport,
     Headers,
+    RetriableError,
     Schema,
     SchemaBuilder,
     SourceConnector,
@@ -115,6 +116,17 @@ class ListedSourceTask(SourceTask):
 def loud(records: DataFrame) -> DataFrame:
     """Records whose text is made upper case; nothing is left of those that are silent."""
     return records.where("value <> ''").selectExpr("topic", "key", "upper(value) AS value")
+
+
+def reluctant(records: DataFrame) -> DataFrame:
+    """The records as they are, at its third try in a task's session; the first one takes 8 s."""
+    session = vars(records.sparkSession)
+    session["tries"] = session.get("tries", 0) + 1
+    if session["tries"] == 1:
+        time.sleep(8)
+    if session["tries"] < 3:
+        raise RetriableError("not in the mood")
+    return records
 
 
 def no_frame(records: DataFrame) -> int:

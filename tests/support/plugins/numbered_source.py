@@ -18,6 +18,7 @@ from headrace.api.source import ConnectorTransactionBoundaries
 from headrace.kafka.transactional_producer import TransactionalProducer
 
 _LATE = 5  # The transaction that a point within the flow belongs to.
+_LONG = 120
 
 
 class NumberedSourceConnector(SourceConnector):
@@ -49,16 +50,19 @@ class NumberedSourceConnector(SourceConnector):
 
 
 class Death:
-    """Kills (or stops) this process at one point, once."""
+    """Kills (or stops) this process at one point, once; or has it wait there to be killed, `die.how=wait`."""
 
     def __init__(self, props: Mapping[str, str]) -> None:
         self._point = props.get("die.at", "")
         self._once = Path(props.get("die.once", "/nonexistent"))
+        self._waits = props.get("die.how") == "wait"
         self._signal = signal.SIGSTOP if props.get("die.how") == "stop" else signal.SIGKILL
 
     def at(self, point: str) -> None:
         if point == self._point and self._once.exists():
             self._once.unlink()
+            if self._waits:
+                time.sleep(_LONG)
             if self._signal is signal.SIGSTOP:
                 # In a session of its own the kernel does not wake it when the processes above it are killed.
                 os.setsid()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -189,3 +190,9 @@ def _tap(listener: socket.socket, address: Any, heard: bytearray) -> None:
         while data := caller.recv(65536):
             heard += data
             real.sendall(data)
+
+
+def test_what_executors_lack_to_encrypt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ConfigError, match=r"executors needs the package cryptography: .*task\.channel\.tls=never"):
+        Doorway(Interface("127.0.0.1", "127.0.0.1", tls=True))

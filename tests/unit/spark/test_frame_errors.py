@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException, PythonException
+from pyspark.errors import AnalysisException, NumberFormatException, ParseException, PythonException
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.spark.frame_errors import fault_of
@@ -52,9 +52,11 @@ def aborted(cause: JavaError) -> OfJava:
         (ConnectError("x"), FrameFault.DATA),
         (AnalysisException("x"), FrameFault.CONFIG),
         (ParseException("x"), FrameFault.CONFIG),
+        (NumberFormatException("x"), FrameFault.DATA),
         (ConnectionResetError("x"), FrameFault.RETRIABLE),
         (Exception("Job aborted: ExecutorLostFailure (executor 1 exited)"), FrameFault.RETRIABLE),
         (Exception("Python worker exited unexpectedly (crashed)"), FrameFault.RETRIABLE),
+        (Exception("A shuffle map stage with indeterminate output was failed and retried."), FrameFault.RETRIABLE),
         (aborted(JavaError("java.net.ConnectException", "Connection refused")), FrameFault.RETRIABLE),
         (aborted(JavaError("org.postgresql.util.PSQLException", "closed", state="08006")), FrameFault.RETRIABLE),
         (aborted(JavaError("org.postgresql.util.PSQLException", "no such table", state="42P01")), FrameFault.DATA),

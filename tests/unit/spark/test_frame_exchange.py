@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.api.errors import RetriableError
+from headrace.spark import frame_exchange
 from headrace.spark.endpoint import Link
 from headrace.spark.frame_ends import END, Pull, Push, from_bytes, to_bytes
 from headrace.spark.frame_exchange import FrameExchange, FrameResult
@@ -33,9 +34,9 @@ def numbers(batches: list[pa.RecordBatch]) -> list[int]:
 class Executor:
     """One attempt at one partition."""
 
-    def __init__(self, exchange: FrameExchange, partition: int) -> None:
+    def __init__(self, exchange: FrameExchange, partition: int, attempt: int = 0) -> None:
         self._link: Link = exchange.endpoint.connect()
-        self._link.send(Push(JOB, partition))
+        self._link.send(Push(JOB, partition, attempt))
 
     def bring(self, *batches: pa.RecordBatch) -> Executor:
         for each in batches:
@@ -90,23 +91,26 @@ def test_the_input_is_fetched_as_often_as_spark_likes(exchange: FrameExchange, r
 
 def test_the_result_is_in_the_order_of_partitions(exchange: FrameExchange, result: FrameResult) -> None:
     for partition, given in ((1, batch(3)), (0, batch(1, 2))):
-        assert Executor(exchange, partition).bring(given).end().heard()
-    assert numbers(result.partitions(2)) == [1, 2, 3]
+        assert Executor(exchange, partition, 30 + partition).bring(given).end().heard()
+    assert numbers(result.delivered([30, 31])) == [1, 2, 3]
 
 
-def test_of_two_attempts_the_first_complete_one_counts(exchange: FrameExchange, result: FrameResult) -> None:
-    slow = Executor(exchange, 0).bring(batch(1))
-    assert Executor(exchange, 0).bring(batch(10, 20)).end().heard()
+@pytest.mark.parametrize(("counted", "rows"), [(4, [1, 2]), (5, [10, 20])])
+def test_of_two_attempts_that_one_is_taken_which_spark_counts(
+    exchange: FrameExchange, result: FrameResult, counted: int, rows: list[int]
+) -> None:
+    slow = Executor(exchange, 0, 4).bring(batch(1))
+    assert Executor(exchange, 0, 5).bring(batch(10, 20)).end().heard()
     assert slow.bring(batch(2)).end().heard()
-    assert numbers(result.partitions(1)) == [10, 20]
+    assert numbers(result.delivered([counted])) == rows
 
 
 def test_an_attempt_that_dies_counts_for_nothing(exchange: FrameExchange, result: FrameResult) -> None:
-    Executor(exchange, 0).bring(batch(1)).die()
+    Executor(exchange, 0, 1).bring(batch(1)).die()
     with pytest.raises(RetriableError, match=r"partitions \[0\]"):
-        result.partitions(1)
-    assert Executor(exchange, 0).bring(batch(5)).end().heard()
-    assert numbers(result.partitions(1)) == [5]
+        result.delivered([1])
+    assert Executor(exchange, 0, 2).bring(batch(5)).end().heard()
+    assert numbers(result.delivered([2])) == [5]
 
 
 def test_nobody_is_heard_who_comes_too_late(exchange: FrameExchange, result: FrameResult) -> None:
@@ -123,7 +127,7 @@ def test_a_stream_comes_in_order_while_it_is_delivered(exchange: FrameExchange, 
     first.bring(batch(2)).end()
     assert numbers([next(batches), next(batches)]) == [2, 3]
     assert first.heard() and second.heard()
-    streamed.ended(FrameJobEnded(JOB, 2))
+    streamed.ended(FrameJobEnded(JOB, (0, 1)))
     assert list(batches) == []
 
 
@@ -156,7 +160,7 @@ def test_a_stream_takes_a_partition_from_one_attempt_only(exchange: FrameExchang
     other = Executor(exchange, 0).bring(batch(1), batch(2)).end()
     first.bring(batch(2)).end()
     assert first.heard() and other.heard()
-    streamed.ended(FrameJobEnded(JOB, 1))
+    streamed.ended(FrameJobEnded(JOB, (0,)))
     assert numbers(list(batches)) == [2]
 
 
@@ -175,6 +179,22 @@ def test_a_stream_that_broke_in_the_middle_has_to_begin_anew(exchange: FrameExch
     next(batches)
     executor.die()
     with pytest.raises(RetriableError, match="was lost"):
+        next(batches)
+
+
+def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_anew(
+    exchange: FrameExchange, streamed: FrameResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that come after it have all the cores."""
+    monkeypatch.setattr(frame_exchange, "_STALLED", 0.05)
+    first, second = Executor(exchange, 0).bring(batch(1)), Executor(exchange, 1).bring(batch(2)).end()
+    batches = streamed.batches()
+    next(batches)
+    threading.Timer(0.3, lambda: first.bring(batch(1)).end()).start()
+    assert numbers([next(batches), next(batches)]) == [1, 2], "slow is not lost"
+    assert second.heard()
+    Executor(exchange, 3).bring(batch(4)).end()
+    with pytest.raises(RetriableError, match=r"no core was free for partition 2 of a frame job's result"):
         next(batches)
 
 

@@ -7,11 +7,15 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from headrace.api.frames import FrameJob
 from headrace.model.info import SparkAttempt
+from headrace.spark import frame_jobs
 from headrace.spark.frame_jobs import FrameJobs
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
 from headrace.spark.running_job import RunningJob
+from headrace.spark.slots import Cores
 
 
 class SlowSpark:
@@ -53,6 +57,52 @@ def test_the_end_of_all_jobs_is_awaited() -> None:
     assert jobs.await_ended(10)
     thread.join(10)
     assert [each.fault for each in ended] == [FrameFault.RETRIABLE]
+
+
+class FullSpark(SlowSpark):
+    """All cores are held by tasks: a job that is there waits until it is cancelled."""
+
+    master = "local[2,4]"
+
+    def unscheduled(self, group: str) -> bool:
+        return self.asked.is_set()
+
+    def cores(self) -> Cores:
+        return Cores(1, 2, 2)
+
+    def cancel(self, group: str) -> None:
+        super().cancel(group)
+        self.may_answer.set()
+
+
+def test_a_job_for_which_there_is_no_core_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.05)
+    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    spark: Any = FullSpark()
+    ended = FrameJobs("key", "c/0", spark).run(request())
+    assert spark.cancelled == ["key-frame-3"]
+    assert ended.fault is FrameFault.RETRIABLE
+    assert "spark.master=local[2,4] gives this worker 2, 2 of them in use; a job on frames needs one" in ended.error
+    assert "give spark.master=local[N] a larger N" in ended.error
+
+
+def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it ran when that was looked at, which may be between two of its stages."""
+    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.02)
+    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    spark: Any = SlowSpark()
+    looks: list[bool] = []
+
+    def unscheduled(group: str) -> bool:
+        looks.append(len(looks) % 2 == 0)
+        if len(looks) > 4:
+            spark.may_answer.set()
+        return looks[-1]
+
+    spark.unscheduled = unscheduled
+    ended = FrameJobs("key", "c/0", spark).run(request())
+    assert spark.cancelled == []
+    assert ended.error == "Spark is not running"
 
 
 def test_a_successor_attaches_after_that(launch: Any) -> None:

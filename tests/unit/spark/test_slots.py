@@ -69,6 +69,16 @@ def test_the_reason(waiting: int, per_task: int, cores: Cores, start: str) -> No
     assert shortage(waiting, per_task, cores, MASTER).startswith(start)
 
 
+def test_what_can_be_done_about_it() -> None:
+    cores = Cores(1, 2, 2)
+    assert shortage(1, 1, cores, MASTER).endswith("(spark.cores.max, spark.executor.instances), or have fewer tasks")
+    local = shortage(1, 1, cores, "local[2,4]")
+    assert "spark.master=local[2,4] gives this worker 2 cores" in local
+    assert local.endswith(
+        "give spark.master=local[N] a larger N, which may be more than the machine has, or have fewer tasks"
+    )
+
+
 def test_it_is_told_after_a_moment_and_then_only_when_it_changes() -> None:
     cluster = Cluster("a", "b")
     cluster.look(0, 1, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.config.engine_config import EngineConfig
 from headrace.spark.endpoint import Interface
-from headrace.spark.spark_settings import REQUIRED, interface, settings, write_log_settings
+from headrace.spark.spark_settings import REQUIRED, ignored, interface, settings, write_log_settings
 
 
 def test_the_workers_properties_win_over_what_is_preferred(tmp_path: Path) -> None:
@@ -24,8 +24,19 @@ def test_what_is_required_wins_over_all(tmp_path: Path, name: str) -> None:
     assert settings({name: "other"}, tmp_path)[name] == REQUIRED[name] != "other"
 
 
-def test_two_copies_of_a_task_are_never_wanted(tmp_path: Path) -> None:
-    assert settings({"spark.speculation": "true"}, tmp_path)["spark.speculation"] == "false"
+def test_frame_jobs_may_have_second_copies_and_tasks_never(tmp_path: Path) -> None:
+    """Spark makes none of the only Spark task of a job unless the threshold is set."""
+    threshold = "spark.speculation.task.duration.threshold"
+    given = {"spark.speculation": "true", "spark.speculation.quantile": "0.5", threshold: "1s"}
+    made = settings(given, tmp_path)
+    assert (made["spark.speculation"], made["spark.speculation.quantile"]) == ("true", "0.5")
+    assert threshold not in made
+    assert ignored(given) == [f"{threshold}=1s: it is not set"]
+
+
+def test_what_is_not_followed_is_told() -> None:
+    assert ignored({"spark.python.worker.reuse": "true"}) == ["spark.python.worker.reuse=true: it is false"]
+    assert ignored({"spark.python.worker.reuse": "false", "spark.own": "x"}) == []
 
 
 @pytest.mark.parametrize(("master", "local"), [(None, True), ("local[4]", True), ("spark://host:7077", False)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.ids import ConnectorTaskId
@@ -124,8 +125,11 @@ class FakeLauncher:
     def start(self) -> None:
         self.started = True
 
-    def analyse(self, job: FrameJob) -> str | None:
+    def analyse(self, job: FrameJob) -> ConfigError | None:
         return None
+
+    def run_job(self, job: FrameJob) -> None:
+        raise RetriableError("no Spark here")
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> FakeHandle:
         if self.error:

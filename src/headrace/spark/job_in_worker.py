@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a frame job that no task asks for: the worker does, for a connector."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Final
+
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.spark.frame_errors import fault_of
+from headrace.spark.frame_jobs import loaded
+from headrace.spark.messages import FrameFault
+from headrace.spark.spark_engine import SparkEngine
+
+_log = logging.getLogger(__name__)
+_ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
+    FrameFault.RETRIABLE: RetriableError,
+    FrameFault.CONFIG: ConfigError,
+    FrameFault.DATA: DataError,
+}
+
+
+def run_in_worker(engine: SparkEngine, job: FrameJob) -> None:
+    """Run the job's function, without input. On the caller's thread, for as long as it takes.
+
+    RetriableError if Spark is not running, or fails; ConfigError and DataError as the function and Spark raise them.
+    """
+    jvm = engine.current()
+    if jvm is None:
+        raise RetriableError("Spark is not running yet, or not any more: try again")
+    try:
+        session = jvm.frame_session()
+        session.sparkContext.setJobGroup(f"worker-{uuid.uuid4().hex}", job.description, interruptOnCancel=True)
+        loaded(job.function)(session, None, job.settings)
+    except ConnectError:
+        raise
+    except Exception as error:
+        fault, text = fault_of(error)
+        _log.debug("%s: %s", job.description, text, exc_info=error)
+        raise _ERRORS[fault](text) from error

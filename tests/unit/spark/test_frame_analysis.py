@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a checking job, over a Spark that is only spoken to."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headrace.api.errors import ConfigError, DataError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.spark import frame_analysis
+from headrace.spark.frame_analysis import analyse
+
+_hang = threading.Event()
+_raise: list[Exception] = []
+
+
+def check(session: Any, frame: Any, settings: Any) -> None:
+    """The function of the jobs here."""
+    if "hang" in settings:
+        _hang.wait(30)
+    if _raise:
+        raise _raise.pop()
+
+
+class Engine:
+    def __init__(self, *, up: bool = True) -> None:
+        self.cancelled: list[str] = []
+        context = SimpleNamespace(setJobGroup=lambda group, *_, **__: self.groups.append(group))
+        session = SimpleNamespace(sparkContext=context, createDataFrame=lambda rows, columns: None)
+        self.groups: list[str] = []
+        self._jvm = SimpleNamespace(frame_session=lambda: session) if up else None
+
+    def current(self) -> Any:
+        return self._jvm
+
+    def cancel(self, group: str) -> None:
+        self.cancelled.append(group)
+
+
+def told(engine: Engine, **settings: str) -> ConfigError | None:
+    return analyse(engine, FrameJob(f"{__name__}:check", settings))  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_analysis, "loaded", lambda name: check)
+
+
+def test_nothing_wrong_is_nothing_told_and_neither_is_what_may_pass() -> None:
+    assert told(Engine()) is None
+    _raise.append(RetriableError("away"))
+    assert told(Engine()) is None
+    assert not _raise
+
+
+def test_an_error_keeps_its_property() -> None:
+    _raise.append(error := ConfigError.invalid("table", "t", "is not there"))
+    assert told(Engine()) is error
+    _raise.append(DataError("not so"))
+    found = told(Engine())
+    assert (str(found), found and found.name) == ("not so", None)
+
+
+def test_while_spark_starts_nothing_is_asked() -> None:
+    _raise.append(ConfigError("never raised"))
+    assert told(Engine(up=False)) is None
+    assert _raise.pop()
+
+
+def test_what_takes_long_is_cancelled_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_analysis, "_PATIENCE", 0.05)
+    engine = Engine()
+    try:
+        assert told(engine, hang="yes") is None
+    finally:
+        _hang.set()
+    assert engine.cancelled == engine.groups != []
