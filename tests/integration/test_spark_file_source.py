@@ -15,6 +15,7 @@ import pytest
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
+from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess, once_settled
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -77,13 +78,15 @@ def test_each_file_once_in_the_order_of_age_and_name(
     create(worker, unique, directory, "csv", **{"spark.option.header": "true", "spark.option.inferSchema": "true"})
     expected = [{"id": n, "name": "abcde"[n - 1]} for n in range(1, 6)]
     assert rows(broker, unique, 5) == expected
-    put(directory, "d.csv", "id,name\n6,f\n")
-    assert rows(broker, unique, 6)[5] == {"id": 6, "name": "f"}
+    put(directory, "d.csv", "id,name,more\n6,f,g\n")
+    assert rows(broker, unique, 6)[5] == {"id": 6, "name": "f", "more": "g"}
     worker.delete(unique)
     wait_for(lambda: not worker.status(unique), 30, "the connector's end")
     put(directory, "e.csv", "id,name\n7,g\n")
     create(worker, unique, directory, "csv", **{"spark.option.header": "true", "spark.option.inferSchema": "true"})
-    assert [row["id"] for row in rows(broker, unique, 7)] == list(range(1, 8))
+    found = rows(broker, unique, 7)
+    assert [row["id"] for row in found] == list(range(1, 8))
+    assert found[6] == {"id": 7, "name": "g", "more": None}
     worker.delete(unique)
 
 
@@ -100,18 +103,61 @@ def test_lines_and_whole_files(worker: WorkerProcess, broker: EmbeddedBroker, un
     worker.delete(files)
 
 
+def test_avro_needs_no_package(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, directory: Path) -> None:
+    for number, type in enumerate(("int", "long"), 1):
+        (directory / f"{number}.avro").write_bytes(avro_file(type, [(number, f"näme {number}"), (-5, "x")]))
+        os.utime(directory / f"{number}.avro", (1_767_225_600 + number,) * 2)
+    create(worker, unique, directory, "avro")
+    assert rows(broker, unique, 4) == [
+        *({"id": 1, "name": "näme 1"}, {"id": -5, "name": "x"}),
+        *({"id": 2, "name": "näme 2"}, {"id": -5, "name": "x"}),
+    ]
+    assert json.loads(offset(worker, broker, unique)["schema"]) == [["id", "bigint"], ["name", "string"]]
+    worker.delete(unique)
+
+
+def avro_file(type: str, values: list[tuple[int, str]]) -> bytes:
+    """Avro's container of one block, with a number of a type and a text in each record."""
+
+    def number(value: int) -> bytes:
+        value, encoded = (value << 1) ^ (value >> 63), b""
+        while value > 127:
+            value, encoded = value >> 7, encoded + bytes([value & 127 | 128])
+        return encoded + bytes([value])
+
+    def text(value: str) -> bytes:
+        return number(len(value.encode())) + value.encode()
+
+    fields = [{"name": "id", "type": type}, {"name": "name", "type": "string"}]
+    schema = json.dumps({"type": "record", "name": "row", "fields": fields})
+    block = b"".join(number(id) + text(name) for id, name in values)
+    sync = bytes(range(16))
+    metadata = number(1) + text("avro.schema") + text(schema) + number(0)
+    return b"Obj\x01" + metadata + sync + number(len(values)) + number(len(block)) + block + sync
+
+
 @pytest.mark.parametrize("policy", ["add", "ignore", "fail"])
 def test_columns_that_change_from_file_to_file(
     policy: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, directory: Path
 ) -> None:
-    put(directory, "1.json", '{"id": 1, "name": "a"}\n', age=9)
-    put(directory, "2.json", '{"age": 30, "id": 2}\n', age=6)
-    put(directory, "3.json", '{"id": 3, "name": "c"}\n', age=3)
-    create(worker, unique, directory, "json", schema_evolution=policy)
+    contents = [{"id": 1, "name": "a"}, {"age": 30, "id": 2}, {"id": 3, "name": "c"}]
+    format = {"add": "json", "ignore": "csv", "fail": "parquet"}[policy]
+    for number, row in enumerate(contents, 1):
+        file, time = directory / f"{number}.{format}", 1_767_225_600 + number
+        match format:
+            case "parquet":
+                pq.write_table(pa.Table.from_pylist([row]), file)
+            case "csv":
+                file.write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+            case _:
+                file.write_text(json.dumps(row | {"id": 2.5} if number == 2 else row))
+        os.utime(file, (time, time))
+    options = {"spark.option.header": "true", "spark.option.inferSchema": "true"} if format == "csv" else {}
+    create(worker, unique, directory, format, schema_evolution=policy, **options)
     if policy == "fail":
         worker.wait_for_tasks(unique, "FAILED")
         trace = worker.status(unique)["tasks"][0]["trace"]
-        assert "2.json has other columns than the files before it" in trace
+        assert "2.parquet has other columns than the files before it" in trace
         assert "age bigint is new; name string is missing" in trace
         assert rows(broker, unique, 1) == [{"id": 1, "name": "a"}]
     elif policy == "ignore":
@@ -120,8 +166,9 @@ def test_columns_that_change_from_file_to_file(
     else:
         assert rows(broker, unique, 3) == [
             {"id": 1, "name": "a"},
-            {"id": 2, "name": None, "age": 30},
-            {"id": 3, "name": "c", "age": None},
+            # A number that needs more room gets it, from its file on.
+            {"id": 2.5, "name": None, "age": 30},
+            {"id": 3.0, "name": "c", "age": None},
         ]
     worker.delete(unique)
 
@@ -169,6 +216,25 @@ def test_completed_files_go_after_their_offsets_are_committed(
     # One of the same name is another file.
     put(directory, "a.json", '{"id": 3}\n')
     assert [row["id"] for row in rows(broker, unique, 3)] == [1, 2, 3]
+    wait_for(lambda: not list(directory.rglob("*.json")), 30, "its move into the other one's place")
+    assert (moved / "a.json").read_text() == '{"id": 3}\n'
+    worker.delete(unique)
+
+
+def test_completed_files_are_deleted_also_by_who_comes_after_a_death(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, directory: Path
+) -> None:
+    """The task dies between the commit of a file's offset and the next look at the directory, which would delete it."""
+    put(directory, "a.json", '{"id": 1}\n', age=9)
+    hour = {"poll.interval.ms": "3600000"}
+    create(worker, unique, directory, "json", **{"completed.action": "delete", **hour})
+    rows(broker, unique, 1)
+    assert (directory / "a.json").exists()
+    pid = worker.task_process().pid
+    worker.task_process().kill()
+    wait_for(lambda: not list(directory.glob("*.json")), 60, "the file's end")
+    assert worker.task_process().pid != pid
+    assert [row["id"] for row in rows(broker, unique, 1)] == [1]
     worker.delete(unique)
 
 
@@ -181,6 +247,19 @@ def test_splits_share_the_files(worker: WorkerProcess, broker: EmbeddedBroker, u
     found = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
     assert sorted(json.loads(partition)["split"] for partition in found) == ["0/3", "1/3", "2/3"]
     worker.delete(unique)
+
+
+def test_mistakes_are_told_before_the_connector_is_created(worker: WorkerProcess, directory: Path) -> None:
+    config = {"connector.class": "SparkFileSource", "topic": "never", "path": str(directory), "spark.format": "csv"}
+    for change, told in (
+        ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),
+        ({"spark.schema": "id BIGINTEGER"}, "BIGINTEGER"),
+        ({"path": "s3a://bucket/in"}, "org.apache.hadoop:hadoop-aws:3"),
+        ({"path": "nosuch://bucket/in"}, "Hadoop has no file system for nosuch"),
+        ({"completed.directory": "hdfs://127.0.0.1:1/out"}, "files can only be moved where path is as well"),
+    ):
+        found = mistakes(worker, config | change)
+        assert list(found) == list(change) and told in found[next(iter(change))][0], found
 
 
 def test_a_directory_that_is_not_there_is_waited_for(

@@ -14,6 +14,7 @@ import pytest
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, wait_for_values
+from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess
 
 SOURCE = {
@@ -124,25 +125,35 @@ def test_bulk_with_a_transaction_for_all(
     worker.delete(unique)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),
-        ({"spark.format": "delta"}, "io.delta:delta-spark_2.13"),
-        ({"incrementing.column": "nr"}, "the table has no such column; it has id, price"),
-        ({"incrementing.column": "price"}, "Column price is of type double"),
-        ({"where": "id >"}, "PARSE_SYNTAX_ERROR"),
-        ({"path": "/no/such/path"}, "PATH_NOT_FOUND"),
-    ],
-)
-def test_what_cannot_be_read_fails_the_task_and_says_why(
-    change: dict[str, str], told: str, worker: WorkerProcess, unique: str, tmp_path: Path
+def test_what_cannot_be_read_is_told_before_the_connector_is_created_and_by_its_task(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     _write(tmp_path / "1.json", [{"id": 1, "price": 1.5}])
     config = table_source(unique, tmp_path, "json", mode="incrementing", incrementing_column="id")
-    worker.create(unique, **config | change)
+    for change, told in (
+        ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),
+        ({"spark.format": "delta"}, "io.delta:delta-spark_"),
+        ({"spark.schema": "id BIGINTEGER"}, "BIGINTEGER"),
+        ({"incrementing.column": "nr"}, "the table has no such column; it has id, price"),
+        ({"incrementing.column": "price"}, "Column price is of type double"),
+        ({"key.columns": "nr"}, "the table has no such column"),
+        ({"where": "id >"}, "PARSE_SYNTAX_ERROR"),
+        ({"path": "/no/such/path"}, "PATH_NOT_FOUND"),
+    ):
+        found = mistakes(worker, config | change)
+        assert list(found) == list(change), found
+        assert told in found[next(iter(change))][0]
+        assert "\n" not in found[next(iter(change))][0]
+    answer = worker.rest.post("/connectors", json={"name": unique, "config": config | {"incrementing.column": "nr"}})
+    assert answer.status_code == 400 and "it has id, price" in answer.text
+    worker.create(unique, **config)
+    rows_of(broker, unique, 1)
+    # What was right when it was created, and is not any more.
+    (tmp_path / "1.json").unlink()
+    _write(tmp_path / "1.json", [{"nr": 2, "price": 1.5}])
+    assert worker.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
     worker.wait_for_tasks(unique, "FAILED")
-    assert told in worker.status(unique)["tasks"][0]["trace"]
+    assert "the table has no such column; it has nr, price" in worker.status(unique)["tasks"][0]["trace"]
     worker.delete(unique)
 
 

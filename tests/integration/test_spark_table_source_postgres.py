@@ -14,6 +14,7 @@ from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
 from tests.support.topics import committed_offsets, values, wait_for_values
+from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess
 
 SOURCE = {
@@ -31,7 +32,8 @@ def table(unique: str, postgres: Postgres) -> Iterator[str]:
     name = "orders_" + unique.replace("-", "_")
     postgres.sql(f"""
         CREATE TABLE {name} (
-          id bigint PRIMARY KEY, price numeric(12,2), changed timestamp, seen timestamptz, region text, note jsonb
+          id bigint PRIMARY KEY, price numeric(12,2), changed timestamp, seen timestamptz, region text, note jsonb,
+          uid uuid DEFAULT gen_random_uuid()
         )""")
     yield name
     postgres.sql(f"DROP TABLE {name}")
@@ -102,7 +104,7 @@ def test_a_time_that_no_clock_shows_is_kept(
     jdbc_worker.delete(unique)
 
 
-def test_a_timestamp_with_a_zone_and_a_decimal_grow_too(
+def test_a_timestamp_with_a_zone_a_decimal_and_a_uuid_grow_too(
     jdbc_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
 ) -> None:
     add(postgres, table, 1, 5)
@@ -115,6 +117,10 @@ def test_a_timestamp_with_a_zone_and_a_decimal_grow_too(
     last = {"timestamp": "2023-12-31T22:00:00.123461Z", "incrementing": "1.25"}
     assert list(offsets(jdbc_worker, broker, unique).values()) == [last]
     jdbc_worker.delete(unique)
+    uuids = f"{unique}-uuids"
+    create(jdbc_worker, postgres, uuids, table, mode="incrementing", incrementing_column="uid", query_max_rows="2")
+    assert ids(broker, uuids, 5) == [int(id) for (id,) in postgres.sql(f"SELECT id FROM {table} ORDER BY uid")]
+    jdbc_worker.delete(uuids)
 
 
 def test_an_idle_table_costs_the_database_a_look_at_an_index(
@@ -181,23 +187,31 @@ def test_a_database_that_stays_away_fails_the_task_in_time(
     jdbc_worker.delete(unique)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
+def test_mistakes_are_told_before_the_connector_is_created_and_fail_a_task_at_once(
+    jdbc_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    more = {"mode": "incrementing", "incrementing.column": "id"}
+    config = SOURCE | postgres.options() | {"topic": unique, "table": table} | more
+    for change, told in (
         ({"table": "nosuch"}, 'relation "nosuch" does not exist'),
         ({"where": "region = "}, "syntax error"),
+        ({"incrementing.column": "nr"}, "the table has no such column; it has id, price"),
+        ({"incrementing.column": "note"}, None),  # text grows as the database has it
         ({"spark.option.user": "nobody"}, 'role "nobody" does not exist'),
         ({"spark.option.url": "jdbc:mysql://127.0.0.1/x"}, "spark.jars.packages"),
-    ],
-)
-def test_mistakes_fail_the_task_at_once_and_say_why(
-    change: dict[str, str], told: str, jdbc_worker: WorkerProcess, postgres: Postgres, unique: str, table: str
-) -> None:
-    more = {"mode": "incrementing", "incrementing_column": "id"} | change
-    create(jdbc_worker, postgres, unique, more.pop("table", table), **more)
+    ):
+        if told is None:
+            assert mistakes(jdbc_worker, config | change, wait=False) == {}
+        else:
+            found = mistakes(jdbc_worker, config | change)
+            assert list(found) == list(change) and told in found[next(iter(change))][0], found
+    create(jdbc_worker, postgres, unique, table, mode="incrementing", incrementing_column="id")
+    jdbc_worker.wait_for_tasks(unique)
+    postgres.sql(f"ALTER TABLE {table} RENAME TO {table}_gone")
     jdbc_worker.wait_for_tasks(unique, "FAILED")
-    assert told in jdbc_worker.status(unique)["tasks"][0]["trace"]
+    assert f'relation "{table}" does not exist' in jdbc_worker.status(unique)["tasks"][0]["trace"]
     jdbc_worker.delete(unique)
+    postgres.sql(f"ALTER TABLE {table}_gone RENAME TO {table}")
 
 
 def test_tasks_share_a_table_by_remainder(

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from headrace.api.config_def import ConfigDef, ConfigValue
+from headrace.api.frames import FrameJob
 
 UNDEFINED_VERSION = "undefined"
 
@@ -90,6 +91,17 @@ class Connector(ABC):
         outside world; it should call this first and add its messages to the result.
         """
         return self.config().validate(configs)
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob | None:
+        """A job by which Spark looks at what a configuration names outside: tables, formats, paths. By default none.
+
+        Asked for before each create and update, on an instance of its own, once nothing else is wrong with the
+        configuration. The job's function runs in the worker, with an empty frame that is of no interest, and raises:
+        a `ConfigError` is told at the property that it names, a `RetriableError` not at all, for the task may fare
+        better. What takes longer than some seconds, or finds Spark not running, is not told either. The function must
+        change nothing outside, and should start no Spark job: users wait for it. Not in Java.
+        """
+        return None
 
     @abstractmethod
     def config(self) -> ConfigDef:

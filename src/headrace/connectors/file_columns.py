@@ -12,6 +12,8 @@ from headrace.api.errors import ConnectError
 ADD: Final = "add"
 FAIL: Final = "fail"
 IGNORE: Final = "ignore"
+_INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
+_FLOATS: Final = ("float", "double")
 Columns = Sequence[Sequence[str]]
 """Name and type (as Spark's SQL writes it) of each column."""
 
@@ -27,7 +29,10 @@ def evolved(known: str | None, found: Columns, policy: str, file: str) -> str:
     new = {name: type for name, type in now.items() if name not in before}
     if policy == FAIL:
         _refuse_difference(before, now, file)
-    return known if policy == IGNORE or not new else json.dumps([*before.items(), *new.items()])
+    if policy == IGNORE:
+        return known
+    wider = {name: _wider(type, now.get(name, type)) for name, type in before.items()}
+    return json.dumps([*wider.items(), *new.items()])
 
 
 def expressions(wanted: Columns, found: Columns) -> list[str]:
@@ -41,6 +46,16 @@ def expressions(wanted: Columns, found: Columns) -> list[str]:
         return f"CAST({quoted if name in present else 'NULL'} AS {type}) AS {quoted}"
 
     return [column(name, type) for name, type in wanted]
+
+
+def _wider(before: str, now: str) -> str:
+    """The type that has room for the values of both; the former one where there is none, to which Spark has to cast."""
+    both = {before, now}
+    if both <= set(_INTEGERS):
+        return max(both, key=_INTEGERS.index)
+    if both <= {*_INTEGERS, *_FLOATS}:
+        return before if before == now else _FLOATS[-1]
+    return "timestamp" if both == {"date", "timestamp"} else before
 
 
 def _types(columns: Columns) -> dict[str, str]:

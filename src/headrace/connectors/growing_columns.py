@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 INCREMENTING: Final = "incrementing"
 TIMESTAMP: Final = "timestamp"
 _EPOCH: Final = datetime(1970, 1, 1)
+_LEAST: Final = timedelta(microseconds=1)
+_SET_BACK: Final = timedelta(minutes=15), 12
+"""Clocks are set back at full quarters of an hour, by no more than so many of them."""
 _UNITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
@@ -78,13 +81,18 @@ class GrowingColumn:
     name: str
     kind: Kind
 
+    @property
+    def examples(self) -> str:
+        """What it holds, in a user's words."""
+        return _EXAMPLES[self.kind]
+
     def checked(self, value: Any) -> Value:
         """A value of an offset. ConnectError unless it is one of this column's."""
         wanted = int if self.kind is Kind.INTEGER else str
         if type(value) is not wanted or not re.fullmatch(self.kind.value, str(value)):
             raise ConnectError(
                 f"The offset's field '{self.role}' is {value!r}, which is no value of column {self.name}: it holds "
-                f"{_EXAMPLES[self.kind]}. The offset may stem from another mode or column: reset it, or correct it"
+                f"{self.examples}. The offset may stem from another mode or column: reset it, or correct it"
             )
         checked: Value = value
         return checked
@@ -101,12 +109,29 @@ class GrowingColumn:
         return value.isoformat() if isinstance(value, date) else str(value)
 
     def at(self, moment_us: int, zone: ZoneInfo) -> Value:
-        """Microseconds since the epoch as a value of this column, which holds times; `zone` is what its clock shows."""
+        """Microseconds since the epoch as a value of this column, which holds times; `zone` is what its clock shows.
+
+        A clock that will soon be set back will show earlier times than now: the earliest of them is given.
+        """
         utc = _EPOCH + timedelta(microseconds=moment_us)
         if self.kind is Kind.MOMENT:
             return utc.isoformat(timespec="microseconds") + "Z"
-        local = utc.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+        local = _earliest(utc, zone)
         return local.date().isoformat() if self.kind is Kind.DATE else local.isoformat(timespec="microseconds")
+
+    def following(self, value: Value) -> Value | None:
+        """Of a timestamp the next one that Spark can tell from it; None for other values, and where there is none.
+
+        A database may know finer ones, which Spark cuts off: with what it gives, they all are one.
+        """
+        if self.kind not in (Kind.MOMENT, Kind.LOCAL):
+            return None
+        text = str(value)
+        try:
+            following = datetime.fromisoformat(text.removesuffix("Z")) + _LEAST
+        except (OverflowError, ValueError):
+            return None
+        return following.isoformat(timespec="microseconds") + text[len(text.removesuffix("Z")) :]
 
     def of_spark(self, value: Value) -> str:
         """A value as a literal of Spark's SQL."""
@@ -133,8 +158,10 @@ class GrowingColumn:
                 return dialect.text(str(value))
             case Kind.DATE:
                 return f"DATE '{value}'" if dialect.database == "oracle" else f"'{value}'"
-            case _:
-                return dialect.moment(str(value).replace("T", " ").replace("Z", "+00:00"))
+            case Kind.MOMENT:
+                return dialect.moment(str(value).replace("T", " ").removesuffix("Z") + dialect.utc)
+            case Kind.LOCAL:
+                return dialect.moment(str(value).replace("T", " "))
 
 
 _EXAMPLES: Final = {
@@ -145,6 +172,14 @@ _EXAMPLES: Final = {
     Kind.MOMENT: 'moments in UTC, such as "2026-03-01T12:00:00.123456Z"',
     Kind.LOCAL: 'timestamps without a zone, such as "2026-03-01T12:00:00.123456"',
 }
+
+
+def _earliest(utc: datetime, zone: ZoneInfo) -> datetime:
+    """What a clock shows that shows the least from now on."""
+    quarter, count = _SET_BACK
+    last = utc - (utc - _EPOCH) % quarter
+    moments = (utc, *(last + quarter * number for number in range(1, count + 1)))
+    return min(moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None) for moment in moments)
 
 
 def spark_text(value: str) -> str:
@@ -190,16 +225,22 @@ def conditions(
     first = columns[0]
     found = [f"{writing.name(column.name)} IS NOT NULL" for column in (columns if after is None else columns[1:])]
     if after is not None:
-        names = [writing.name(column.name) for column in columns]
-        values = [writing.value(column, after[column.role]) for column in columns]
+        behind = [_behind(column, after[column.role], writing) for column in columns]
         if len(columns) == 1:
-            found.append(f"{names[0]} > {values[0]}")
+            found.append(behind[0])
         else:
             # The same as a comparison of tuples, which not every database can look up in an index.
-            found += [f"{names[0]} >= {values[0]}", f"({names[0]} > {values[0]} OR {names[1]} > {values[1]})"]
+            from_here = f"{writing.name(first.name)} >= {writing.value(first, after[first.role])}"
+            found += [from_here, f"({behind[0]} OR {behind[1]})"]
     if before is not None:
         found.append(f"{writing.name(first.name)} < {writing.value(first, before)}")
     return found
+
+
+def _behind(column: GrowingColumn, value: Value, writing: Writing) -> str:
+    following = column.following(value)
+    sign, bound = (">", value) if following is None else (">=", following)
+    return f"{writing.name(column.name)} {sign} {writing.value(column, bound)}"
 
 
 def position_of(columns: Sequence[GrowingColumn], offset: Mapping[str, Any] | None) -> Position | None:

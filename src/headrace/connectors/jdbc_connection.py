@@ -21,6 +21,7 @@ _AT_FAULT: Final[Mapping[str, type[ConnectError]]] = {
     "42": ConfigError,  # no such table or column, no permission
 }
 """By the class of the SQLSTATE. All others may pass."""
+_PROPERTIES: Final = {"28": "spark.option.user", "3D": "spark.option.url"}
 
 
 class JdbcConnection:
@@ -124,10 +125,14 @@ def database_error(error: Exception) -> ConnectError:
     if "No suitable driver" in told or "ClassNotFoundException" in told:
         return ConfigError(
             f"Spark has no JDBC driver for this URL ({java.getMessage()}): add its package to the worker, for "
-            f"PostgreSQL spark.jars.packages=org.postgresql:postgresql:42.7.4"
+            f"PostgreSQL spark.jars.packages=org.postgresql:postgresql:42.7.4",
+            _PROPERTIES["3D"],
         )
     state, cause = next(((state, cause) for cause in causes if (state := _sql_state(cause))), ("", java))
-    return _AT_FAULT.get(state[:2], RetriableError)(f"The database says: {cause.getMessage() or cause.toString()}")
+    error = _AT_FAULT.get(state[:2], RetriableError)(f"The database says: {cause.getMessage() or cause.toString()}")
+    if isinstance(error, ConfigError):
+        error.name = _PROPERTIES.get(state[:2])
+    return error
 
 
 def _causes(java: Any) -> Iterator[Any]:

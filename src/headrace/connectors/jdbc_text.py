@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 _BACKTICKS: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
+_MYSQL: Final = frozenset({"mysql", "mariadb"})
 _ESCAPING: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
+_MODULO: Final = frozenset({"oracle", "db2", "derby"})
 _FETCH_FIRST: Final = frozenset({"oracle", "db2", "derby"})
 _TYPED_MOMENTS: Final = frozenset({"oracle"})
 _DRIVERS: Final = {
@@ -20,6 +23,12 @@ _DRIVERS: Final = {
     "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
 }
 
+_SESSIONS_IN_UTC: Final = {
+    "connectionTimeZone": "UTC",
+    "forceConnectionTimeZoneToSession": "true",
+    "preserveInstants": "true",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -30,6 +39,12 @@ class Dialect:
     @staticmethod
     def of_url(url: str) -> Dialect:
         return Dialect([*url.split(":"), "", ""][1].lower())
+
+    def url(self, url: str) -> str:
+        """As Spark has to be given it: it writes names as MariaDB does only for URLs of MySQL."""
+        if self.database != "mariadb":
+            return url
+        return f"jdbc:mysql:{url.split(':', 2)[2]}{'&' if '?' in url else '?'}permitMysqlScheme=true"
 
     @property
     def driver(self) -> str | None:
@@ -48,9 +63,20 @@ class Dialect:
         """A date or time, which all but one database understand as text wherever it is compared with one."""
         return f"TIMESTAMP '{value}'" if self.database in _TYPED_MOMENTS else f"'{value}'"
 
+    @property
+    def utc(self) -> str:
+        """What follows the text of a moment to say that it is UTC's."""
+        # Its texts are those of the session's time zone, which `session` sets.
+        return "" if self.database in _MYSQL else "+00:00"
+
+    @property
+    def session(self) -> Mapping[str, str]:
+        """Options of its driver that make a session's time zone UTC, where `utc` relies on it."""
+        return _SESSIONS_IN_UTC if self.database in _MYSQL else {}
+
     def remainder(self, column: str, count: int) -> str:
         """Never below zero, whatever the column's sign."""
-        if self.database == "oracle":
+        if self.database in _MODULO:
             return f"ABS(MOD({column}, {count}))"
         return f"ABS({column} % {count})"
 

@@ -50,8 +50,8 @@ CONFIG_DEF: Final = (
         Type.STRING,
         importance=Importance.HIGH,
         validator=NonEmptyString(),
-        doc="The files' format: csv, json, parquet, orc, text, binaryFile, or that of a package in the worker's "
-        "spark.jars.packages, such as avro. Its options are given as spark.option.<name>.",
+        doc="The files' format: csv, json, parquet, orc, avro, xml, text, binaryFile, or that of a package in the "
+        "worker's spark.jars.packages. Its options are given as spark.option.<name>.",
     )
     .define(
         SCHEMA,
@@ -65,7 +65,8 @@ CONFIG_DEF: Final = (
         ADD,
         validator=ValidString(ADD, FAIL, IGNORE),
         doc="What becomes of a file with other columns than those before it: new ones are added, the task fails, or "
-        "new ones are left out. Missing columns are null, and those of another type are cast to the former one.",
+        "new ones are left out. Missing columns are null. Those of another type are cast to the former one, but for "
+        "numbers that need more room, and get it where columns are added.",
     )
     .define(
         KEY_COLUMNS,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from headrace.connectors.file_columns import expressions
 from headrace.connectors.growing_columns import spark_text
+from headrace.connectors.hadoop_files import HadoopFiles
 from headrace.connectors.spark_reader import reader, reading
 
 if TYPE_CHECKING:
@@ -53,18 +54,15 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
 
 
 def clean(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Delete files, or move them. Those that are not there any more were cleaned before."""
-    jvm: Any = spark._jvm
-    configuration = spark._jsc.hadoopConfiguration()
-    for source, target in json.loads(settings["files"]).items():
-        path = jvm.org.apache.hadoop.fs.Path(source)
-        system = path.getFileSystem(configuration)
-        if not target:
-            system.delete(path, False)
-        elif system.exists(path):
-            to = jvm.org.apache.hadoop.fs.Path(target)
-            system.mkdirs(to.getParent())
-            system.rename(path, to)
+    """Delete files, or move them, in place of what is there by their names. Those that are not there any more were
+    cleaned before. RetriableError for what cannot be done now."""
+    moves = json.loads(settings["files"])
+    files = HadoopFiles(spark, next(iter(moves)))
+    for source, target in moves.items():
+        if target:
+            files.move(source, target)
+        else:
+            files.delete(source)
 
 
 def _file(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:

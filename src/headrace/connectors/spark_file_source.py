@@ -32,6 +32,7 @@ from headrace.connectors.patience import Patience
 from headrace.connectors.row_table import row_table
 from headrace.connectors.spark_file_config import (
     CONFIG_DEF,
+    DIRECTORY,
     EVOLUTION,
     MOST,
     ONE_COLUMN,
@@ -85,6 +86,13 @@ class SparkFileSourceConnector(SourceConnector):
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
         return told(super().validate(configs), contradictions)
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
+        """Looks for the format, and whether the path can be read; there may be nothing there yet."""
+        parsed = checked(CONFIG_DEF, configs, contradictions)
+        places = {name: parsed[name] for name in (PATH, DIRECTORY) if parsed[name]}
+        settings = reader_settings(configs, parsed[FORMAT], {}) | {"places": json.dumps(places)}
+        return FrameJob("headrace.connectors.spark_file_check:check", settings, f"files in {parsed[PATH]}")
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.connectors.jdbc_connection import database_error
 
 if TYPE_CHECKING:
@@ -28,15 +29,22 @@ POLL_INTERVAL: Final = "poll.interval.ms"
 RETRY_TIMEOUT: Final = "retry.timeout.ms"
 """Of both sources that read by Spark; each has more."""
 _UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
+_REFUSALS: Final = ("AnalysisException", "ParseException", "IllegalArgumentException")
+_PROVIDERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
 _PACKAGES: Final = {
     "avro": "org.apache.spark:spark-avro_2.13:<the version of Spark>",
-    "delta": "io.delta:delta-spark_2.13:<a version for this Spark>",
+    "delta": "io.delta:delta-spark_<Spark's version>_2.13:<a version of Delta Lake>",
     "iceberg": "org.apache.iceberg:iceberg-spark-runtime-<Spark's version>_2.13:<a version of Iceberg>",
     "hudi": "org.apache.hudi:hudi-spark<Spark's version>-bundle_2.13:<a version of Hudi>",
     "mongodb": "org.mongodb.spark:mongo-spark-connector_2.13:<a version for this Spark>",
     "cassandra": "com.datastax.spark:spark-cassandra-connector_2.13:<a version for this Spark>",
     "excel": "dev.mauch:spark-excel_2.13:<a version for this Spark>",
 }
+
+
+def provider(format: str) -> str:
+    """What to call a format when Spark is asked for it: the class of one whose short name only a package has."""
+    return _PROVIDERS.get(format.lower(), format)
 
 
 def spark_options(props: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +65,7 @@ def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
     """Spark's reader, set up."""
     made = spark.read.options(**json.loads(settings["options"]))
     if settings[FORMAT]:
-        made = made.format(settings[FORMAT])
+        made = made.format(provider(settings[FORMAT]))
     return made.schema(settings[SCHEMA]) if SCHEMA in settings else made
 
 
@@ -71,6 +79,34 @@ def reading(settings: Mapping[str, str], action: Callable[[], T]) -> T:
         if known is None:
             raise
         raise known from error
+
+
+@contextmanager
+def blaming(property: str, value: object) -> Iterator[None]:
+    """What Spark refuses within is told of a property, as a ConfigError, unless it is one of another property."""
+    try:
+        yield
+    except Exception as error:
+        if not _refused(error) or (isinstance(error, ConfigError) and error.name is not None):
+            raise
+        # Spark adds its plan.
+        told = " ".join(str(error).partition(";\n")[0].split())
+        raise ConfigError.invalid(property, value, told) from error
+
+
+def _refused(error: Exception) -> bool:
+    """Whether it will be the same another time."""
+    if isinstance(error, ConnectError):
+        return not isinstance(error, RetriableError)
+    # By their names: connectors do not import pyspark.
+    return any(each.__name__ in _REFUSALS for each in type(error).__mro__)
+
+
+def check_schema(spark: SparkSession, ddl: str | None) -> None:
+    """ConfigError for columns that Spark cannot read; nothing is nothing wrong."""
+    if ddl:
+        with blaming(SCHEMA, ddl):
+            spark.read.schema(ddl)
 
 
 def _understood(error: Exception, format: str) -> ConnectError | None:

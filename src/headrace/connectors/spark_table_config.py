@@ -68,7 +68,7 @@ CONFIG_DEF: Final = (
         None,
         importance=Importance.HIGH,
         validator=NonEmptyString(),
-        doc="The format that Spark reads: jdbc, parquet, json, csv, orc, or that of a package in the worker's "
+        doc="The format that Spark reads: jdbc, parquet, json, csv, orc, avro, or that of a package in the worker's "
         "spark.jars.packages, such as delta. Its options are given as spark.option.<name>. Not given, table is one of "
         "Spark's catalog.",
     )

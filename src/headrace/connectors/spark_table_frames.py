@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.connectors.growing_columns import spark_text
-from headrace.connectors.spark_reader import FORMAT, JDBC, reader, reading
+from headrace.connectors.spark_reader import FORMAT, JDBC, SCHEMA, blaming, check_schema, reader, reading
+from headrace.connectors.spark_table_config import WHERE, TableSettings
+from headrace.connectors.table_queries import TableQueries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
 
 def describe(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
     """One row: the table's schema, as Spark's JSON."""
-    schema = reading(settings, lambda: _table(spark, settings).schema)
-    return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(schema.json())} AS schema")
+    return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(_schema(spark, settings))} AS schema")
 
 
 def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
@@ -34,6 +35,29 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
     # One partition that is sorted on disk, where memory does not hold it; a sort of all would keep a query's rows in
     # memory.
     return found.repartition(1).sortWithinPartitions(*order).limit(int(settings["limit"]))
+
+
+def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """What a task would find out at its first poll: the table is described, and its first query analysed.
+
+    ``settings`` are the connector's properties. ConfigError for what a user has to change.
+    """
+    table = TableSettings.of(settings)
+    queries = TableQueries(table)
+    check_schema(spark, table.parsed[SCHEMA])
+    place = queries.place
+    with blaming(place, table.parsed[place]):
+        schema = _schema(spark, queries.describe().settings)
+    columns = queries.columns(schema)
+    asked = [queries.rows(columns, split, None, None, 2).settings for split in table.splits]
+    doubtful = WHERE if table.parsed[WHERE] else place
+    with blaming(doubtful, table.parsed[doubtful]):
+        rows(spark, None, asked[0])
+
+
+def _schema(spark: SparkSession, settings: Mapping[str, str]) -> str:
+    schema: str = reading(settings, lambda: _table(spark, settings).schema).json()
+    return schema
 
 
 def _table(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:

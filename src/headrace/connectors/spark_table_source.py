@@ -17,6 +17,7 @@ from headrace import __version__
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.frames import FrameJob
 from headrace.api.source import (
     ConnectorTransactionBoundaries,
     ExactlyOnceSupport,
@@ -65,6 +66,10 @@ class SparkTableSourceConnector(SourceConnector):
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
         return told(super().validate(configs), lambda values: contradictions(values, configs))
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
+        """Describes the table and has its first query analysed."""
+        return TableQueries(TableSettings.of(configs)).check()
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Supported; but bulk, which has no place within the table to go on at, only with a transaction for all."""

@@ -24,6 +24,7 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
 from headrace.herder.errors import BadRequestError
 from headrace.herder.findings import Findings
+from headrace.herder.frame_check import check_by_frames
 from headrace.herder.frame_steps import Analyse, check_frame_steps
 from headrace.herder.named_plugins import NamedPlugins
 from headrace.herder.plugin_config import plugin_config
@@ -56,7 +57,7 @@ class ConnectorValidator:
     ) -> None:
         """``policy`` is by default what ``worker`` names; without ``transformer`` references stay as written.
 
-        ``analyse`` asks Spark about steps on frames.
+        ``analyse`` asks Spark about steps on frames, and about what connectors have it look at.
         """
         self._analyse = analyse
         self._worker = worker
@@ -151,6 +152,9 @@ class ConnectorValidator:
         self._check_connector(findings, connector, raw)
         findings.define(converters)
         findings.add(named.validate(converters, with_converter_types(config)))
+        if findings.sound():
+            with _plugin_call(connector, "frame_check"):
+                check_by_frames(findings, connector, raw, self._analyse)
         return findings
 
     def _check_runtime(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:

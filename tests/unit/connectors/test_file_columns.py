@@ -24,6 +24,26 @@ def test_new_columns_are_added_behind_the_others() -> None:
     assert evolved(KNOWN, now, "ignore", "f") == KNOWN
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "added", "ignored"),
+    [
+        ("int", "bigint", "bigint", "int"),
+        ("bigint", "int", "bigint", "bigint"),
+        ("bigint", "double", "double", "bigint"),
+        ("float", "smallint", "double", "float"),
+        ("double", "float", "double", "double"),
+        ("date", "timestamp", "timestamp", "date"),
+        ("string", "bigint", "string", "string"),
+        ("bigint", "string", "bigint", "bigint"),
+        ("struct<a:int>", "struct<a:bigint>", "struct<a:int>", "struct<a:int>"),
+    ],
+)
+def test_numbers_that_need_more_room_get_it(before: str, now: str, added: str, ignored: str) -> None:
+    known = json.dumps([["c", before]])
+    assert json.loads(evolved(known, [["c", now]], "add", "f")) == [["c", added]]
+    assert json.loads(evolved(known, [["c", now]], "ignore", "f")) == [["c", ignored]]
+
+
 def test_whatever_differs_is_told() -> None:
     with pytest.raises(ConnectError) as told:
         evolved(KNOWN, [["id", "int"], ["age", "int"]], "fail", "in/f.csv")

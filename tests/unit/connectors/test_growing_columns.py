@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.connectors.growing_columns import GrowingColumn, Kind, Writing, conditions, position_of
@@ -119,6 +122,49 @@ def test_the_present_is_what_the_columns_clock_shows() -> None:
     assert GrowingColumn("timestamp", "c", Kind.DATE).at(moment, ZoneInfo("America/New_York")) == "2025-12-31"
 
 
+@given(
+    st.sampled_from(["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "UTC"]),
+    st.sampled_from([datetime(2026, 10, 25), datetime(2026, 11, 1), datetime(2026, 4, 4), datetime(2026, 3, 29)]),
+    st.integers(0, 86_400_000_000),
+    st.integers(0, 6 * 3_600_000_000),
+)
+def test_no_clock_shows_later_what_is_before_its_present(zone: str, day: datetime, us: int, later: int) -> None:
+    """Else rows of the hour that comes twice would be behind a position that is reached in its first pass."""
+    moment = int(day.replace(tzinfo=UTC).timestamp()) * 1_000_000 + us
+    column = GrowingColumn("timestamp", "c", Kind.LOCAL)
+    shown = datetime.fromtimestamp((moment + later) // 1_000_000, ZoneInfo(zone)).replace(tzinfo=None)
+    shown += timedelta(microseconds=(moment + later) % 1_000_000)
+    assert column.at(moment, ZoneInfo(zone)) <= shown.isoformat(timespec="microseconds")
+
+
+def test_only_before_a_clock_is_set_back_its_present_stands_still() -> None:
+    column, zone = GrowingColumn("timestamp", "c", Kind.LOCAL), ZoneInfo("Europe/Berlin")
+
+    def at(hour: int, minute: int) -> object:
+        return column.at(int(datetime(2026, 10, 25, hour, minute, tzinfo=UTC).timestamp()) * 1_000_000, zone)
+
+    # From three to two o'clock, at one UTC.
+    assert at(0, 0) == at(0, 59) == at(1, 0) == "2026-10-25T02:00:00.000000"
+    assert at(23, 59) == "2026-10-26T00:59:00.000000"
+    assert at(1, 10) == "2026-10-25T02:10:00.000000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "following"),
+    [
+        (Kind.LOCAL, "2026-12-31T23:59:59.999999", "2027-01-01T00:00:00.000000"),
+        (Kind.MOMENT, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000001Z"),
+        (Kind.LOCAL, "9999-12-31T23:59:59.999999", None),
+        (Kind.DATE, "2026-01-01", None),
+        (Kind.INTEGER, 7, None),
+    ],
+)
+def test_after_a_timestamp_comes_the_next_that_spark_can_tell_from_it(
+    kind: Kind, value: Any, following: str | None
+) -> None:
+    assert GrowingColumn("timestamp", "c", kind).following(value) == following
+
+
 def test_at_first_rows_with_nulls_are_left_out() -> None:
     assert conditions([ID], None, None, POSTGRES) == ['"id" IS NOT NULL']
     assert conditions([CHANGED, ID], None, BEFORE, POSTGRES) == [
@@ -131,7 +177,7 @@ def test_at_first_rows_with_nulls_are_left_out() -> None:
 def test_behind_a_position_comes_what_is_larger() -> None:
     assert conditions([ID], {"incrementing": 7}, None, POSTGRES) == ['"id" > 7']
     assert conditions([CHANGED], {"timestamp": "2026-01-01T00:00:01"}, BEFORE, Writing.spark()) == [
-        "`changed` > TIMESTAMP_NTZ'2026-01-01T00:00:01'",
+        "`changed` >= TIMESTAMP_NTZ'2026-01-01T00:00:01.000001'",
         f"`changed` < TIMESTAMP_NTZ'{BEFORE}'",
     ]
 
@@ -141,9 +187,25 @@ def test_two_columns_are_compared_as_a_tuple_with_a_range_that_an_index_serves()
     assert conditions([CHANGED, ID], position, BEFORE, POSTGRES) == [
         '"id" IS NOT NULL',
         "\"changed\" >= '2026-01-01 00:00:01'",
-        '("changed" > \'2026-01-01 00:00:01\' OR "id" > 7)',
+        '("changed" >= \'2026-01-01 00:00:01.000001\' OR "id" > 7)',
         "\"changed\" < '2026-01-01 00:00:09'",
     ]
+
+
+def test_of_mysql_moments_are_texts_in_the_sessions_zone() -> None:
+    seen = GrowingColumn("timestamp", "seen", Kind.MOMENT)
+    mysql = Dialect("mysql")
+    assert conditions([seen], None, "2026-01-01T00:00:09Z", Writing.jdbc(mysql))[1] == "`seen` < '2026-01-01 00:00:09'"
+    assert mysql.session["connectionTimeZone"] == "UTC"
+    assert Dialect("postgresql").session == {}
+
+
+def test_sparks_dialect_for_mariadb_is_that_of_mysql() -> None:
+    mariadb = Dialect("mariadb")
+    assert mariadb.url("jdbc:mariadb://h/d") == "jdbc:mysql://h/d?permitMysqlScheme=true"
+    assert mariadb.url("jdbc:mariadb://h/d?a=b") == "jdbc:mysql://h/d?a=b&permitMysqlScheme=true"
+    assert mariadb.driver == "org.mariadb.jdbc.Driver"
+    assert Dialect("mysql").url("jdbc:mysql://h/d") == "jdbc:mysql://h/d"
 
 
 def test_a_position_is_of_the_modes_columns() -> None:

@@ -91,6 +91,16 @@ def test_the_order_of_text_is_the_databases() -> None:
     assert rows.take(9, complete=True) is not None
 
 
+def test_text_that_a_database_may_take_for_the_same_stays_together() -> None:
+    rows = GrowingRows([GrowingColumn("incrementing", "name", Kind.TEXT)])
+    names = ["a", "A ", "\u00e1", "Stra\u00dfe", "STRASSE", "z"]
+    rows.add(pa.RecordBatch.from_pydict({"name": names}))
+    parts = []
+    while (table := rows.take(1, complete=True)) is not None:
+        parts.append(table.column("name").to_pylist())
+    assert parts == [names[:3], names[3:5], names[5:]]
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=40),
     st.lists(st.integers(1, 5), min_size=1, max_size=20),

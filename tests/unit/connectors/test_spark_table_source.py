@@ -19,6 +19,7 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.source import ExactlyOnceSupport
+from headrace.connectors import spark_table_source, split_reader
 from headrace.connectors.patience import Patience
 from headrace.connectors.spark_table_config import CONFIG_DEF, Split, TableSettings, contradictions
 from headrace.connectors.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
@@ -58,9 +59,15 @@ class Database:
 
     def insert(self, rows: list[tuple[int | None, int | None, str | None]]) -> None:
         texts = [
-            (id, None if moment is None else f"2026-01-01 00:00:{moment:02}.000000", at) for id, moment, at in rows
+            (id, None if moment is None else f"2026-01-01 00:{moment // 60:02}:{moment % 60:02}.000000", at)
+            for id, moment, at in rows
         ]
         self._connection.executemany("INSERT INTO t VALUES (?, ?, ?)", texts)
+
+    def update(self, region: str, row: tuple[int, int, str]) -> None:
+        """Replace the row of a region."""
+        self._connection.execute("DELETE FROM t WHERE region = ?", (region,))
+        self.insert([row])
 
     def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
         self._fail()
@@ -158,6 +165,16 @@ def test_rows_come_once_in_order_with_what_comes_to_them() -> None:
     assert polled(started(database, props(BASE), stored), stored) == []
 
 
+def test_rows_with_a_null_where_rows_grow_are_not_read_and_negative_and_huge_numbers_are() -> None:
+    huge = 2**63 - 1
+    rows = [(None, 1, "a"), (-huge, 1, "b"), (huge, 1, "c"), (4, None, "d"), (0, 2, "e")]
+    for mode, expected in ((BASE, "bce"), (INCREMENTING, "bedc"), (TIMESTAMP, "abce")):
+        database, stored = Database(rows), {}
+        read = polled(started(database, props(mode, query_max_rows="2", batch_max_rows="1"), stored), stored)
+        assert [row["region"] for row in read] == list(expected)
+        assert polled(started(database, props(mode), stored), stored) == []
+
+
 def test_the_database_is_asked_for_no_more_than_is_new() -> None:
     database, stored = Database(ROWS), {}
     polled(started(database, props(INCREMENTING, where="region <> 'us'", query_max_rows="100"), stored), stored, 4)
@@ -213,11 +230,132 @@ def test_whatever_the_rows_and_limits_and_deaths_each_row_comes_once(
     assert sorted((row["id"], row["changed"].second, row["region"]) for row in seen) == sorted(rows)
 
 
+class Clock:
+    """The time module of the reader and of its task; seconds of 2026."""
+
+    def __init__(self) -> None:
+        self.now = 10
+
+    def time(self) -> float:
+        return 1_767_225_600.0 + self.now
+
+    def time_ns(self) -> int:
+        return int(self.time()) * 1_000_000_000
+
+    def monotonic(self) -> float:
+        return self.time()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.sampled_from([BASE, INCREMENTING, TIMESTAMP]),
+    st.integers(2, 5),
+    st.integers(1, 4),
+    st.integers(0, 3),
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from(["insert", "update", "die"]),
+            st.integers(1, 5),
+            st.integers(0, 3),
+            st.integers(0, 3),
+        ),
+        min_size=4,
+        max_size=12,
+    ),
+)
+def test_whatever_is_written_meanwhile_is_seen_once_if_it_is_no_later_than_the_delay(
+    mode: dict[str, Any], query_rows: int, batch_rows: int, delay: int, steps: list[Any]
+) -> None:
+    """Queries are cut between and within rows of one position, writers write while one is open, tasks die."""
+    database, stored, clock = Database([], at_once=2), {}, Clock()
+    config = props(mode, query_max_rows=str(query_rows), batch_max_rows=str(batch_rows))
+    config["timestamp.delay.ms"] = str(delay * 1000)
+    written: dict[int, tuple[int, int, str]] = {}
+    seen: list[tuple[int, int, str]] = []
+    number = 0
+
+    def write(row: int, id: int, late: int) -> None:
+        # A transaction that began so long ago becomes visible now.
+        written[row] = id, max(0, clock.now - min(late, delay)), f"{row} at {clock.now} for the {len(seen)}th"
+
+    def poll(times: int) -> None:
+        for row in polled(task, stored, times):
+            moment = row["changed"].minute * 60 + row["changed"].second
+            seen.append((row["id"], moment, row["region"]))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (split_reader, spark_table_source):
+            patch.setattr(module, "time", clock)
+        task = started(database, config, stored)
+        for wait, step, count, late, polls in steps:
+            clock.now += wait
+            match step:
+                case "insert":
+                    number += 1
+                    added = range(len(written), len(written) + count)
+                    for row in added:
+                        # A number that grows may be the same for several rows, if these appear together.
+                        write(row, number if mode is INCREMENTING else 1000 - row, late)
+                    database.insert([written[row] for row in added])
+                case "update" if written and mode is not INCREMENTING:
+                    row = count * 7 % len(written)
+                    id, _, before = written[row]
+                    write(row, id, late)
+                    database.update(before, written[row])
+                case "die":
+                    task = started(database, config, stored)
+            poll(polls)
+        for _ in range(2):  # a query that is still open, and one that sees all
+            clock.now += delay + 1
+            poll(3 * len(written) + 5)
+    assert len(seen) == len(set(seen))
+    assert set(written.values()) <= set(seen)
+
+
 def test_rows_that_are_younger_than_the_delay_wait() -> None:
     database, stored = Database(ROWS), {}
     century = 100 * 365 * 86_400_000
     assert polled(started(database, props(BASE, timestamp_delay_ms=str(century)), stored), stored) == []
     assert '"changed" < \'19' in database.asked[0]
+
+
+def test_text_that_the_database_takes_for_the_same_is_not_parted() -> None:
+    database, stored = Database([(1, 1, "b"), (2, 1, "B"), (3, 1, "a"), (4, 1, "A"), (5, 1, "a")]), {}
+    config = props(INCREMENTING, incrementing_column="region", batch_max_rows="1", query_max_rows="2")
+    config |= {"table": "(SELECT id, changed, region COLLATE NOCASE AS region FROM t)"}
+    assert sorted(row["id"] for row in polled(started(database, config, stored), stored)) == [1, 2, 3, 4, 5]
+
+
+def test_a_timestamp_that_is_finer_than_sparks_is_not_read_by_two_columns() -> None:
+    fields = [
+        {"name": "id", "type": "long"},
+        {"name": "changed", "type": "timestamp_ntz", "metadata": {"scale": 7}},
+    ]
+    schema = json.dumps({"fields": fields})
+    with pytest.raises(ConfigError, match="its seconds have 7 digits") as told:
+        TableQueries(TableSettings.of(props(BASE))).columns(schema)
+    assert told.value.name == "timestamp.column"
+    assert TableQueries(TableSettings.of(props(TIMESTAMP))).columns(schema)
+
+
+def test_decimals_without_a_fraction_are_whole_numbers() -> None:
+    queries = TableQueries(TableSettings.of(props(TIMESTAMP, partition_column="id", partition_count="4")))
+    for type, fits in (("decimal(20,0)", True), ("decimal(20,2)", False)):
+        fields = [{"name": "id", "type": type}, {"name": "changed", "type": "timestamp"}]
+        if fits:
+            assert queries.columns(json.dumps({"fields": fields})).split
+        else:
+            with pytest.raises(ConfigError, match="needs a column of whole numbers"):
+                queries.columns(json.dumps({"fields": fields}))
+
+
+def test_a_partition_value_that_the_column_cannot_hold_is_told() -> None:
+    queries = TableQueries(TableSettings.of(props(BASE, partition_column="id", partition_values="1,two")))
+    columns = queries.columns(Database([]).run(FrameJob("", {})).column("schema")[0].as_py())
+    with pytest.raises(ConfigError, match=r"'two' .*: column id holds whole numbers") as told:
+        queries.rows(columns, Split(value="two"), None, None, 5)
+    assert told.value.name == "partition.values"
 
 
 def test_splits_keep_their_positions_whatever_tasks_there_are() -> None:
