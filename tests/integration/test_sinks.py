@@ -230,7 +230,7 @@ def test_a_slow_put_keeps_its_place_in_the_group(
         journal,
         **{
             "once": once,
-            "sleep.s": "15",
+            "sleep.s": "9",
             "consumer.override.max.poll.interval.ms": "6000",
             "consumer.override.session.timeout.ms": "6000",
         },

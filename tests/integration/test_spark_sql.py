@@ -130,15 +130,6 @@ def test_offsets_advance_over_batches_that_a_query_empties(listed: Listed) -> No
     assert listed.values(1) == ["keep"]
 
 
-def test_they_do_so_without_transactions(own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
-    own_worker.properties["exactly.once.source.support"] = "disabled"
-    own_worker.start()
-    listed = Listed(own_worker, broker, unique)
-    listed.create("text", [["a"], ["b"], ["keep"], ["c"]], "SELECT * FROM records WHERE value = 'keep'")
-    listed.await_polls(4)
-    assert listed.values(1) == ["keep"]
-
-
 def test_a_table_that_was_polled_goes_straight_in(listed: Listed) -> None:
     listed.create("table", [["a", "b"], ["c"]], "SELECT concat(value, '!') AS value FROM records WHERE value <> 'b'")
     assert listed.values(2) == ["a!", "c!"]
@@ -222,11 +213,24 @@ def test_a_reference_table_that_is_read_again(listed: Listed, tmp_path: Path) ->
     ],
 )
 def test_a_batch_that_cannot_be_transformed_fails_the_task(listed: Listed, query: str, told: str) -> None:
-    own = {"transforms.q.functions": "listed_source:register", "errors.tolerance": "all"}
-    listed.create("text", [["1"]], query, **own)
+    listed.create("text", [["1"]], query, **{"transforms.q.functions": "listed_source:register"})
     trace = listed.failure()
     assert trace.startswith("transforms.q: ") and told in trace.partition("Traceback")[0], trace
     assert "\tat org." not in trace
+
+
+def test_records_that_fail_are_found_and_set_aside(listed: Listed, broker: EmbeddedBroker) -> None:
+    letters = f"{listed.name}-letters"
+    values = [str(n) for n in range(40)]
+    values[7] = values[30] = "none"
+    tolerant = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": letters,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }
+    listed.create("text", [values], "SELECT cast(value AS INT) + 1 AS value FROM records", **tolerant)
+    assert listed.values(38) == [str(n + 1) for n in range(40) if n not in (7, 30)]
+    assert wait_for_values(broker.bootstrap_servers, letters, 2) == [b"none", b"none"]
 
 
 def errors_of(worker: WorkerProcess, config: dict[str, str]) -> dict[str, list[str]]:
@@ -271,13 +275,6 @@ def test_what_cannot_be_is_refused(listed: Listed) -> None:
     table = {"transforms.q.table.t": "csv"}
     found = errors_of(listed.worker, listed.config("text", [[]], query, **table))
     assert "must be like format:csv" in found["transforms.q.table.t"][0]
-
-
-def test_sinks_have_no_steps_on_frames(worker: WorkerProcess, unique: str) -> None:
-    step = {"transforms": "q", "transforms.q.type": "SparkSql", "transforms.q.query": "SELECT * FROM records"}
-    config = {"connector.class": "FileStreamSink", "topics": unique, "file": "/tmp/none", "name": unique, **step}
-    answer = worker.rest.post("/connectors", json={"name": unique, "config": config})
-    assert answer.status_code == 400 and "only the chain of a source connector can hold" in answer.text
 
 
 def test_the_step_is_listed_with_its_properties(worker: WorkerProcess) -> None:

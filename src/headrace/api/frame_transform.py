@@ -19,12 +19,12 @@ class FrameTransformation(Transformation[R]):
     """Changes a batch of records at a time, by a function of a DataFrame that runs in the worker.
 
     The function of `job` is given a frame with a row for each record and the columns `topic`, `partition`, `key`,
-    `value`, `headers` and `timestamp`, and gives a frame whose rows are the records that go on: as many as it likes.
-    Its plan must be a function of its input, for Spark may run parts of it twice. `headrace.api.record_frames` has the
-    types of the columns, and what becomes of those that the result lacks.
+    `value`, `headers` and `timestamp`, in sinks `offset` too, and gives a frame whose rows are the records that go on:
+    as many as it likes. Its plan must be a function of its input, for Spark may run parts of it twice.
+    `headrace.api.record_frames` has the types of the columns, and what becomes of those that the result lacks.
 
-    The source offsets of a batch are committed with what its frame has become, even if that is nothing. What is asked
-    of a transformation besides holds here too, but that it has no predicate: it can filter by itself.
+    The offsets of a batch are committed with what its frame has become, even if that is nothing. What is asked of a
+    transformation besides holds here too, but that it has no predicate: it can filter by itself.
     """
 
     @abstractmethod

@@ -10,7 +10,11 @@ column       given as                  may be given back as
 `value`      by its schema, or VARIANT any type that Connect data can hold, or VARIANT; null is a tombstone
 `headers`    MAP<STRING, ...>          MAP<STRING, ...> or ARRAY<STRUCT<key: STRING, value: ...>>
 `timestamp`  TIMESTAMP, null if unset  TIMESTAMP, TIMESTAMP_NTZ, DATE, or BIGINT in ms since the epoch
+`offset`     BIGINT, in sinks only     in sinks, never null: BIGINT, INT, SMALLINT or TINYINT
 ===========  ========================  ================================================================================
+
+In a sink `partition` and `offset` are where the record was read from, and each row of a result has to have those of one
+of the records that it was made of: of several the last one, `GROUP BY partition` and `max(offset) AS offset`.
 
 A key or value with a Connect schema is of the type that goes with it; one without is VARIANT. `value.schema`, in
 Spark's DDL, makes the value a type of one's own: text is then parsed as JSON where that type is a struct, an array or a
@@ -28,7 +32,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.api.arrow import HEADERS, KEY, PARTITION, TIMESTAMP, TOPIC, VALUE
+from headrace.api.arrow import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, TOPIC, VALUE
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frame_transform import VALUE_SCHEMA
 
@@ -41,6 +45,8 @@ STEP: Final = "headrace.step"
 """The setting that names a step's own function."""
 VARIANTS: Final = "headrace.variants"
 """The setting with the columns, separated by commas, that come as JSON and are to be VARIANT."""
+OFFSETS: Final = "headrace.offsets"
+"""The setting that is there, whatever it says, where records have offsets: in sinks."""
 AS_JSON: Final = " as JSON"
 """Follows the name of a result's column that was VARIANT."""
 COLUMNS: Final = (TOPIC, PARTITION, KEY, VALUE, HEADERS, TIMESTAMP)
@@ -51,9 +57,11 @@ _ABSENT: Final = {
     VALUE: "STRING",
     HEADERS: "MAP<STRING, STRING>",
     TIMESTAMP: "TIMESTAMP",
+    OFFSET: "BIGINT",
 }
 _SCALAR: Final = re.compile(r"\s*\w+\s*(\([\d\s,]*\)\s*)?")
 _PARTITION_TYPES: Final = ("int", "bigint", "smallint", "tinyint", "void")
+_OFFSET_TYPES: Final = ("int", "bigint", "smallint", "tinyint")
 _TIMESTAMP_TYPES: Final = ("timestamp", "timestamp_ntz", "bigint", "date", "void")
 
 
@@ -65,13 +73,17 @@ def transform(session: SparkSession, frame: DataFrame | None, settings: Mapping[
     """
     assert frame is not None
     result = _function(settings[STEP])(session, records_of(frame, settings), settings)
-    return rows_of(result)
+    return rows_of(result, settings)
 
 
 def records_of(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """The frame with all columns of records, typed as above."""
-    variants = settings.get(VARIANTS, "").split(",")
-    return frame.selectExpr(*(_column(name, frame, name in variants, settings.get(VALUE_SCHEMA)) for name in COLUMNS))
+    variants, value_schema = settings.get(VARIANTS, "").split(","), settings.get(VALUE_SCHEMA)
+    return frame.selectExpr(*(_column(name, frame, name in variants, value_schema) for name in _columns(settings)))
+
+
+def _columns(settings: Mapping[str, str]) -> tuple[str, ...]:
+    return (*COLUMNS, OFFSET) if OFFSETS in settings else COLUMNS
 
 
 def _column(name: str, frame: DataFrame, json: bool, value_schema: str | None) -> str:
@@ -109,8 +121,8 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-def rows_of(frame: object) -> DataFrame:
-    """What goes back to the task: columns of `COLUMNS` only, of types that an Arrow table of records can have.
+def rows_of(frame: object, settings: Mapping[str, str]) -> DataFrame:
+    """What goes back to the task: columns of records only, of types that an Arrow table of records can have.
 
     Raises:
         ConfigError: naming the column.
@@ -121,15 +133,18 @@ def rows_of(frame: object) -> DataFrame:
     types = {field.name: field.dataType for field in result.schema.fields}
     if len(types) < len(result.columns):
         raise ConfigError(f"The result has more than one column of a name: {', '.join(result.columns)}")
-    others = [name for name in types if name not in COLUMNS]
+    columns = _columns(settings)
+    others = [name for name in types if name not in columns]
     if VALUE in types and others:
         raise ConfigError(
-            f"The result has columns that no record has: {', '.join(others)}. Records have {', '.join(COLUMNS)}; "
+            f"The result has columns that no record has: {', '.join(others)}. Records have {', '.join(columns)}; "
             f"in a result without the column {VALUE} the others make a struct, which is the value"
         )
     if VALUE not in types and not others:
         raise ConfigError(f"The result has no value: it has {', '.join(types)} only")
-    given = [_given(name, types[name]) for name in COLUMNS if name in types]
+    if OFFSETS in settings:
+        _check_origin(types)
+    given = [_given(name, types[name]) for name in columns if name in types]
     if others:
         for name in others:
             _check_type(name, types[name])
@@ -138,12 +153,24 @@ def rows_of(frame: object) -> DataFrame:
     return rows
 
 
+def _check_origin(types: Mapping[str, Any]) -> None:
+    missing = [name for name in (PARTITION, OFFSET) if name not in types]
+    if missing:
+        raise ConfigError(
+            f"The result lacks {' and '.join(missing)}: in a sink each row has to tell which record it was made of. "
+            f"Select {PARTITION} and {OFFSET}; where rows are made of several records, {PARTITION} and max({OFFSET}) "
+            f"AS {OFFSET}, with GROUP BY {PARTITION}"
+        )
+
+
 def _given(name: str, kind: Any) -> str:
     shown = kind.simpleString()
     if name == TOPIC and shown != "string":
         raise _wrong(name, "STRING", shown)
     if name == PARTITION:
         return f"CAST({name} AS INT) AS {name}" if shown in _PARTITION_TYPES else _refuse(name, "INT", shown)
+    if name == OFFSET:
+        return f"CAST({name} AS BIGINT) AS {name}" if shown in _OFFSET_TYPES else _refuse(name, "BIGINT", shown)
     if name == TIMESTAMP:
         if shown not in _TIMESTAMP_TYPES:
             raise _wrong(name, "TIMESTAMP, or BIGINT in ms", shown)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from headrace.api.connector import Connector
 from headrace.api.errors import ConfigError
 from headrace.api.frame_transform import FrameTransformation
 from headrace.api.frames import FrameJob
+from headrace.api.record_frames import OFFSETS
 from headrace.api.source import SourceConnector
 from headrace.config.connector_config import PluginStage
 from headrace.config.sink_connector_config import SinkConnectorConfig
@@ -18,11 +20,10 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.herder.findings import Findings
 from headrace.plugins.discovery import Plugins
 from headrace.task.frames.frame_chain import configured_frame_step
-from headrace.task.transformation_chain import ONLY_IN_SOURCES
 
 log = logging.getLogger(__name__)
-Analyse = Callable[[FrameJob], str | None]
-"""What Spark finds wrong with a job, in its words; None if nothing, or if it cannot tell now. Blocks for seconds."""
+Analyse = Callable[[FrameJob], ConfigError | None]
+"""What Spark finds wrong with a job; None if nothing, or if it cannot tell now. Blocks for seconds."""
 _QUERY: Final = "query"
 
 
@@ -31,14 +32,11 @@ def check_frame_steps(
 ) -> None:
     """For a configuration whose single properties are sound; so are the names of its transformations."""
     of_source = isinstance(connector, SourceConnector)
+    settings = {} if of_source else {OFFSETS: "true"}
     for stage in (SourceConnectorConfig if of_source else SinkConnectorConfig)(config).transforms:
         name = f"transforms.{stage.alias}.type"
-        if not issubclass(plugins.transformation(stage.type, name), FrameTransformation):
-            continue
-        if of_source:
-            _check(findings, stage, plugins, analyse)
-        else:
-            findings.refused(ConfigError.invalid(name, stage.type, ONLY_IN_SOURCES))
+        if issubclass(plugins.transformation(stage.type, name), FrameTransformation):
+            _check(findings, stage, plugins, lambda job: analyse(replace(job, settings={**job.settings, **settings})))
 
 
 def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: Analyse) -> None:
@@ -51,4 +49,4 @@ def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: An
     if told is not None:
         property = _QUERY if _QUERY in stage.config else "type"
         name = f"transforms.{stage.alias}.{property}"
-        findings.error(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), told)))
+        findings.error(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), str(told))))

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headrace.api.errors import ConfigError
-from headrace.api.frame_transform import FrameTransformation
 from headrace.api.record import ConnectRecord
 from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
 from headrace.config.connector_config import ConnectorConfig, PluginStage
@@ -21,7 +20,6 @@ from headrace.task.errors.processing_context import O, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 
 R = TypeVar("R", bound=ConnectRecord)
-ONLY_IN_SOURCES: Final = "it transforms batches as DataFrames, which only the chain of a source connector can hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +201,6 @@ def chain_of_stages(
 def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
     prefix = f"transforms.{stage.alias}"
     cls = plugins.transformation(stage.type, f"{prefix}.type")
-    if issubclass(cls, FrameTransformation):
-        raise ConfigError.invalid(f"{prefix}.type", stage.type, ONLY_IN_SOURCES)
     operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
     transformation = cls()
     with full_names(prefix):

@@ -74,7 +74,7 @@ _CONFIG: Final = (
         importance=Importance.HIGH,
         validator=NonEmptyString(),
         doc="A query of Spark SQL over the table records, with a row for each record of a batch and the columns topic, "
-        "partition, key, value, headers and timestamp. Its rows are the records that go on.",
+        "partition, key, value, headers and timestamp, in sinks offset too. Its rows are the records that go on.",
     )
     .define(
         VALUE_SCHEMA,
@@ -178,7 +178,7 @@ def check_query(session: SparkSession, records: DataFrame | None, settings: Mapp
     for name, table in json.loads(settings[_TABLES]).items():
         _read(session, table).createOrReplaceTempView(name)
     records_of(records, settings).createOrReplaceTempView(VIEW)
-    rows_of(session.sql(query))
+    rows_of(session.sql(query), settings)
 
 
 def _check_is_query(session: Any, query: str) -> None:

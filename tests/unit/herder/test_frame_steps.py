@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
+from headrace.api.record_frames import OFFSETS
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.plugins.discovery import Plugins
@@ -25,9 +27,9 @@ def found(config: dict[str, str], told: str | None = None) -> tuple[dict[str, li
     """What is wrong with each property, and the jobs that Spark, which says ``told``, was asked about."""
     asked: list[FrameJob] = []
 
-    def analyse(job: FrameJob) -> str | None:
+    def analyse(job: FrameJob) -> ConfigError | None:
         asked.append(job)
-        return told
+        return None if told is None else ConfigError(told)
 
     validator = ConnectorValidator(DistributedConfig(WORKER), Plugins(module_prefixes=("tests",)), analyse=analyse)
     infos = validator.validate(config["connector.class"], dict(config))
@@ -41,6 +43,13 @@ def test_a_sound_step_is_shown_to_spark() -> None:
     assert [job.settings["query"] for job in asked] == ["SELECT * FROM records"]
 
 
+def test_spark_is_told_that_a_sinks_records_have_offsets() -> None:
+    wrong, asked = found(SINK | SQL)
+    assert wrong == {}
+    assert [OFFSETS in job.settings for job in asked] == [True]
+    assert [OFFSETS in job.settings for job in found(SOURCE | SQL)[1]] == [False]
+
+
 def test_sparks_words_stand_beside_the_query() -> None:
     wrong, _ = found(SOURCE | SQL, "[PARSE_SYNTAX_ERROR] line 1, pos 9")
     [error] = wrong["transforms.q.query"]
@@ -50,7 +59,7 @@ def test_sparks_words_stand_beside_the_query() -> None:
 @pytest.mark.parametrize(
     ("config", "name", "told"),
     [
-        (SINK | SQL, "transforms.q.type", "only the chain of a source connector can hold"),
+        (SINK | SQL | {"transforms.q.functions": "os:system"}, "transforms.q.functions", "imports nothing from"),
         (SOURCE | SQL | {"transforms.q.query": ""}, "transforms.q.query", ""),
         (SOURCE | SQL | {"transforms.q.functions": "os:system"}, "transforms.q.functions", "imports nothing from"),
         (SOURCE | SQL | {"transforms.q.functions": "tests"}, "transforms.q.functions", "must be module:function"),

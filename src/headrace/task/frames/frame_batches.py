@@ -33,7 +33,7 @@ class FrameBatches:
     def __init__(
         self,
         connector: str,
-        chain: FrameChain,
+        chain: FrameChain[Polled],
         converter: RecordConverter,
         dead_letters: SourceDeadLetters | None = None,
         *,

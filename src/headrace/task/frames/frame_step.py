@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from headrace.api.errors import ConfigError, DataError, RetriableError
 from headrace.api.frame_transform import FrameTransformation
 from headrace.api.frames import FrameJob, Frames
-from headrace.api.record import SourceRecord
 from headrace.api.record_frames import FUNCTION, STEP, VARIANTS
 from headrace.config.connector_config import ErrorHandling
 from headrace.kafka.errors import RetriableKafkaError
@@ -21,11 +20,36 @@ from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headrace.task.frames.record_tables import FrameInput
-    from headrace.task.source.poller import Polled
-
+B = TypeVar("B", bound=Sized)
 _log = logging.getLogger(__name__)
 _FIRST_DELAY: Final = 0.3
+
+
+class FrameJobNotRunError(RetriableKafkaError):
+    """A frame job cannot be run now. Nothing of its batch was written: whoever reads it again loses nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInput(Generic[B]):
+    """A batch of records with one type of key and one of value. ``json``: the columns that are JSON, of no schema.
+
+    ``records`` makes of the job's result what goes on. DataError for rows that are no records.
+    """
+
+    table: pa.Table
+    json: tuple[str, ...]
+    records: Callable[[pa.Table], B]
+
+
+class Tables(Protocol[B]):
+    """Batches as what steps on frames are given."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What jobs are told of the records, beside a step's own settings."""
+
+    def inputs(self, batch: B) -> list[FrameInput[B]]:
+        """In order; together all of the batch. DataError."""
 
 
 class FrameRunner:
@@ -50,7 +74,7 @@ class FrameRunner:
         """``name`` is the step's, for messages.
 
         Raises:
-            RetriableKafkaError: it cannot be run now. Nothing of its batch was written: another attempt reads it again.
+            FrameJobNotRunError: as long as ``errors.retry.timeout``.
             StoppedWhileRetryingError: the task is to stop meanwhile.
             ConfigError, DataError: the step or the batch is at fault.
         """
@@ -61,7 +85,7 @@ class FrameRunner:
                 return self._frames.run(job, table)
             except RetriableError as error:
                 if deadline is not None and self._clock() >= deadline:
-                    raise RetriableKafkaError(f"{name} could not be run: {error}") from error
+                    raise FrameJobNotRunError(f"{name} could not be run: {error}") from error
                 _log.warning("%s could not be run and is tried again in %.1f s: %s", name, delay, error)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error}", name) from error
@@ -72,24 +96,22 @@ class FrameRunner:
             delay = min(2 * delay, self._handling.retry_max_delay)
 
 
-class FrameStep:
+class FrameStep(Generic[B]):
     """Its batches are those of its input, cut where the types of keys or values change. Task's thread only."""
 
-    def __init__(self, alias: str, transformation: FrameTransformation[SourceRecord], runner: FrameRunner) -> None:
+    def __init__(
+        self, alias: str, transformation: FrameTransformation[Any], runner: FrameRunner, tables: Tables[B]
+    ) -> None:
         """``transformation`` is configured."""
-        # Imports Arrow, which takes time: workers look at chains, and have no steps.
-        from headrace.task.frames.record_tables import RecordTables
-
         self._name = f"transforms.{alias}"
         self._transformation = transformation
         self._runner = runner
-        self._tables = RecordTables()
+        self._tables = tables
         asked = transformation.job()
-        self._job = replace(
-            asked, function=FUNCTION, settings={**asked.settings, STEP: asked.function}, description=_told(alias, asked)
-        )
+        settings = {**asked.settings, **tables.settings, STEP: asked.function}
+        self._job = replace(asked, function=FUNCTION, settings=settings, description=_told(alias, asked))
 
-    def apply(self, batch: Polled) -> list[Polled]:
+    def apply(self, batch: B) -> list[B]:
         """What the batch becomes, in order. Errors are ``FrameRunner.run``'s."""
         results = (self._transformed(given) for given in self._tables.inputs(batch))
         return [result for result in results if len(result)]
@@ -97,13 +119,11 @@ class FrameStep:
     def close(self) -> None:
         self._transformation.close()
 
-    def _transformed(self, given: FrameInput) -> Polled:
-        from headrace.task.frames.record_tables import records_of_result
-
+    def _transformed(self, given: FrameInput[B]) -> B:
         job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(given.json)})
         result = self._runner.run(self._name, job, given.table)
         try:
-            return records_of_result(result, given.topics)
+            return given.records(result)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from error
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -16,9 +16,10 @@ from headrace.api.arrow_columns import column_of, runs_of_one_type
 from headrace.api.arrow_records import table_to_records
 from headrace.api.errors import DataError
 from headrace.api.headers import Headers
-from headrace.api.record import SourceRecord
+from headrace.api.record import ConnectRecord, SourceRecord
 from headrace.api.record_frames import AS_JSON, COLUMNS
 from headrace.api.values import convert_to_string
+from headrace.task.frames.frame_step import FrameInput
 
 if TYPE_CHECKING:
     from headrace.api.schema import Schema
@@ -29,31 +30,29 @@ _UNKNOWN: Final = object()
 _TIMESTAMP: Final = pa.timestamp("us", "UTC")
 
 
-@dataclass(frozen=True, slots=True)
-class FrameInput:
-    """A batch of records with one type of key and one of value. ``json``: the columns that are JSON, of no schema.
+class RecordTables:
+    """``headrace.task.frames.frame_step.Tables`` of a source.
 
-    ``topics`` are those of its records.
+    Remembers which types it saw last: those of records that are all tombstones.
     """
 
-    table: pa.Table
-    json: tuple[str, ...]
-    topics: tuple[str, ...]
-
-
-class RecordTables:
-    """Makes tables of records, and remembers which types it saw last: those of records that are all tombstones."""
+    settings: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = dict.fromkeys(_PARTS, _UNKNOWN)
 
-    def inputs(self, batch: Polled) -> list[FrameInput]:
+    def inputs(self, batch: Polled) -> list[FrameInput[Polled]]:
         """In order. Records whose schemas change in the midst of a batch are cut there. DataError."""
         if isinstance(batch, Sequence):
-            return [self._of_run(run) for run in runs_of_one_type(batch)]
+            return [self._input(run) for run in runs_of_one_type(batch)]
         return [_of_table(batch)] if batch.num_rows else []
 
-    def _of_run(self, records: Sequence[SourceRecord]) -> FrameInput:
+    def _input(self, run: Sequence[SourceRecord]) -> FrameInput[Polled]:
+        table, in_json = self.table(run)
+        return FrameInput(table, in_json, partial(records_of_result, topics=topics_of(run)))
+
+    def table(self, records: Sequence[ConnectRecord]) -> tuple[pa.Table, tuple[str, ...]]:
+        """Of records of one type, and the columns that are JSON."""
         columns = {arrow.TOPIC: pa.array([record.topic for record in records], pa.string())}
         columns[arrow.PARTITION] = pa.array([record.kafka_partition for record in records], pa.int32())
         in_json = []
@@ -72,8 +71,7 @@ class RecordTables:
             columns[arrow.HEADERS] = _headers([record.headers for record in records])
         millis = pa.array([record.timestamp for record in records], pa.int64())
         columns[arrow.TIMESTAMP] = millis.cast(pa.timestamp("ms", "UTC")).cast(_TIMESTAMP)
-        topics = tuple(dict.fromkeys(record.topic for record in records))
-        return FrameInput(pa.table(columns), tuple(in_json), topics)
+        return pa.table(columns), tuple(in_json)
 
     def _schema(self, name: str, values: Sequence[Any], schemas: Sequence[Schema | None]) -> Any:
         """The one schema of all values that are there."""
@@ -84,13 +82,17 @@ class RecordTables:
         return self._last[name]
 
 
+def topics_of(records: Sequence[ConnectRecord]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.topic for record in records))
+
+
 def _headers(rows: Sequence[Headers]) -> pa.Array:
     """Text, as the header converter would write it; of several headers of one name in a record the last counts."""
     entries = [{header.key: convert_to_string(header.schema, header.value) for header in row} for row in rows]
     return pa.array([list(row.items()) for row in entries], pa.map_(pa.string(), pa.string()))
 
 
-def _of_table(table: pa.Table) -> FrameInput:
+def _of_table(table: pa.Table) -> FrameInput[Polled]:
     arrow.validate_table(table)
     columns = {name: arrow.decoded(table.column(name)) for name in table.column_names if name in COLUMNS}
     if arrow.TIMESTAMP in columns:
@@ -100,7 +102,7 @@ def _of_table(table: pa.Table) -> FrameInput:
         if name in columns and pa.types.is_null(columns[name].type):
             del columns[name]
     topics = tuple(columns[arrow.TOPIC].unique().to_pylist())
-    return FrameInput(pa.table(columns), (), topics)
+    return FrameInput(pa.table(columns), (), partial(records_of_result, topics=topics))
 
 
 # ---- back

@@ -4,25 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, SinkTask, TopicPartition
 from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.sink.sink_record_converter import SinkRecordConverter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SinkBatch:
-    """Records, or a table with the messages that it was made of."""
+    """Records, or a table with the messages that it was made of.
+
+    ``transformed`` is how many parts of a chain with steps on frames the records have gone through.
+    """
 
     records: Sequence[SinkRecord] = ()
     table: pa.Table | None = None
     messages: ConsumedMessages | None = None
+    transformed: int = 0
 
     @property
     def size(self) -> int:
@@ -32,9 +37,13 @@ class SinkBatch:
 class SinkBatches:
     """Makes batches of messages and puts them. Task's thread only."""
 
-    def __init__(self, task: SinkTask, converter: SinkRecordConverter) -> None:
+    def __init__(
+        self, task: SinkTask, converter: SinkRecordConverter, frames: FrameChain[Sequence[SinkRecord]] | None = None
+    ) -> None:
+        """``frames`` is the chain if it has steps on frames; those of another one are the converter's."""
         self._task = task
         self._converter = converter
+        self._frames = frames
         self._columnar = task if isinstance(task, ColumnarSinkTask) else None
         self._columns: Set[str] | None = None
 
@@ -42,7 +51,7 @@ class SinkBatches:
         """ToleranceExceededError for a record that fails, StoppedWhileRetryingError."""
         if not messages:
             return SinkBatch()
-        if self._columnar is not None:
+        if self._columnar is not None and self._frames is None:
             if self._columns is None:
                 self._columns = frozenset(self._columnar.columns())
             table = self._converter.table(messages, self._columns)
@@ -59,7 +68,18 @@ class SinkBatches:
             return self.make(batch.messages.within(places.difference(partitions)))
         gone = frozenset(partitions)
         rest = [r for r in batch.records if (r.original_topic, r.original_kafka_partition) not in gone]
-        return SinkBatch(rest)
+        return replace(batch, records=rest)
+
+    def transform(self, batch: SinkBatch) -> None:
+        """Have the batch go through what it has not gone through yet of a chain with steps on frames.
+
+        FrameJobNotRunError: it waits where it is, as what was done before may have been reported already. Other errors
+        are those of ``make`` and of ``headrace.task.frames.frame_step.FrameRunner.run``.
+        """
+        while self._frames is not None and batch.transformed < len(self._frames):
+            made = self._frames.apply_part(batch.transformed, [batch.records])
+            batch.records = [record for records in made for record in records]
+            batch.transformed += 1
 
     def put(self, batch: SinkBatch) -> None:
         """Whatever the task raises."""
@@ -71,4 +91,6 @@ class SinkBatches:
             self._task.put(list(batch.records))
 
     def close(self) -> None:
+        if self._frames is not None:
+            self._frames.close()
         self._converter.close()

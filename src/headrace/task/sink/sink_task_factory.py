@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.api.errors import ConfigError
+from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkTask
 from headrace.config.client_configs import dead_letter_admin
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
@@ -22,6 +23,8 @@ from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
 from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
+from headrace.task.frames.frame_chain import has_frame_steps
+from headrace.task.frames.sink_frames import sink_frame_chain
 from headrace.task.record_converter import named_converter
 from headrace.task.sink.errant_record_reporter import WorkerErrantRecordReporter
 from headrace.task.sink.partition_pauses import PartitionPauses
@@ -35,7 +38,7 @@ from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.sink.worker_sink_task import Progress, SinkRebalances, Surroundings, WorkerSinkTask
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_spec import TaskSpec
-from headrace.task.transformation_chain import transformation_chain
+from headrace.task.transformation_chain import TransformationChain, transformation_chain
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 _log = logging.getLogger(__name__)
@@ -86,7 +89,16 @@ def sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runnabl
     letters = _dead_letters(spec, config)
     errors = _errors(spec, config, letters, metrics, control)
     reportable = letters is not None or config.error_handling.log
-    converter = _converter(spec, config, plugins, errors, reportable)
+    by_frames = has_frame_steps(config, plugins)
+    converter = _converter(
+        spec,
+        plugins,
+        TransformationChain((), errors) if by_frames else transformation_chain(config, plugins, errors),
+        errors,
+        # A record that fails behind a step on frames has to be told as it was consumed.
+        reportable or by_frames,
+    )
+    frames = sink_frame_chain(config, plugins, errors, link.frames, converter.original) if by_frames else None
     reporter = None
     if reportable:
         operation = Operation(Stage.TASK_PUT, _JAVAS_NAME)
@@ -106,7 +118,7 @@ def sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runnabl
     committer = SinkCommitter(
         spec.id, task, consumer, progress.offsets, letters.await_all if letters else _nothing, metrics, timing
     )
-    batches = SinkBatches(task, converter)
+    batches = SinkBatches(task, converter, frames)
     rebalances = SinkRebalances(task, context, progress, batches, committer, metrics)
     subscription = TopicSubscription(
         spec.id,
@@ -174,8 +186,8 @@ def _errors(
 
 def _converter(
     spec: TaskSpec,
-    config: SinkConnectorConfig,
     plugins: Plugins,
+    chain: TransformationChain[ConsumedRecord, SinkRecord],
     errors: RetryWithTolerance[ConsumedRecord],
     reportable: bool,
 ) -> SinkRecordConverter:
@@ -188,7 +200,7 @@ def _converter(
         _reader("key.converter", spec, plugins),
         _reader("value.converter", spec, plugins),
         HeadersReader(operation, header_converter),
-        transformation_chain(config, plugins, errors),
+        chain,
         errors,
         reportable=reportable,
     )

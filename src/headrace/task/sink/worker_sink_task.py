@@ -18,6 +18,7 @@ from headrace.api.sink import SinkTask, TopicPartition
 from headrace.kafka.consumed_messages import ConsumedMessages
 from headrace.kafka.sink_consumer import SinkConsumer
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
+from headrace.task.frames.frame_step import FrameJobNotRunError
 from headrace.task.sink.partition_pauses import PartitionPauses
 from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
 from headrace.task.sink.sink_committer import SinkCommitter
@@ -36,7 +37,7 @@ _LONGEST_BACKOFF: Final = 10.0
 
 @dataclass(slots=True)
 class Progress:
-    """What rebalances and the loop change together. ``batch``: one that the task has refused for now."""
+    """What rebalances and the loop change together. ``batch``: one that the task, or Spark, has refused for now."""
 
     offsets: SinkOffsetCommit
     pauses: PartitionPauses
@@ -225,11 +226,16 @@ class WorkerSinkTask:
 
     def _put(self, batch: SinkBatch) -> None:
         around, progress = self._around, self._progress
+        try:
+            self._batches.transform(batch)
+        except FrameJobNotRunError as error:
+            self._try_again_later(batch, f"{error}; it is tried again for {batch.size} records")
+            return
         began = around.clock()
         try:
             self._batches.put(batch)
         except RetriableError as error:
-            self._put_again_later(batch, error)
+            self._try_again_later(batch, f"put failed for {batch.size} records, which will be put again: {error}")
             return
         around.after_put()
         # Invariant 9: only now.
@@ -243,8 +249,8 @@ class WorkerSinkTask:
             progress.pauses.redelivery = False
             self._consumer.apply_pauses()
 
-    def _put_again_later(self, batch: SinkBatch, error: RetriableError) -> None:
-        _log.warning("put failed for %d records, which will be put again: %s", batch.size, error)
+    def _try_again_later(self, batch: SinkBatch, told: str) -> None:
+        _log.warning("%s", told)
         self._progress.batch = batch
         self._progress.pauses.redelivery = True
         self._consumer.apply_pauses()

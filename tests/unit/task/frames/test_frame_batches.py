@@ -22,7 +22,7 @@ from headrace.task.task_metrics import TaskMetrics
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")
 
 
-class Chain(FrameChain):
+class Chain(FrameChain[Any]):
     """Notes what it is given; a function makes something of it."""
 
     def __init__(self, make: Callable[[Any], list[Any]] = lambda polled: [polled]) -> None:
@@ -35,7 +35,7 @@ class Chain(FrameChain):
         return self._make(polled)
 
 
-def batches(chain: FrameChain, gather: int = 1, *, remember: bool = False) -> FrameBatches:
+def batches(chain: FrameChain[Any], gather: int = 1, *, remember: bool = False) -> FrameBatches:
     config = SourceConnectorConfig({"name": "c", "connector.class": "x"})
     errors: RetryWithTolerance[SourceRecord] = RetryWithTolerance(
         config.error_handling, (), TaskMetrics(lambda values: None, lambda: 0.0), lambda seconds: False

@@ -49,7 +49,7 @@ def record(value: Any, schema: Schema | None = Schema.STRING, topic: str = "t", 
     return SourceRecord({"p": 1}, {"o": 1}, topic, None, None, None, schema, value, **more)
 
 
-def chain(frames: PlayedFrames, wait: Callable[[float], bool] = lambda s: False, **config: str) -> FrameChain:
+def chain(frames: PlayedFrames, wait: Callable[[float], bool] = lambda s: False, **config: str) -> FrameChain[Any]:
     given = {
         "name": "c",
         "connector.class": "x",
@@ -200,3 +200,40 @@ def test_a_step_on_frames_has_no_predicate() -> None:
     more = {"predicates": "p", "predicates_p_type": "RecordIsTombstone", "transforms_q_predicate": "p"}
     with pytest.raises(ConfigError, match=r"transforms\.q\.predicate: a step on frames has no predicate"):
         chain(PlayedFrames(), **more)
+
+
+def refuse(*bad: str) -> Frame:
+    """A query that fails for a batch with one of these values."""
+
+    def frame(table: pa.Table) -> pa.Table:
+        if any(value in bad for value in table.column("value").to_pylist()):
+            raise DataError("CAST_INVALID_INPUT")
+        return table.select(["topic", "value"])
+
+    return frame
+
+
+def passed(frames: PlayedFrames, polled: Any, **config: str) -> list[str]:
+    batches = chain(frames, errors_tolerance="all", **config).apply(polled)
+    return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+
+@pytest.mark.parametrize("bad", [(), ("0",), ("6",), ("2", "3"), tuple("0123456")])
+def test_where_errors_are_tolerated_records_that_fail_are_found_and_left_out(bad: tuple[str, ...]) -> None:
+    rest = [n for n in "0123456" if n not in bad]
+    assert passed(PlayedFrames(refuse(*bad)), [record(n) for n in "0123456"]) == rest
+    polled = pa.table({"topic": ["t"] * 7, "value": list("0123456")})
+    assert passed(PlayedFrames(refuse(*bad)), polled) == rest
+
+
+def test_one_of_a_thousand_is_found_in_twenty_jobs() -> None:
+    frames = PlayedFrames(refuse("613"))
+    assert len(passed(frames, [record(str(n)) for n in range(1000)])) == 999
+    assert len(frames.jobs) <= 21
+
+
+def test_a_step_that_is_wrong_itself_is_not_tolerated() -> None:
+    frames = PlayedFrames()
+    frames.errors = [ConfigError("no column x")]
+    with pytest.raises(ConfigError, match="no column x"):
+        passed(frames, [record("a"), record("b")])

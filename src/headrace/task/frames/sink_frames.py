@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain of a sink whose ``transforms`` hold steps on frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from headrace.api.frames import Frames
+from headrace.api.record import SinkRecord
+from headrace.config.connector_config import ConnectorConfig, PluginStage
+from headrace.plugins.discovery import Plugins
+from headrace.task.errors.processing_context import ConsumedRecord
+from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
+from headrace.task.frames.frame_chain import FrameChain, Part, configured_frame_step, planned
+from headrace.task.frames.frame_step import FrameRunner, FrameStep
+from headrace.task.frames.tolerant_step import TolerantStep, skipping
+from headrace.task.transformation_chain import TransformationChain, chain_of_stages
+
+Records = Sequence[SinkRecord]
+Original = Callable[[SinkRecord], ConsumedRecord]
+
+
+class _SinkRecords:
+    """Part of a sink's chain: what works record by record."""
+
+    def __init__(self, chain: TransformationChain[ConsumedRecord, SinkRecord], original: Original) -> None:
+        self._chain = chain
+        self._original = original
+
+    def apply(self, batch: Records) -> list[Records]:
+        transformed = self._chain.apply_all(batch, _Originals(batch, self._original))
+        return [[record for record in transformed if record is not None]]
+
+    def close(self) -> None:
+        self._chain.close()
+
+
+class _Originals(Sequence[ConsumedRecord]):
+    """Records as they were consumed; each is made when it is asked for."""
+
+    def __init__(self, records: Records, original: Original) -> None:
+        self._records = records
+        self._original = original
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._original(self._records[row])
+
+
+def sink_frame_chain(
+    config: ConnectorConfig,
+    plugins: Plugins,
+    errors: RetryWithTolerance[ConsumedRecord],
+    frames: Frames,
+    original: Original,
+) -> FrameChain[Records]:
+    """The plan. ConfigError, naming the property, for what cannot be. ``original`` gives a record as it was consumed.
+
+    A job that cannot be run now is not waited for here: the task's loop tries a batch again, and goes on with
+    rebalances and stops between two tries.
+    """
+    from headrace.task.frames.sink_tables import SinkTables
+
+    runner = FrameRunner(frames, replace(config.error_handling, retry_timeout=0.0), lambda seconds: False)
+
+    def on_records(stages: Sequence[PluginStage]) -> Part[Records]:
+        return _SinkRecords(chain_of_stages(stages, config, plugins, errors), original)
+
+    def on_frames(stage: PluginStage) -> Part[Records]:
+        step = FrameStep(stage.alias, configured_frame_step(stage, plugins), runner, SinkTables())
+        if not config.error_handling.tolerates:
+            return step
+        return TolerantStep(step, skipping(stage, plugins, errors, lambda batch: original(batch[0])))
+
+    return planned(config, plugins, on_records, on_frames)

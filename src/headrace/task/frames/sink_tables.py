@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Consumed records as the Arrow tables that steps on frames begin with, and the results as records again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from headrace.api import arrow
+from headrace.api.arrow_columns import runs_of_one_type
+from headrace.api.arrow_records import table_to_records
+from headrace.api.errors import DataError
+from headrace.api.headers import Headers
+from headrace.api.record import SinkRecord, SourceRecord
+from headrace.api.record_frames import OFFSETS
+from headrace.task.frames.frame_step import FrameInput
+from headrace.task.frames.record_tables import RecordTables, records_of_result, topics_of
+
+if TYPE_CHECKING:
+    from headrace.task.source.poller import Polled
+
+_PLACE: Final = itemgetter(0)
+
+
+class SinkTables:
+    """``headrace.task.frames.frame_step.Tables`` of a sink.
+
+    A table has records of one topic only, as they were consumed, so that partition and offset tell a record.
+    """
+
+    settings: Mapping[str, str] = {OFFSETS: "true"}
+
+    def __init__(self) -> None:
+        self._tables: dict[str, RecordTables] = {}
+
+    def inputs(self, batch: Sequence[SinkRecord]) -> list[FrameInput[Sequence[SinkRecord]]]:
+        """Topic by topic, each in order. Records whose schemas change are cut there. DataError."""
+        by_topic: dict[str, list[SinkRecord]] = {}
+        for record in batch:
+            by_topic.setdefault(record.original_topic, []).append(record)
+        return [self._input(topic, run) for topic, records in by_topic.items() for run in runs_of_one_type(records)]
+
+    def _input(self, topic: str, run: Sequence[SinkRecord]) -> FrameInput[Sequence[SinkRecord]]:
+        table, in_json = self._tables.setdefault(topic, RecordTables()).table(run)
+        partitions = pa.array([record.original_kafka_partition for record in run], pa.int32())
+        table = table.set_column(table.column_names.index(arrow.PARTITION), arrow.PARTITION, partitions)
+        offsets = pa.array([record.original_kafka_offset for record in run], pa.int64())
+        return FrameInput(table.append_column(arrow.OFFSET, offsets), in_json, partial(_records_of_result, run=run))
+
+
+def _records_of_result(result: pa.Table, run: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
+    """Each row as a record of the origin that it tells, in the order of the offsets of each partition. DataError.
+
+    Whatever order a query gives, sinks rely on that of Kafka: what is written is told by the last offset.
+    """
+    if not result.num_rows:
+        return ()
+    partitions, offsets = (result.column(name).to_pylist() for name in (arrow.PARTITION, arrow.OFFSET))
+    rows = _rows(records_of_result(result.drop_columns([arrow.OFFSET]), topics_of(run)))
+    origins = {(record.original_kafka_partition, record.original_kafka_offset): record for record in reversed(run)}
+    made = []
+    for place, row in zip(zip(partitions, offsets, strict=True), rows, strict=True):
+        origin = origins.get(place)
+        if origin is None:
+            raise DataError(
+                f"The result has a row with partition {_shown(place[0])} and offset {_shown(place[1])}, which is none "
+                f"of the batch's records: a row has to keep those of a record that it was made of"
+            )
+        made.append((place, _record(origin, row)))
+    # Stable: rows of one record stay in the query's order.
+    return [record for _, record in sorted(made, key=_PLACE)]
+
+
+def _rows(polled: Polled) -> Sequence[SourceRecord]:
+    return polled if isinstance(polled, Sequence) else table_to_records(polled)
+
+
+def _record(origin: SinkRecord, row: SourceRecord) -> SinkRecord:
+    headers = row.headers if row.has_headers else Headers()
+    place = origin.original_kafka_partition
+    return origin.new_record(
+        row.topic, place, row.key_schema, row.key, row.value_schema, row.value, row.timestamp, headers
+    )
+
+
+def _shown(number: int | None) -> str:
+    return "null" if number is None else str(number)
