@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from bench import control_plane, exactly_once, executor_loss, java_connect, postgres, sinks, sql_steps
+from bench import control_plane, exactly_once, executor_loss, java_connect, postgres, sinks, spark_sinks, sql_steps
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
 from bench.record_layer_chain import LINE_CHAIN, converted
@@ -58,6 +58,7 @@ class Part(StrEnum):
     EXACTLY_ONCE = "exactly-once"
     EXECUTOR_LOSS = "executor-loss"
     POSTGRES = "postgres"
+    SPARK_SINK = "spark-sink"
 
 
 class Converter(StrEnum):
@@ -290,6 +291,14 @@ def _postgres(engine: Engine, _: Engine, figures: Figures) -> None:
     figures["postgres_scaling"].append(measured.scaling)
 
 
+def _spark_sink(engine: Engine, _: Engine, figures: Figures) -> None:
+    measured = spark_sinks.rates(engine)
+    figures["spark_parquet_rate"].append(measured.parquet)
+    figures["spark_parquet_total_s"].append(measured.parquet_s)
+    figures["spark_postgres_rate"].append(measured.postgres)
+    figures["spark_postgres_total_s"].append(measured.postgres_s)
+
+
 def _sink(bench: Bench, plan: Plan, figures: Figures, kind: str = "sink", connector: str = sinks.FILE_SINK) -> None:
     with sinks.full_topic(bench.bootstrap_servers, plan.lines) as topic:
         sinks.throughput(bench, topic, plan.lines, connector)  # lets the JIT compile
@@ -298,6 +307,10 @@ def _sink(bench: Bench, plan: Plan, figures: Figures, kind: str = "sink", connec
     figures[f"{kind}_total_s"].append(measured.total_s)
     figures[f"{kind}_cpu_s"].append(measured.usage.cpu_s)
     figures[f"{kind}_rss_mb"].append(measured.usage.rss_mb)
+    if bench.engine.name == "java" and kind == "sink" and Part.SPARK_SINK in plan.parts:
+        # Connect itself brings no sink like SparkSink: its plainest one stands beside it.
+        figures["spark_parquet_rate"].append(measured.records_per_s)
+        figures["spark_postgres_rate"].append(measured.records_per_s)
 
 
 def _sink_records(bench: Bench, plan: Plan, figures: Figures) -> None:
@@ -336,8 +349,9 @@ _MEASURE_STARTS: dict[Part, Callable[[Engine, Engine, Figures], None]] = {
     Part.EXACTLY_ONCE: _exactly_once,
     Part.EXECUTOR_LOSS: _executor_loss,
     Part.POSTGRES: _postgres,
+    Part.SPARK_SINK: _spark_sink,
 }
-_SPARK_ONLY = {Part.EXECUTOR_LOSS, Part.POSTGRES}
+_SPARK_ONLY = {Part.EXECUTOR_LOSS, Part.POSTGRES, Part.SPARK_SINK}
 
 if __name__ == "__main__":
     typer.run(main)

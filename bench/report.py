@@ -136,6 +136,10 @@ ROWS = (
     Row("postgres_4_rate", "  4 tasks", "records/s", "higher", digits=0),
     Row("postgres_4_total_s", "  create to last record", "s", digits=2),
     Row("postgres_scaling", "  4 tasks over 1", "×", "higher", at_least(1.7, "×"), 2),
+    Row("spark_parquet_rate", "SparkSink to Parquet; Java: FileStreamSink", "records/s", "higher", digits=0),
+    Row("spark_parquet_total_s", "  create to last record", "s", digits=2),
+    Row("spark_postgres_rate", "SparkSink to PostgreSQL; Java: FileStreamSink", "records/s", "higher", digits=0),
+    Row("spark_postgres_total_s", "  create to last record", "s", digits=2),
     Row("offsets_read_s", f"start, and {OFFSETS:,} offset records read", "s", target=at_most(5, "s"), digits=2),
 )
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
@@ -16,7 +17,6 @@ from tests.support.spark_sinks import (
     files,
     kill_task,
     parquet_rows,
-    wait_for_rows,
     walked,
 )
 from tests.support.worker_process import WorkerProcess
@@ -49,6 +49,16 @@ def visible(path: Path) -> set[str]:
     return {entry.name for entry in files(path, ".parquet")}
 
 
+PER_SECOND = 150
+"""Records that are sent: the fewer, the fewer files have to be read in the end, and batches come as often."""
+HALVES = {
+    **{name: value for name, value in CONFIG.items() if name != "value.schema"},
+    "transforms": "q",
+    "transforms.q.type": "SparkSql",
+    "transforms.q.query": "SELECT partition, offset, value.*, explode(array(0, 1)) AS half FROM records",
+    "transforms.q.value.schema": CONFIG["value.schema"],
+}
+"""A query makes two rows of each record."""
 MOMENTS: dict[str, Callable[[Path], set[str]]] = {
     "a batch is begun": pending,
     "Spark writes": written,
@@ -63,15 +73,18 @@ def wait_for_moment(path: Path, what: Callable[[Path], set[str]]) -> None:
     wait_for(lambda: what(path) - before, 60, f"something new, as {what.__name__}")
 
 
-def wait_for_progress(bootstrap: str, name: str) -> None:
-    """Until offsets are committed that were not."""
-    before = committed(bootstrap, f"connect-{name}", name, 2)
-    wait_for(lambda: committed(bootstrap, f"connect-{name}", name, 2) != before, 60, "a commit")
+def named(path: Path) -> int:
+    """How many records are written, by the names of their files: to read them all takes long."""
+    batches = {name.split("+", 2)[2].split(".")[0] for name in visible(path)}
+    spans = (batch.partition("+")[2].split("-") for batch in batches)
+    return sum(int(last) - int(first) + 1 for first, last in spans)
 
 
 def run_to_the_end(worker: WorkerProcess, numbers: Numbers, bootstrap: str, name: str, path: Path) -> None:
-    rows = wait_for_rows(lambda: parquet_rows(path), numbers.sent, worker, name, 120)
-    numbers.assert_exactly_once(rows)
+    wait_for(
+        lambda: named(path) >= numbers.sent, 120, lambda: f"{named(path)} of {numbers.sent}: {worker.status(name)}"
+    )
+    numbers.assert_exactly_once(parquet_rows(path))
     wait_for(lambda: sum(committed(bootstrap, f"connect-{name}", name, 2).values()) == numbers.sent, 60, "the offsets")
     # Even when all is over, and what was left behind by the dead has been cleared away by their successors.
     numbers.assert_exactly_once(parquet_rows(path))
@@ -80,20 +93,30 @@ def run_to_the_end(worker: WorkerProcess, numbers: Numbers, bootstrap: str, name
 def test_the_tasks_process_is_killed(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    numbers = Numbers(broker.bootstrap_servers, unique, 2)
+    """Of two connectors, one of which has a query in its chain: rows of one record are never parted."""
+    numbers = Numbers(broker.bootstrap_servers, unique, 2, PER_SECOND)
     make_topic(broker.bootstrap_servers, unique, 2)
+    plain, halves, by_query = tmp_path / "plain", tmp_path / "halves", f"{unique}-halves"
     with numbers.flowing():
-        create_spark_sink(worker, unique, unique, **CONFIG, path=str(tmp_path))
-        for moment in MOMENTS.values():
-            wait_for_progress(broker.bootstrap_servers, unique)
-            wait_for_moment(tmp_path, moment)
-            kill_task(worker, unique)
-    run_to_the_end(worker, numbers, broker.bootstrap_servers, unique, tmp_path)
+        create_spark_sink(worker, by_query, unique, **HALVES, path=str(halves))
+        create_spark_sink(worker, unique, unique, **CONFIG, path=str(plain))
+        for moment, (name, path) in zip(MOMENTS.values(), cycle([(unique, plain), (by_query, halves)]), strict=False):
+            # First of all a batch of the last one's successor: then the next moment is not that of its beginning.
+            wait_for_moment(path, visible)
+            wait_for_moment(path, moment)
+            kill_task(worker, name)
+    run_to_the_end(worker, numbers, broker.bootstrap_servers, unique, plain)
+    wait_for(lambda: named(halves) >= numbers.sent, 120, lambda: f"{named(halves)} of {numbers.sent}")
+    rows = parquet_rows(halves)
+    assert len(rows) == 2 * numbers.sent
+    for half in (0, 1):
+        numbers.assert_exactly_once([row for row in rows if row["half"] == half])
+    worker.delete(by_query)
     worker.delete(unique)
 
 
 def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
-    numbers = Numbers(broker.bootstrap_servers, unique, 2)
+    numbers = Numbers(broker.bootstrap_servers, unique, 2, PER_SECOND)
     make_topic(broker.bootstrap_servers, unique, 2)
     out = tmp_path / "out"
     own_worker.start()
@@ -108,14 +131,15 @@ def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker,
 
 
 def test_the_broker_is_killed(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
-    numbers = Numbers(broker.bootstrap_servers, unique, 2)
+    numbers = Numbers(broker.bootstrap_servers, unique, 2, PER_SECOND)
     make_topic(broker.bootstrap_servers, unique, 2)
     with numbers.flowing():
         create_spark_sink(worker, unique, unique, **CONFIG, path=str(tmp_path))
-        for moment in (pending, records):
-            wait_for_moment(tmp_path, moment)
-            broker.kill()
-            broker.start()
+        wait_for_moment(tmp_path, visible)
+        # Its offset is not committed then, whatever comes of the commit; nothing else of a batch needs the broker.
+        wait_for_moment(tmp_path, records)
+        broker.kill()
+        broker.start()
     run_to_the_end(worker, numbers, broker.bootstrap_servers, unique, tmp_path)
     worker.wait_for_tasks(unique)
     worker.delete(unique)

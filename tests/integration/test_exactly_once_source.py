@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +156,19 @@ def test_tasks_of_one_connector_beside_each_other(worker: WorkerProcess, broker:
     worker.delete(unique)
 
 
+EMPTIED = {
+    "connector.class": "listed_source.ListedSourceConnector",
+    "tasks.max": "1",
+    "kind": "text",
+    "polls": '[["a"], ["b"], ["keep"], ["c"]]',
+    "timestamp": str(time.time_ns() // 1_000_000),
+    "transforms": "q",
+    "transforms.q.type": "SparkSql",
+    "transforms.q.query": "SELECT * FROM records WHERE value = 'keep'",
+}
+"""A query leaves nothing of most of its polls."""
+
+
 def test_at_least_once_loses_nothing(broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     properties = {"group.id": f"group-{unique}", "exactly.once.source.support": "disabled"}
     with WorkerProcess(tmp_path, broker.bootstrap_servers, **properties) as worker:
@@ -176,3 +190,13 @@ def test_at_least_once_loses_nothing(broker: EmbeddedBroker, unique: str, tmp_pa
             30,
             "the last offset",
         )
+        emptied = f"{unique}-emptied"
+        worker.create(emptied, topic=emptied, **EMPTIED)
+        wait_for(
+            lambda: (
+                committed_offsets(broker.bootstrap_servers, offsets_topic, emptied) == {'{"list": 1}': {"polls": 4}}
+            ),
+            60,
+            "the offset of what a query has dropped",
+        )
+        assert wait_for_values(broker.bootstrap_servers, emptied, 1) == [b"keep"]

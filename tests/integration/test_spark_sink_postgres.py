@@ -4,34 +4,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
-from tests.support.postgres import USER, Postgres, driver_jars, postgres_programs
+from tests.support.postgres import Postgres
 from tests.support.sinks import make_topic, send, wait_for_committed
-from tests.support.spark_sinks import Numbers, create_spark_sink, kill_task
+from tests.support.spark_sinks import Numbers, change_offsets, create_spark_sink, kill_task, refusal
 from tests.support.worker_process import WorkerProcess
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 KEYED = {"insert.mode": "upsert", "pk.fields": "id", "value.schema": "name STRING, price DECIMAL(10,2)"}
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres(postgres_programs()) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    """One that has the driver."""
-    directory = tmp_path_factory.mktemp("postgres-worker")
-    properties = {"group.id": "spark-sink-postgres", "spark.jars": driver_jars()}
-    with WorkerProcess(directory, broker.bootstrap_servers, **properties) as running:
-        yield running
+@pytest.fixture
+def worker(jdbc_worker: WorkerProcess) -> WorkerProcess:
+    """The one that has the driver."""
+    return jdbc_worker
 
 
 @pytest.fixture
@@ -40,15 +32,11 @@ def table(unique: str) -> str:
 
 
 def create(worker: WorkerProcess, postgres: Postgres, name: str, table: str, **config: str) -> None:
-    options = {"url": postgres.jdbc_url, "user": USER, "password": "any"}
-    create_spark_sink(
-        worker,
-        name,
-        config.pop("topics", name),
-        **{"spark.format": "jdbc", "table": table, "retry.backoff.ms": "200"},
-        **{f"spark.option.{option}": value for option, value in options.items()},
-        **config,
-    )
+    create_spark_sink(worker, name, config.pop("topics", name), **target(postgres, table), **config)
+
+
+def target(postgres: Postgres, table: str) -> dict[str, str]:
+    return {"spark.format": "jdbc", "table": table, "retry.backoff.ms": "200", **postgres.options()}
 
 
 def wait_for_rows(
@@ -113,7 +101,73 @@ def test_the_latest_record_of_each_key_is_its_row_and_a_tombstone_deletes_it(
         worker, postgres, unique, select, [(1, "c", "3.25", "mine"), (2, "b", "2.00", "k"), (4, "e", "5.00", "k")]
     )
     send(bootstrap, unique, [None], key=b"2")
-    wait_for_rows(worker, postgres, unique, select, [(1, "c", "3.25", "mine"), (4, "e", "5.00", "k")])
+    rows = [(1, "c", "3.25", "mine"), (4, "e", "5.00", "k")]
+    wait_for_rows(worker, postgres, unique, select, rows)
+    # An operator has all written again.
+    assert change_offsets(worker, unique).status_code == 200
+    postgres.sql(f"UPDATE {table} SET name = 'spoilt'; DELETE FROM {table} WHERE id = 4")
+    worker.rest.put(f"/connectors/{unique}/resume")
+    wait_for_rows(worker, postgres, unique, select, rows)
+    worker.delete(unique)
+
+
+def connect(fields: dict[str, Any], payload: dict[str, Any] | None) -> bytes:
+    """As JsonConverter has a struct with its schema; texts are types."""
+    schemas = [
+        {"field": name, **({"type": t} if isinstance(t, str) else t), "optional": True} for name, t in fields.items()
+    ]
+    return json.dumps({"schema": {"type": "struct", "fields": schemas}, "payload": payload}).encode()
+
+
+def logical(name: str, type: str, **parameters: str) -> dict[str, Any]:
+    return {"type": type, "name": f"org.apache.kafka.connect.data.{name}", "version": 1, "parameters": parameters}
+
+
+KEY = {"shop": "string", "id": "int64"}
+TYPES: dict[str, tuple[str | dict[str, Any], Any, str, str]] = {
+    # Of each column: Connect's schema, the value in JSON, the table's type, and what is in the table then.
+    "small": ("int8", 7, "smallint", "7"),
+    "whole": ("int32", -5, "bigint", "-5"),
+    "real": ("double", 0.25, "double precision", "0.25"),
+    "yes": ("boolean", True, "boolean", "t"),
+    "bytes": ("bytes", "AQI=", "bytea", "\\x0102"),
+    "price": (logical("Decimal", "bytes", scale="2"), "MDk=", "numeric(10,2)", "123.45"),
+    "exact": (logical("Decimal", "bytes", scale="2"), "MDk=", "numeric", "123.45"),
+    "day": (logical("Date", "int32"), 20_000, "date", "2024-10-04"),
+    "at": (logical("Timestamp", "int64"), 1_700_000_000_123, "timestamptz", "2023-11-14 22:13:20.123+00"),
+    "local": (logical("Timestamp", "int64"), 1_700_000_000_123, "timestamp", "2023-11-14 22:13:20.123"),
+    "list": ({"type": "array", "items": {"type": "int32"}}, [1, 2], "int[]", "{1,2}"),
+    "names": ({"type": "array", "items": {"type": "string"}}, ["a"], "text[]", "{a}"),
+    "map": ({"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}}, {"n": 3}, "jsonb", '{"n": 3}'),
+    "inner": ({"type": "struct", "fields": [{"field": "x", "type": "int32"}]}, {"x": 1}, "jsonb", '{"x": 1}'),
+    "uid": ("string", "6ecd8c99-4036-403d-bf84-cf8400f67836", "uuid", "6ecd8c99-4036-403d-bf84-cf8400f67836"),
+}
+
+
+def test_values_of_all_types_and_keys_of_two_fields(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    """The second record has a field more, the third none: columns that a record does not have stay as they are."""
+    bootstrap = broker.bootstrap_servers
+    columns = ", ".join(f'"{name}" {kind}' for name, (_, _, kind, _) in TYPES.items())
+    postgres.sql(f"CREATE TABLE {table} (shop text, id int, {columns}, more text, clock time, PRIMARY KEY (shop, id))")
+    make_topic(bootstrap, unique)
+    fields, values = {n: t[0] for n, t in TYPES.items()}, {n: t[1] for n, t in TYPES.items()}
+    keys = [connect(KEY, {"shop": "a", "id": n}) for n in range(4)]
+    send(bootstrap, unique, [connect(fields, values), connect(fields, dict.fromkeys(values))], key=keys[0])
+    send(bootstrap, unique, [connect(fields, values), connect({"more": "string"}, {"more": "x"})], key=keys[1])
+    send(bootstrap, unique, [connect({"whole": "int64"}, {"whole": 1})], key=keys[2])
+    send(bootstrap, unique, [None], key=keys[2])
+    converters = {f"{what}.converter": "org.apache.kafka.connect.json.JsonConverter" for what in ("key", "value")}
+    config = {"insert.mode": "upsert", "pk.fields": "shop,id", **converters}
+    create(worker, postgres, unique, table, **config)
+    selected = ", ".join(f'"{name}"' for name in TYPES)
+    rows = [("a", 0, *[""] * len(TYPES), ""), ("a", 1, *(t[3] for t in TYPES.values()), "x")]
+    wait_for_rows(worker, postgres, unique, f"SELECT shop, id, {selected}, more FROM {table} ORDER BY id", rows)
+    send(bootstrap, unique, [connect({"clock": logical("Time", "int32")}, {"clock": 3_600_000})], key=keys[3])
+    worker.wait_for_tasks(unique, "FAILED")
+    told = f"Column clock of {table} holds times, and records have numbers there (int): convert them before"
+    assert told in worker.status(unique)["tasks"][0]["trace"]
     worker.delete(unique)
 
 
@@ -123,11 +177,8 @@ def test_a_table_is_made_if_that_is_wanted(
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [item("a", "1")], key=b"1")
-    create(worker, postgres, unique, table, **KEYED)
-    worker.wait_for_tasks(unique, "FAILED")
-    trace = worker.status(unique)["tasks"][0]["trace"]
-    assert f"There is no table {table}: create it, or set auto.create=true" in trace
-    worker.delete(unique)
+    told = refusal(worker, unique, unique, **target(postgres, table), **KEYED)
+    assert f"There is no table {table}: create it, or set auto.create=true" in told
     create(worker, postgres, unique, table, **KEYED, **{"auto.create": "true"})
     select = f"SELECT id, name, price FROM {table} ORDER BY id"
     wait_for(lambda: postgres.sql(f"SELECT to_regclass('{table}')") == [[table]], 60, lambda: worker.log[-3000:])
@@ -141,13 +192,29 @@ def test_mistakes_are_told_in_the_databases_words(
     worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
 ) -> None:
     bootstrap = broker.bootstrap_servers
-    postgres.sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, price numeric(10,2) CHECK (price > 0))")
+    role = f"{table}_reader"
+    postgres.sql(f"""
+        CREATE TABLE {table} (id bigint PRIMARY KEY, price numeric(10,2) CHECK (price > 0));
+        CREATE ROLE {role} LOGIN; GRANT SELECT, INSERT ON {table} TO {role}""")
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [item("a", "0")], key=b"1")
+    place = target(postgres, table)
+    told = refusal(worker, unique, unique, **{**place, **KEYED, "pk.fields": "price"})
+    assert "Invalid value 'price' for configuration pk.fields: The database says" in told
+    assert "no unique or exclusion constraint" in told
+    may_not = {**place, **KEYED, "spark.option.user": role}
+    assert "may not create tables in its schema" in refusal(worker, unique, unique, **may_not)
+    postgres.sql(f"CREATE SCHEMA {role} AUTHORIZATION {role}; ALTER ROLE {role} SET search_path TO {role}, public")
+    told = refusal(worker, unique, unique, **may_not)
+    assert f"Invalid value '{table}' for configuration table: the database's user lacks UPDATE and DELETE on it" in told
+    nowhere = postgres.jdbc_url.replace("/postgres", "/nowhere")
+    told = refusal(worker, unique, unique, **{**place, **KEYED, "spark.option.url": nowhere})
+    assert 'database "nowhere" does not exist' in told
+    # What only records can tell.
     create(worker, postgres, f"{unique}-1", table, topics=unique, **KEYED)
+    create(worker, postgres, f"{unique}-2", table, topics=unique, **{**KEYED, "value.schema": "price DECIMAL(10,2)"})
     worker.wait_for_tasks(f"{unique}-1", "FAILED")
     assert 'column "name" does not exist' in worker.status(f"{unique}-1")["tasks"][0]["trace"]
-    create(worker, postgres, f"{unique}-2", table, topics=unique, **{**KEYED, "value.schema": "price DECIMAL(10,2)"})
     worker.wait_for_tasks(f"{unique}-2", "FAILED")
     assert "violates check constraint" in worker.status(f"{unique}-2")["tasks"][0]["trace"]
     assert postgres.sql(f"SELECT * FROM {table}") == []

@@ -8,21 +8,28 @@ import json
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import TopicPartition as Position
+from confluent_kafka.admin import AdminClient
+
+from headrace.kafka.consumer_groups import ConsumerGroups
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
-from tests.support.sinks import make_topic, send, wait_for_committed
+from tests.support.sinks import committed, make_topic, send, wait_for_committed
 from tests.support.spark_sinks import (
     ORIGIN,
     Numbers,
+    change_offsets,
     create_spark_sink,
     files,
     json_rows,
     kill_task,
+    offset,
     parquet_rows,
+    refusal,
     task_pid,
     wait_for_rows,
 )
-from tests.support.worker_process import WorkerProcess, once_settled
+from tests.support.worker_process import WorkerProcess
 
 JSON_WITH_SCHEMA = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -37,11 +44,14 @@ def events(first: int, count: int) -> list[bytes | None]:
     ]
 
 
-def points(count: int) -> list[bytes | None]:
-    """Structs of x and label, as JsonConverter has them with their schemas."""
+def points(count: int, **more: int) -> list[bytes | None]:
+    """Structs of x and label, and of ``more``, as JsonConverter has them with their schemas."""
     fields = [{"field": "x", "type": "int32", "optional": False}, {"field": "label", "type": "string"}]
+    fields += [{"field": name, "type": "int32"} for name in more]
     schema = {"type": "struct", "optional": False, "fields": fields}
-    return [json.dumps({"schema": schema, "payload": {"x": n, "label": f"n{n}"}}).encode() for n in range(count)]
+    return [
+        json.dumps({"schema": schema, "payload": {"x": n, "label": f"n{n}", **more}}).encode() for n in range(count)
+    ]
 
 
 def failure(worker: WorkerProcess, name: str, seconds: float = 60) -> str:
@@ -92,17 +102,20 @@ def test_structs_become_json_and_tombstones_are_left_out(
 ) -> None:
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique)
-    send(bootstrap, unique, [*points(50), None, *points(3)], key=b"k")
+    send(bootstrap, unique, [*points(50), None, *points(3), *points(2, y=5)], key=b"k")
     config = {"spark.format": "json", "path": str(tmp_path), "behavior.on.null.values": "ignore"}
     more = {"include.columns": "key,offset,timestamp", **JSON_WITH_SCHEMA}
     create_spark_sink(worker, unique, unique, **config, **more)
-    rows = wait_for_rows(lambda: json_rows(tmp_path), 53, worker, unique)
-    assert [row["x"] for row in rows] == [*range(50), 0, 1, 2]
-    assert [row["kafka_offset"] for row in rows] == [*range(50), 51, 52, 53]
+    rows = wait_for_rows(lambda: json_rows(tmp_path), 55, worker, unique)
+    assert [row["x"] for row in rows] == [*range(50), 0, 1, 2, 0, 1]
+    assert [row["kafka_offset"] for row in rows] == [*range(50), *range(51, 56)]
+    # A field that is new begins another file.
+    assert [row.get("y") for row in rows] == [None] * 53 + [5, 5]
+    assert len(files(tmp_path, f"{54:020}-{55:020}.json")) == 1
     assert rows[7]["label"] == "n7"
     assert rows[0]["kafka_key"] == "k"
     assert rows[0]["kafka_timestamp"].startswith("20")
-    wait_for_committed(bootstrap, unique, unique, {0: 54})
+    wait_for_committed(bootstrap, unique, unique, {0: 56})
     worker.delete(unique)
 
 
@@ -112,35 +125,37 @@ def test_a_topic_goes_where_its_name_says(
     bootstrap, topics = broker.bootstrap_servers, [f"{unique}-a", f"{unique}-b"]
     for topic in topics:
         make_topic(bootstrap, topic)
-        send(bootstrap, topic, [f"{topic} {n}, and more".encode() for n in range(10)])
+        send(bootstrap, topic, [*(f"{topic} {n}, and more".encode() for n in range(10)), None])
     path = str(tmp_path / "${topic}" / "data")
-    options = {"spark.option.header": "true", "include.columns": "offset"}
+    options = {"spark.option.header": "true", "include.columns": "offset", "behavior.on.null.values": "write"}
     create_spark_sink(worker, unique, ",".join(topics), **{"spark.format": "csv", "path": path, **options})
 
     def rows(topic: str) -> list[dict[str, Any]]:
         return [row for file in files(tmp_path / topic, ".csv") for row in csv.DictReader(file.open())]
 
     for topic in topics:
-        found = wait_for_rows(lambda topic=topic: rows(topic), 10, worker, unique)  # type: ignore[misc]
-        assert [row["value"] for row in found] == [f"{topic} {n}, and more" for n in range(10)]
+        found = wait_for_rows(lambda topic=topic: rows(topic), 11, worker, unique)  # type: ignore[misc]
+        assert [row["value"] for row in found] == [*(f"{topic} {n}, and more" for n in range(10)), ""]
+        assert found[10]["kafka_offset"] == "10"
     worker.delete(unique)
 
 
 def test_what_is_read_again_is_not_written_again(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    """The group's offsets are gone, and what comes again comes in other portions."""
+    """The group's offsets are gone, and what comes again comes in other portions; unless an operator wants it to."""
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique)
     send(bootstrap, unique, points(1000))
     config = {"spark.format": "json", "path": str(tmp_path), "include.columns": "offset", **JSON_WITH_SCHEMA}
-    create_spark_sink(worker, unique, unique, **config)
+    portions = {"flush.size": "600", "rotate.interval.ms": "1000", "consumer.override.max.poll.records": "100"}
+    create_spark_sink(worker, unique, unique, **config, **portions)
     wait_for_rows(lambda: json_rows(tmp_path), 1000, worker, unique)
     wait_for_committed(bootstrap, unique, unique, {0: 1000})
     before = {file.name: file.stat().st_mtime_ns for file in files(tmp_path, ".json")}
     worker.rest.put(f"/connectors/{unique}/stop")
     worker.wait_for_tasks(unique, tasks=0)
-    assert once_settled(lambda: worker.rest.delete(f"/connectors/{unique}/offsets")).is_success
+    ConsumerGroups({"bootstrap.servers": bootstrap}).delete(f"connect-{unique}")
     send(bootstrap, unique, points(7))
     worker.rest.put(f"/connectors/{unique}/resume")
     rows = wait_for_rows(lambda: json_rows(tmp_path), 1007, worker, unique)
@@ -148,7 +163,33 @@ def test_what_is_read_again_is_not_written_again(
     wait_for_committed(bootstrap, unique, unique, {0: 1007})
     after = {file.name: file.stat().st_mtime_ns for file in files(tmp_path, ".json")}
     assert before.items() <= after.items()
-    worker.delete(unique)
+    # Now an operator wants it: what the topic still has is written anew, once the tasks are at it.
+    inner = max(int(name.split("+")[3].split("-")[0]) for name in before)
+    assert 0 < inner < 1000
+    refused = change_offsets(worker, unique, offset(unique, inner + 1))
+    assert refused.status_code == 400
+    assert f"go back to {inner} or to 1000" in refused.text
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # its futures end as long as it lives
+    trimmed = admin.delete_records([Position(unique, 0, inner - 5)])
+    assert [future.result().low_watermark for future in trimmed.values()] == [inner - 5]
+    reset = change_offsets(worker, unique)
+    assert (reset.status_code, "However" in reset.text) == (200, False)
+    assert len(json_rows(tmp_path)) == 1007
+    worker.rest.put(f"/connectors/{unique}/resume")
+    wait_for(lambda: len(again(tmp_path)) >= 1007 - inner, 60, lambda: f"new files: {files(tmp_path, '.json')}")
+    assert [row["kafka_offset"] for row in again(tmp_path)] == list(range(inner, 1007))
+    assert [row["kafka_offset"] for row in json_rows(tmp_path)] == list(range(1007))
+    wait_for_committed(bootstrap, unique, unique, {0: 1007})
+    # Who removes a connector does not want its files to be written again.
+    assert worker.rest.delete(f"/connectors/{unique}?includeOffsets=true").status_code == 204
+    wait_for(lambda: committed(bootstrap, f"connect-{unique}", unique) == {}, 60, "the end of the offsets")
+    (record,) = tmp_path.glob("_headrace/*/*/0/0*")
+    assert json.loads(record.read_text())["end"] is None
+
+
+def again(path: Path) -> list[dict[str, Any]]:
+    """What is in files that were written in the place of others."""
+    return [json.loads(line) for file in files(path, "+1.json") for line in file.read_text().splitlines()]
 
 
 def test_any_file_system_of_hadoops(
@@ -174,25 +215,38 @@ def test_any_file_system_of_hadoops(
 
 def test_a_table_tells_what_it_has(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     """By its class's name a format of Spark's own is as strange to the sink as one that a package brings."""
-    bootstrap, path = broker.bootstrap_servers, tmp_path / "table"
+    bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique, 2)
     for partition in (0, 1):
         send(bootstrap, unique, points(100), partition)
-    config = {"spark.format": "org.apache.spark.sql.json", "path": str(path), "include.columns": ORIGIN}
-    create_spark_sink(worker, unique, unique, **config, **JSON_WITH_SCHEMA)
-    wait_for_rows(lambda: json_rows(path), 200, worker, unique)
-    wait_for_committed(bootstrap, unique, unique, {0: 100, 1: 100})
-    worker.rest.put(f"/connectors/{unique}/stop")
-    worker.wait_for_tasks(unique, tasks=0)
-    assert once_settled(lambda: worker.rest.delete(f"/connectors/{unique}/offsets")).is_success
+    config = {"spark.format": "org.apache.spark.sql.json", "include.columns": ORIGIN, **JSON_WITH_SCHEMA}
+    places = {
+        f"{unique}-path": {"path": str(tmp_path / f"{unique}-path")},
+        # One of Spark's catalog.
+        f"{unique}-table": {
+            "table": f"table_{unique.replace('-', '_')}",
+            "spark.option.path": str(tmp_path / f"{unique}-table"),
+        },
+    }
+    for name, place in places.items():
+        create_spark_sink(worker, name, unique, **config, **place)
+    for name in places:
+        wait_for_rows(lambda name=name: json_rows(tmp_path / name), 200, worker, name)  # type: ignore[misc]
+        wait_for_committed(bootstrap, name, unique, {0: 100, 1: 100})
+        # It is not the sink that remembers, so that an operator has to see to the rows.
+        changed = change_offsets(worker, name)
+        assert (changed.status_code, "need to be manually reset" in changed.text) == (200, True)
     send(bootstrap, unique, points(5), 1)
-    worker.rest.put(f"/connectors/{unique}/resume")
-    rows = wait_for_rows(lambda: json_rows(path), 205, worker, unique)
-    wait_for_committed(bootstrap, unique, unique, {0: 100, 1: 105})
-    places = sorted((row["kafka_partition"], row["kafka_offset"]) for row in rows)
-    assert places == [*((0, n) for n in range(100)), *((1, n) for n in range(105))]
-    assert json_rows(path) == rows
-    worker.delete(unique)
+    for name in places:
+        worker.rest.put(f"/connectors/{name}/resume")
+    for name in places:
+        path = tmp_path / name
+        rows = wait_for_rows(lambda path=path: json_rows(path), 205, worker, name)  # type: ignore[misc]
+        wait_for_committed(bootstrap, name, unique, {0: 100, 1: 105})
+        found = sorted((row["kafka_partition"], row["kafka_offset"]) for row in rows)
+        assert found == [*((0, n) for n in range(100)), *((1, n) for n in range(105))]
+        assert json_rows(path) == rows
+        worker.delete(name)
 
 
 def test_flush_size_bounds_batches(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
@@ -239,41 +293,46 @@ def test_what_spark_runs_of_a_task_is_told_on_request(
 def test_mistakes_are_told_in_sparks_words(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
-    bootstrap = broker.bootstrap_servers
+    bootstrap, place = broker.bootstrap_servers, tmp_path / "data"
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [b'{"id": 1}', b"no JSON"])
-    config = {"spark.format": "json", "path": str(tmp_path)}
-    create_spark_sink(worker, f"{unique}-1", unique, **{**config, "spark.format": "delta"})
-    assert "io.delta:delta-spark_2.13" in failure(worker, f"{unique}-1")
-    create_spark_sink(worker, f"{unique}-2", unique, **config, **{"partition.by": "nowhere"})
-    assert "UNRESOLVED_COLUMN" in failure(worker, f"{unique}-2")
-    create_spark_sink(worker, f"{unique}-3", unique, **config, **{"value.schema": "id BIGINT"})
-    told = f"The value at offset 1 of {unique}-0 is no JSON that fits value.schema: no JSON"
-    assert told in failure(worker, f"{unique}-3")
-    create_spark_sink(worker, f"{unique}-4", unique, **config, **{"value.schema": "id NUMBR"})
-    assert "NUMBR" in failure(worker, f"{unique}-4")
+    config = {"spark.format": "json", "path": str(place)}
     jdbc = {"spark.format": "jdbc", "table": "t", "spark.option.url": "jdbc:postgresql://127.0.0.1:1/none"}
-    create_spark_sink(worker, f"{unique}-5", unique, **jdbc)
-    assert "spark.jars.packages=org.postgresql:postgresql:" in failure(worker, f"{unique}-5")
-    # Of a batch that failed nothing is there.
-    assert files(tmp_path, "") == []
+    file = tmp_path / "file"
+    file.touch()
+    typed = {**config, "value.schema": "id BIGINT"}
+    for wrong, told in (
+        ({**config, "spark.format": "delta"}, "io.delta:delta-spark"),
+        ({**config, "partition.by": "id id id"}, "PARSE_SYNTAX_ERROR"),
+        ({**typed, "partition.by": "nowhere"}, "Invalid value 'nowhere' for configuration partition.by: [UNRES"),
+        ({**typed, "value.schema": "id NUMBR"}, "Invalid value 'id NUMBR' for configuration value.schema: "),
+        ({**config, "path": f"{file}/below"}, f"file:{file} is no directory"),
+        (jdbc, "spark.jars.packages=org.postgresql:postgresql:"),
+    ):
+        assert told in refusal(worker, f"{unique}-0", unique, **wrong)
+    # Nobody knows the columns of records that are yet to come.
+    create_spark_sink(worker, f"{unique}-1", unique, **config, **{"partition.by": "nowhere"})
+    create_spark_sink(worker, f"{unique}-2", unique, **typed)
+    assert "UNRESOLVED_COLUMN" in failure(worker, f"{unique}-1")
+    told = f"The value at offset 1 of {unique}-0 is no JSON that fits value.schema: no JSON"
+    assert told in failure(worker, f"{unique}-2")
+    # Of a batch that failed nothing is there, nor has a look at the place left anything.
+    assert files(place, "") == []
 
 
 def test_a_place_that_cannot_be_written_to_is_tried_again_for_some_time(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     bootstrap, place = broker.bootstrap_servers, tmp_path / "place"
-    place.touch()
     make_topic(bootstrap, unique)
-    send(bootstrap, unique, points(10))
     config = {"spark.format": "json", "path": str(place), "retry.backoff.ms": "100", **JSON_WITH_SCHEMA}
     create_spark_sink(worker, unique, unique, **config, **{"max.retries": "-1"})
+    create_spark_sink(worker, f"{unique}-2", unique, **config, **{"max.retries": "2"})
+    place.touch()
+    send(bootstrap, unique, points(10))
+    assert "Given up after 2 retries" in failure(worker, f"{unique}-2")
     wait_for(lambda: "cannot be listed: Not a directory" in worker.log, 60, "a line of the log")
     assert worker.task_states(unique) == ["RUNNING"]
     place.unlink()
     wait_for_rows(lambda: json_rows(place), 10, worker, unique)
     worker.delete(unique)
-    (tmp_path / "other").touch()
-    more = {**config, "path": str(tmp_path / "other"), "max.retries": "2"}
-    create_spark_sink(worker, f"{unique}-2", unique, **more)
-    assert "Given up after 2 retries" in failure(worker, f"{unique}-2")

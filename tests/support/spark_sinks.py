@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psutil
 import pyarrow.dataset as ds
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 from tests.support.polling import wait_for
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 ORIGIN = "topic,partition,offset"
 
@@ -30,7 +31,21 @@ def create_spark_sink(worker: WorkerProcess, name: str, topics: str, **config: s
         "rotate.interval.ms": "500",
         "consumer.override.max.poll.records": "1000",
     }
-    worker.create(name, **defaults, **config)
+    worker.create(name, **{**defaults, **config})
+
+
+def refusal(worker: WorkerProcess, name: str, topics: str, **config: str) -> str:
+    """What a user is told in place of a connector."""
+    wait_for(lambda: "is up, UI at" in worker.log, 60, "Spark's start: before, it is not asked")
+    wanted = {"connector.class": "SparkSink", "topics": topics, **config}
+    for _ in range(3):
+        answer = worker.rest.post("/connectors", json={"name": name, "config": wanted})
+        if answer.status_code == 400:
+            return str(answer.json()["message"])
+        # A machine that has too much to do.
+        assert "Spark did not say within" in worker.log, answer.text
+        worker.delete(name)
+    raise AssertionError(f"{config} was not refused")
 
 
 def walked(path: Path) -> Iterator[Path]:
@@ -86,6 +101,21 @@ def kill_task(worker: WorkerProcess, connector: str) -> None:
     wait_for(lambda: task_pid(worker, connector) != pid, 60, "another process")
 
 
+def change_offsets(worker: WorkerProcess, connector: str, *offsets: dict[str, Any]) -> httpx2.Response:
+    """Stop a connector, if it runs, and give it other offsets, or none; it stays stopped."""
+    worker.rest.put(f"/connectors/{connector}/stop")
+    worker.wait_for_tasks(connector, tasks=0)
+    method, body = ("PATCH", {"json": {"offsets": list(offsets)}}) if offsets else ("DELETE", {})
+    headers = {"Accept": "application/json"}
+    return once_settled(
+        lambda: worker.rest.request(method, f"/connectors/{connector}/offsets", headers=headers, **body)
+    )
+
+
+def offset(topic: str, offset: int, partition: int = 0) -> dict[str, Any]:
+    return {"partition": {"kafka_topic": topic, "kafka_partition": partition}, "offset": {"kafka_offset": offset}}
+
+
 class Numbers:
     """Sends JSON with 0, 1, 2, ... in the background, to the partitions of a topic in turn."""
 
@@ -95,10 +125,13 @@ class Numbers:
         self._partitions = partitions
         self._pause = 1 / per_second
         self._over = threading.Event()
+        self._failed: list[str] = []
         self.sent = 0
 
     @contextmanager
     def flowing(self) -> Iterator[None]:
+        # Of a partition that it does not know yet, the client says that there is none.
+        wait_for(lambda: len(self._partitions_with_leaders()) == self._partitions, 60, "the topic")
         thread = threading.Thread(target=self._send, daemon=True)
         thread.start()
         try:
@@ -106,6 +139,7 @@ class Numbers:
         finally:
             self._over.set()
             thread.join(60)
+        assert not self._failed, self._failed
 
     def assert_exactly_once(self, rows: list[dict[str, Any]]) -> None:
         """Record by record: each number is there, once, and so is each place in the topic."""
@@ -116,10 +150,20 @@ class Numbers:
             count = len(range(partition, self.sent, self._partitions))
             assert {offset for where, offset in places if where == partition} == set(range(count))
 
+    def _partitions_with_leaders(self) -> list[int]:
+        found = self._producer.list_topics(self._topic, 10).topics[self._topic].partitions
+        return [number for number, partition in found.items() if partition.leader >= 0]
+
+    def _delivered(self, error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            self._failed.append(str(error))
+
     def _send(self) -> None:
         while not self._over.wait(self._pause):
             value = b'{"n":%d,"tens":%d}' % (self.sent, self.sent // 10 % 3)
-            self._producer.produce(self._topic, value, partition=self.sent % self._partitions)
+            self._producer.produce(
+                self._topic, value, partition=self.sent % self._partitions, on_delivery=self._delivered
+            )
             self.sent += 1
             self._producer.poll(0)
         assert self._producer.flush(60) == 0

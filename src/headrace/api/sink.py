@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.api.connector import Connector, ConnectorContext, Task
-from headrace.api.frames import Frames
+from headrace.api.frames import FrameJob, Frames
 from headrace.api.record import SinkRecord
 
 if TYPE_CHECKING:
@@ -40,6 +40,23 @@ class SinkConnectorContext(ConnectorContext):
     """What the runtime offers a sink connector; nothing beyond `ConnectorContext`."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewOffset:
+    """Where a sink goes on after an operator's change of its offsets. ``asked``: whether it was named; else the offset
+    was deleted, and this is where its group begins."""
+
+    offset: int
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetJobs:
+    """What Spark does about new offsets, ``before`` the consumer group's are written and ``after``."""
+
+    before: FrameJob
+    after: FrameJob
+
+
 class SinkConnector(Connector):
     """Base of all sink connectors (Java: `SinkConnector`). The worker deals with `topics` and `topics.regex`."""
 
@@ -51,6 +68,17 @@ class SinkConnector(Connector):
         As `SourceConnector.alter_offsets`; None as an offset resets the partition.
         """
         return False
+
+    def frame_alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, NewOffset]
+    ) -> OffsetJobs | None:
+        """Jobs by which Spark brings a store outside Kafka in line with an operator's offsets; None if there are none.
+
+        Asked for on the same instance after `alter_offsets`. The jobs' functions run in the worker, without input.
+        What the first one raises leaves everything as it was. After an error of the second one the group's offsets are
+        written already; the operator is told to repeat the change, so both have to bear that. Not in Java.
+        """
+        return None
 
 
 class ErrantRecordReporter(ABC):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.api import arrow
+from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
 
 
@@ -65,7 +66,8 @@ class Run:
 
 
 class BatchBuffer:
-    """Tables by partition, in the order of their offsets. A table has at least the column ``offset``."""
+    """Tables by partition, in the order of their offsets. A table has at least the column ``offset``. Rows of one
+    offset are never parted: they are of one run, whatever is due and however large it is."""
 
     def __init__(self, rotation: Rotation, clock: Callable[[], float]) -> None:
         self._rotation = rotation
@@ -98,14 +100,24 @@ class BatchBuffer:
         return frozenset(self._runs)
 
     def add(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
-        """What has come of a partition that was begun. Records that are buffered already, or written, are left out."""
+        """What has come of a partition that was begun, in the order of its offsets. Records that are buffered already,
+        or written, are left out.
+
+        One that a transformation has made several of comes as a whole: all have its offset. So they have to be of one
+        type, or else DataError: a target that has half of a record remembers it as written.
+        """
         next = self._next[where]
-        # One that a transformation has made several of comes as a whole: all have its offset.
         for table in (left for each in tables if (left := _from(each, next)).num_rows):
             runs = self._runs.setdefault(where, [])
             if not runs or not runs[-1].take(table):
-                runs.append(Run(where, self._clock()))
-                runs[-1].take(table)
+                run = Run(where, self._clock())
+                run.take(table)
+                if runs and run.first == runs[-1].last:
+                    raise DataError(
+                        f"The record at offset {run.first} of {where} has become records of different schemas, which "
+                        f"cannot be written at once"
+                    )
+                runs.append(run)
             self._next[where] = runs[-1].last + 1
 
     def due(self) -> list[Run]:

@@ -6,6 +6,9 @@ to the partition's log, which either is there or is not: from that moment the ba
 are moved to where readers find them. Whoever takes the partition over finishes the moves of the latest record, and adds
 a record of its own: a predecessor that is still alive finds its number taken and can write no more.
 
+To *rewind* a partition is to add a record that says from where on it is written again. Whoever takes over next removes
+the files from there on, for it is about to write them anew, under names that no file has had before.
+
 ::
 
     <path>/region=eu/part-<connector>+<topic>+<partition>+<first>-<last>.parquet     what readers see
@@ -16,17 +19,19 @@ a record of its own: a predecessor that is still alive finds its number taken an
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Protocol
 from urllib.parse import quote
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import DataError, RetriableError
 
 _DIRECTORY: Final = "_headrace"
 _PENDING: Final = "files-"
 _DIGITS: Final = 20
+_OFFSETS: Final = re.compile(rf"(\d{{{_DIGITS}}})-(\d{{{_DIGITS}}})(?!\d)")
 
 
 class Files(Protocol):
@@ -62,24 +67,33 @@ class Batch:
     partition: int
     first: int
     last: int
+    rewinds: int = 0
 
     def file_name(self, connector: str, number: int, suffix: str) -> str:
         """The name of its file ``number``, of those that lie in one directory."""
         offsets = f"{self.first:0{_DIGITS}}-{self.last:0{_DIGITS}}"
+        again = f"+{self.rewinds}" if self.rewinds else ""
         numbered = f"-{number}" if number else ""
-        # Readers pass over names that begin with a dot or an underscore, as those of topics may.
-        return f"part-{quote(connector, safe='')}+{self.topic}+{self.partition}+{offsets}{numbered}{suffix}"
+        return f"{_stem(connector, self.topic, self.partition)}{offsets}{again}{numbered}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """One entry of the log: all below ``next`` is written. ``moves`` leads from below ``directory`` to below the root;
-    one without has only taken the partition over."""
+    one without has only taken the partition over, or ``removed`` what is written again.
+
+    ``end`` is of one that rewinds: where ``next`` was before. ``rewinds`` counts how often that has come to pass;
+    ``token`` is that of who is about to.
+    """
 
     number: int
     next: int
     directory: str = ""
     moves: Mapping[str, str] | None = None
+    removed: Sequence[str] = ()
+    rewinds: int = 0
+    end: int | None = None
+    token: str = ""
 
     @property
     def name(self) -> str:
@@ -95,6 +109,12 @@ class Record:
 
 class FencedError(RetriableError):
     """Another one has the partition. What this one knows of it is out of date."""
+
+
+def _stem(connector: str, topic: str, partition: int) -> str:
+    """What the names of all files of a partition begin with."""
+    # Readers pass over names that begin with a dot or an underscore, as those of topics may.
+    return f"part-{quote(connector, safe='')}+{topic}+{partition}+"
 
 
 def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str]:
@@ -124,12 +144,24 @@ def _suffix(name: str) -> str:
     return "".join(f".{part}" for part in parts if not (part.startswith("c") and part[1:].isdigit()))
 
 
+def _end(record: Record) -> int:
+    """Up to where files are there, whether they are to be written again or not."""
+    return record.next if record.end is None else record.end
+
+
+def _plain(record: Record) -> Record:
+    """What a record says of the partition, without what it has done."""
+    return replace(record, directory="", moves=None, removed=())
+
+
 class BatchLog:
     """The log of one connector and partition. One call at a time; each may be repeated after whatever crash."""
 
     def __init__(self, files: Files, connector: str, topic: str, partition: int) -> None:
         self._files = files
         self._connector = connector
+        self._where = f"{topic}-{partition}"
+        self._stem = _stem(connector, topic, partition)
         self._directory = f"{_DIRECTORY}/{quote(connector, safe='')}/{topic}/{partition}"
 
     def take_over(self) -> Record:
@@ -137,9 +169,10 @@ class BatchLog:
         while True:
             latest = self._latest()
             self._finish(latest)
-            own = Record(latest.number + 1, latest.next)
+            own = self._successor(latest)
             if self._added(own):
                 break
+        self._finish(own)
         # Only now: a batch that lies here has no record, and can get none any more.
         for name in self._files.names(self._directory):
             if name.startswith(_PENDING):
@@ -154,20 +187,78 @@ class BatchLog:
     def commit(self, batch: Batch, directory: str, after: Record) -> Record:
         """Make the files in ``directory`` visible as ``batch``, which follows ``after``. FencedError, and they are not,
         if something else does."""
-        made = moves(batch, self._connector, self._files.tree(directory))
+        rewinds = self._latest().rewinds
+        made = moves(replace(batch, rewinds=rewinds), self._connector, self._files.tree(directory))
         if not made:
-            raise RetriableError(f"{batch.topic}-{batch.partition}: Spark has left no files in {directory}")
-        record = Record(after.number + 1, batch.last + 1, directory, made)
+            raise RetriableError(f"{self._where}: Spark has left no files in {directory}")
+        # Should the latest record be another one than the caller knows, its number is taken.
+        record = Record(after.number + 1, batch.last + 1, directory, made, rewinds=rewinds)
         self._files.sync([f"{directory}/{path}" for path in made])
         if not self._added(record):
             # The files are left to whoever takes over: it may be at moving them, if it has seen the record.
             raise FencedError(
-                f"{batch.topic}-{batch.partition}: somebody else has written after offset {after.next - 1}, or has "
-                f"taken the partition over"
+                f"{self._where}: somebody else has written after offset {after.next - 1}, or has taken the partition "
+                f"over"
             )
         self._finish(record)
         self._forget_before(record)
         return record
+
+    def prepare_rewind(self, to: int, token: str, *, within: bool) -> None:
+        """Announce that the partition is to be written again from ``to`` on. Nobody may write to it meanwhile.
+
+        DataError, unless ``within`` allows it, if that is in the midst of a file: files are kept or written again as
+        they are.
+        """
+        while True:
+            latest = self._latest()
+            self._finish(latest)
+            around = self._around(to)
+            if around and to < _end(latest) and not within:
+                raise DataError(
+                    f"Offset {to} of {self._where} is in the midst of files of offsets {around[0]} to {around[1]}: go "
+                    f"back to {around[0]} or to {around[1] + 1}"
+                )
+            if self._added(replace(_plain(latest), number=latest.number + 1, token=token)):
+                return
+
+    def rewind(self, to: int, token: str) -> None:
+        """Have whoever takes over next write again from ``to`` on, or from the end of the files around it.
+
+        To go forward takes back what was not done yet. FencedError if somebody has taken over since ``prepare_rewind``
+        with that token: there is no telling what they have read.
+        """
+        latest = self._latest()
+        if latest.token != token:
+            raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
+        around, end = self._around(to), _end(latest)
+        start = min(around[1] + 1 if around else to, end)
+        changed = Record(latest.number + 1, start, rewinds=latest.rewinds, end=end if start < end else None)
+        if not self._added(changed):
+            raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
+        self._forget_before(changed)
+
+    def _successor(self, latest: Record) -> Record:
+        """The record of who takes over: what is to be written again is not there any more."""
+        own = Record(latest.number + 1, latest.next, rewinds=latest.rewinds)
+        if latest.end is None:
+            return own
+        removed = [path for path, (first, _) in self._visible().items() if first >= latest.next]
+        return replace(own, removed=sorted(removed), rewinds=latest.rewinds + 1)
+
+    def _around(self, offset: int) -> tuple[int, int] | None:
+        """First and last offset of the files that have records on both sides of it."""
+        return next((span for span in self._visible().values() if span[0] < offset <= span[1]), None)
+
+    def _visible(self) -> dict[str, tuple[int, int]]:
+        """The partition's files, and of each its first and last offset."""
+        found = {}
+        for path in self._files.tree("") if self._files.names("") else ():
+            name = path.rpartition("/")[2]
+            offsets = _OFFSETS.match(name.removeprefix(self._stem)) if name.startswith(self._stem) else None
+            if offsets and not path.startswith(f"{_DIRECTORY}/"):
+                found[path] = (int(offsets[1]), int(offsets[2]))
+        return found
 
     def _latest(self) -> Record:
         numbers = sorted(self._numbers(), reverse=True)
@@ -183,13 +274,16 @@ class BatchLog:
         return max(self._numbers()) == record.name
 
     def _finish(self, record: Record) -> None:
-        if not record.moves:
-            return
-        for source, target in record.moves.items():
+        for path in record.removed:
+            # No other file ever gets its name, so that this may be done late and by several.
+            self._files.delete(path)
+        for source, target in (record.moves or {}).items():
             # One that is not there any more was moved before.
             self._files.move(f"{record.directory}/{source}", target)
-        self._files.sync(list(record.moves.values()))
-        self._files.delete(record.directory)
+        if record.removed or record.moves:
+            self._files.sync([*record.removed, *(record.moves or {}).values()])
+        if record.directory:
+            self._files.delete(record.directory)
 
     def _forget_before(self, record: Record) -> None:
         for name in self._numbers():

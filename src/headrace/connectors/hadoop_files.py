@@ -123,7 +123,7 @@ class HadoopFiles:
         """What is closed is durable as far as these file systems make it so."""
 
     def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, path)
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, path) if path else self._root
 
     def _doing(self, what: str, path: str, action: Callable[[], T]) -> T:
         try:

@@ -33,8 +33,13 @@ class LocalFiles:
     def tree(self, directory: str) -> list[str]:
         top = self._root / directory
 
+        def fails(error: OSError) -> None:
+            # What somebody has removed meanwhile is none of it; else, a walk has to see everything to be of use.
+            if not isinstance(error, FileNotFoundError) or error.filename == str(top):
+                raise error
+
         def listed() -> list[str]:
-            found = [Path(place) / name for place, _, names in os.walk(top, onerror=_raise) for name in names]
+            found = [Path(place) / name for place, _, names in os.walk(str(top), onerror=fails) for name in names]
             return [path.relative_to(top).as_posix() for path in found]
 
         return self._doing("listed", directory, listed)
@@ -66,11 +71,6 @@ class LocalFiles:
             return action()
         except OSError as error:
             raise RetriableError(f"{self._root / path} cannot be {what}: {error.strerror or error}") from error
-
-
-def _raise(error: OSError) -> None:
-    """For a walk that is of no use unless it has seen everything."""
-    raise error
 
 
 def _create(path: Path, text: str) -> bool:

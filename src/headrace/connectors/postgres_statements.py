@@ -12,13 +12,19 @@ ROW: Final = "headrace_row"
 DELETED: Final = "headrace_deleted"
 """Columns of a staging table, beside those of the target: rows that Spark has written twice have the same number."""
 
-
+_PLACE: Final = "connector = ? AND target = ? AND topic = ? AND kafka_partition = ?"
 EXISTS: Final = "SELECT to_regclass(?) IS NOT NULL"
 """Parameter: a table's name."""
 STAGING_TABLES: Final = (
     "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, ?)"
 )
 """Parameter: what their names begin with."""
+MAY_CREATE: Final = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+MISSING_RIGHTS: Final = (
+    "SELECT wanted FROM unnest(string_to_array(?, ',')) wanted WHERE NOT CASE wanted "
+    "WHEN 'DELETE' THEN has_table_privilege(?, wanted) ELSE has_any_column_privilege(?, wanted) END"
+)
+"""Parameters: rights that are wanted, a table's name, the same once more."""
 
 
 def staging_prefix(connector: str, target: str, topic: str, partition: int) -> str:
@@ -62,9 +68,24 @@ class OffsetsTable:
     @property
     def advance(self) -> str:
         """Parameters: next offset, connector, target, topic, partition, number. One row, or another has taken over."""
+        return f"UPDATE {self.name} SET next_offset = ?, number = number + 1 WHERE {_PLACE} AND number = ?"
+
+    @property
+    def number(self) -> str:
+        """Parameters: connector, target, topic, partition."""
+        return f"SELECT number FROM {self.name} WHERE {_PLACE}"
+
+    @property
+    def claim(self) -> str:
+        """Parameters: a number that nobody knows, connector, target, topic, partition."""
+        return f"UPDATE {self.name} SET number = ? WHERE {_PLACE}"
+
+    @property
+    def rewind(self) -> str:
+        """Parameters: an offset to go back to, connector, target, topic, partition, number. One row, as `advance`."""
         return (
-            f"UPDATE {self.name} SET next_offset = ?, number = number + 1 "
-            f"WHERE connector = ? AND target = ? AND topic = ? AND kafka_partition = ? AND number = ?"
+            f"UPDATE {self.name} SET next_offset = least(next_offset, ?), number = number + 1 "
+            f"WHERE {_PLACE} AND number = ?"
         )
 
 
@@ -106,6 +127,15 @@ class Merge:
             f"INSERT INTO {self.target} ({self._columns()}) SELECT {self._columns()} FROM ({latest}) new "
             f"WHERE NOT {DELETED} ON CONFLICT ({keys}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}",
         ]
+
+    @property
+    def explain_keys(self) -> str:
+        """Does nothing, and fails if the columns are not there, or no key."""
+        keys = _list(self.keys)
+        return (
+            f"EXPLAIN INSERT INTO {self.target} ({keys}) SELECT {keys} FROM {self.target} WHERE false "
+            f"ON CONFLICT ({keys}) DO NOTHING"
+        )
 
     @property
     def drop_staging(self) -> str:

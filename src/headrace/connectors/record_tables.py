@@ -19,13 +19,21 @@ def record_tables(records: Iterable[SinkRecord]) -> list[tuple[TopicPartition, p
     """Tables of one partition and one type each, in the order of its offsets. DataError for what Arrow cannot hold.
 
     Values of a Connect schema are of the Arrow type that goes with it, those without one are JSON. Topic, partition and
-    offset are those that the records were consumed from.
+    offset are those that the records were consumed from. Records of one offset, as a transformation may have made of
+    one, stay in their order.
     """
     parts: dict[TopicPartition, list[SinkRecord]] = {}
     for record in records:
         where = TopicPartition(record.original_topic, record.original_kafka_partition or 0)
         parts.setdefault(where, []).append(record)
+    for part in parts.values():
+        # A query may have given them in any order; to sort those that are in order costs next to nothing.
+        part.sort(key=_offset)
     return [(where, _table(run)) for where, part in parts.items() for run in runs_of_one_type(part)]
+
+
+def _offset(record: SinkRecord) -> int:
+    return record.original_kafka_offset or 0
 
 
 def _table(records: Sequence[SinkRecord]) -> pa.Table:

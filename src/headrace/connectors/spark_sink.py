@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,13 +17,22 @@ from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError, DataError, RetriableError
+from headrace.api.frames import FrameJob
 from headrace.api.record import SinkRecord
-from headrace.api.sink import ColumnarSinkTask, OffsetAndMetadata, SinkConnector, TopicPartition
+from headrace.api.sink import (
+    ColumnarSinkTask,
+    NewOffset,
+    OffsetAndMetadata,
+    OffsetJobs,
+    SinkConnector,
+    TopicPartition,
+)
 from headrace.connectors.batch_buffer import BatchBuffer
 from headrace.connectors.contradictions import told
 from headrace.connectors.record_tables import record_tables
+from headrace.connectors.sink_rewind import offset_jobs
 from headrace.connectors.sink_target import SinkTarget
-from headrace.connectors.spark_sink_config import CONFIG_DEF, NULLS, SinkSettings, contradictions
+from headrace.connectors.spark_sink_config import CONFIG_DEF, NULLS, VALUE_SCHEMA, SinkSettings, contradictions
 
 Tables = Sequence[tuple[TopicPartition, pa.Table]]
 
@@ -49,6 +60,25 @@ class SparkSinkConnector(SinkConnector):
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
         return told(super().validate(configs), lambda values: contradictions(values, configs))
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
+        """Looks for the format and the place, and analyses expressions as far as the columns are known."""
+        settings = SinkSettings.of(configs)
+        topics = [name.strip() for name in configs.get("topics", "").split(",") if name.strip()]
+        targets = [settings.job(topic, []) for topic in topics or ["topic"]]
+        sure = bool(configs.get(VALUE_SCHEMA)) and not configs.get("transforms")
+        known = bool(topics) or not settings.by_topic
+        asked = {"targets": json.dumps(targets), "sure": str(sure).lower(), "known": str(known).lower()}
+        return FrameJob("headrace.connectors.spark_sink_check:check", asked, f"what {settings.connector} writes to")
+
+    def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return SinkSettings.of(connector_config).rewinds
+
+    def frame_alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, NewOffset]
+    ) -> OffsetJobs | None:
+        settings = SinkSettings.of(connector_config)
+        return offset_jobs(settings, offsets) if settings.rewinds and offsets else None
 
 
 class SparkSinkTask(ColumnarSinkTask):
@@ -163,4 +193,10 @@ def _by_partition(table: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
     found = pc.unique(partitions).to_pylist()
     for partition in found:
         part = table if len(found) == 1 else table.filter(pc.equal(partitions, partition))
-        yield TopicPartition(topic, partition), part
+        yield TopicPartition(topic, partition), _in_order(part)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """By offset; rows of one offset, as a query may have made of one record, stay in their order."""
+    offsets = table.column(arrow.OFFSET).to_numpy()
+    return table if (offsets[1:] >= offsets[:-1]).all() else table.take(np.argsort(offsets, kind="stable"))

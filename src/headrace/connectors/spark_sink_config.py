@@ -33,6 +33,8 @@ RETRY_BACKOFF: Final = "retry.backoff.ms"
 METADATA: Final = ("key", "topic", "partition", "offset", "timestamp")
 """What a row can tell of its record beside the value; the columns are named ``kafka_key`` and so on."""
 FILE_FORMATS: Final = frozenset({"parquet", "json", "csv", "text", "orc", "avro", "xml"})
+DELTA: Final = "delta"
+_KINDS: Final = {"jdbc": "postgres", DELTA: "delta"}
 UPSERT: Final = "upsert"
 _TOPIC: Final = "${topic}"
 
@@ -188,13 +190,23 @@ class SinkSettings:
     @property
     def module(self) -> str:
         """Where the frame functions ``recover`` and ``write`` of its kind of target are."""
-        kind = "files" if self.format in FILE_FORMATS else "postgres" if self.format == "jdbc" else "table"
+        kind = "files" if self.format in FILE_FORMATS else _KINDS.get(self.format, "table")
         return f"headrace.connectors.spark_sink_{kind}"
 
     @property
     def one_by_one(self) -> bool:
         """Whether each partition is written on its own."""
-        return self.format in FILE_FORMATS
+        return self.format in FILE_FORMATS or self.format == DELTA
+
+    @property
+    def by_topic(self) -> bool:
+        """Whether each topic has a place of its own."""
+        return _TOPIC in f"{self.path}{self.table}"
+
+    @property
+    def rewinds(self) -> bool:
+        """Whether what the target remembers can be taken back."""
+        return self.format in FILE_FORMATS or self.format == "jdbc"
 
     def job(self, topic: str, batches: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """The settings of a frame job."""

@@ -46,5 +46,18 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
     )
 
 
+def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """`sink_rewind.before`."""
+    for place in json.loads(settings["batches"]):
+        log = _log(spark, settings, place["partition"])
+        log.prepare_rewind(place["to"], str(place["token"]), within=not place["asked"])
+
+
+def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """`sink_rewind.after`."""
+    for place in json.loads(settings["batches"]):
+        _log(spark, settings, place["partition"]).rewind(place["to"], str(place["token"]))
+
+
 def _log(spark: SparkSession, settings: Mapping[str, str], partition: int) -> BatchLog:
     return BatchLog(files_of(spark, settings[PATH]), settings["connector"], settings["topic"], partition)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, DataError
@@ -20,6 +20,8 @@ from headrace.connectors.jdbc_connection import JdbcConnection, jdbc_connection
 from headrace.connectors.postgres_statements import (
     DELETED,
     EXISTS,
+    MAY_CREATE,
+    MISSING_RIGHTS,
     ROW,
     STAGING_TABLES,
     Merge,
@@ -29,12 +31,14 @@ from headrace.connectors.postgres_statements import (
 from headrace.connectors.sink_frame import naming_bad_values, quoted, rows
 from headrace.connectors.sink_states import states_frame
 from headrace.connectors.sink_target import ROW as TASKS_ROW
+from headrace.connectors.spark_reader import OPTIONS, blaming
 from headrace.connectors.spark_sink_config import AUTO_CREATE, INSERT_MODE, KEY_FIELDS, OFFSETS_TABLE, TABLE, UPSERT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Batch = Mapping[str, Any]
+_NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double", "decimal", "boolean")
 
 
 def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
@@ -64,7 +68,7 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
             connection.execute(merge.drop_staging)
             if exists:
                 connection.execute(merge.create_staging)
-                chosen = _cast(chosen, _staging(spark, settings, staging))
+                chosen = _cast(chosen, _staging(spark, settings, staging), settings[TABLE])
             options = {**_options(settings), "dbtable": staging}
             with naming_bad_values(frame, settings):
                 chosen.write.format("jdbc").options(**options).mode("append").save()
@@ -73,6 +77,48 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
             with suppress(ConnectError):
                 connection.execute(merge.drop_staging)
             raise
+
+
+def check(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """ConfigError for what would keep `write` from the table: that it, its key or a right is missing."""
+    upsert = settings[INSERT_MODE] == UPSERT
+    with jdbc_connection(spark, _options(settings)) as connection:
+        if connection.rows(MAY_CREATE, [], 1) != [(True,)]:
+            raise ConfigError(
+                "The database's user may not create tables in its schema, as each batch needs one for its way there",
+                f"{OPTIONS}user",
+            )
+        if not _exists(connection, settings):
+            return
+        rights = "SELECT,INSERT,UPDATE,DELETE" if upsert else "SELECT,INSERT"
+        missing = [right for (right,) in connection.rows(MISSING_RIGHTS, [rights, *[settings[TABLE]] * 2], 1)]
+        if missing:
+            raise ConfigError.invalid(
+                TABLE, settings[TABLE], f"the database's user lacks {' and '.join(missing)} on it"
+            )
+        if upsert:
+            with blaming(KEY_FIELDS, settings[KEY_FIELDS]):
+                connection.rows(Merge(settings[TABLE], "", (), settings[KEY_FIELDS].split(",")).explain_keys, [], 1)
+
+
+def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """`sink_rewind.before`."""
+    offsets = OffsetsTable(settings[OFFSETS_TABLE])
+    with jdbc_connection(spark, _options(settings)) as connection:
+        connection.execute(offsets.create)
+        for place in json.loads(settings["batches"]):
+            connection.execute(offsets.claim, [place["token"], *_place(settings, place)])
+
+
+def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """`sink_rewind.after`: the rows of what is written again are there already, and stay."""
+    offsets = OffsetsTable(settings[OFFSETS_TABLE])
+    with jdbc_connection(spark, _options(settings)) as connection, connection.transaction():
+        for place in json.loads(settings["batches"]):
+            where = _place(settings, place)
+            known = connection.rows(offsets.number, where, 1)
+            if known and connection.execute(offsets.rewind, [place["to"], *where, place["token"]]) != 1:
+                raise FencedError(f"{where[2]}-{where[3]}: somebody has taken the partition over meanwhile")
 
 
 def _commit(
@@ -94,7 +140,7 @@ def _commit(
 def _exists(connection: JdbcConnection, settings: Mapping[str, str]) -> bool:
     ((exists,),) = connection.rows(EXISTS, [settings[TABLE]], 1)
     if not exists and settings[AUTO_CREATE] != "true":
-        raise ConfigError(f"There is no table {settings[TABLE]}: create it, or set {AUTO_CREATE}=true")
+        raise ConfigError(f"There is no table {settings[TABLE]}: create it, or set {AUTO_CREATE}=true", TABLE)
     return bool(exists)
 
 
@@ -134,7 +180,7 @@ def _keys(frame: DataFrame, keys: Sequence[str]) -> list[str]:
     return [f"{arrow.KEY} AS {quoted(keys[0])}"]
 
 
-def _cast(chosen: DataFrame, target: DataFrame) -> DataFrame:
+def _cast(chosen: DataFrame, target: DataFrame, table: str) -> DataFrame:
     """With the types of the target, which Spark would not see to by itself."""
     wanted = {field.name: field.dataType.simpleString() for field in target.schema}
     casts = []
@@ -142,8 +188,15 @@ def _cast(chosen: DataFrame, target: DataFrame) -> DataFrame:
         name, kind = quoted(field.name), field.dataType.simpleString()
         if field.dataType.typeName() in ("struct", "map") or kind.startswith("array<struct"):
             name_cast = f"to_json({name})"
-        elif kind == wanted.get(field.name, kind):
+        elif kind == wanted.get(field.name, kind) or {field.dataType.typeName(), wanted[field.name][:7]} == {"decimal"}:
+            # Of decimals the database knows better: Spark takes one without a scale for one with 18 digits.
             name_cast = name
+        elif wanted[field.name].startswith("timestamp") and field.dataType.typeName() in _NUMBERS:
+            # Spark would take them for seconds; those of Connect's Time are milliseconds of a day.
+            raise DataError(
+                f"Column {field.name} of {table} holds times, and records have numbers there ({kind}): convert "
+                f"them before, such as with TimestampConverter"
+            )
         else:
             name_cast = f"CAST({name} AS {wanted[field.name]})"
         casts.append(f"{name_cast} AS {name}")

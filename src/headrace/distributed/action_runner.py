@@ -190,7 +190,7 @@ class ActionRunner:
         def delete() -> None:
             if action.producers:
                 self._hands.worker.fence_zombies(action.config, action.producers).result()
-            self._hands.worker.change_offsets(action.name, action.config, OffsetsChange(None)).result()
+            self._hands.worker.change_offsets(action.name, action.config, OffsetsChange(None, removal=True)).result()
 
         def failed(error: Exception) -> HerderEvent:
             if isinstance(error, RetriableError):

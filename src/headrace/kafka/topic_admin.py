@@ -26,6 +26,7 @@ _T = TypeVar("_T")
 _DEFAULT_TIMEOUT = 30.0
 _UNSUPPORTED_CODES = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,15 @@ class TopicAdmin:
         doing = f"listing the end offsets of topic '{topic}'"
         futures = self.list_offsets(topic, self.partitions(topic))
         return {p: int(self._result(future, doing).offset) for p, future in futures.items()}
+
+    def begin_offsets(self, topic: str) -> dict[int, int]:
+        """Where the first record of each partition is, or would be."""
+        doing = f"listing the first offsets of topic '{topic}'"
+        wanted = {TopicPartition(topic, partition): _EARLIEST for partition in self.partitions(topic)}
+        if not wanted:
+            return {}
+        futures = self._ask(doing, lambda: self._client.list_offsets(wanted, request_timeout=self._timeout))
+        return {where.partition: int(self._result(future, doing).offset) for where, future in futures.items()}
 
     def list_offsets(
         self, topic: str, partitions: Iterable[int], *, committed: bool = False, timeout: float | None = None

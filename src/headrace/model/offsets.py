@@ -16,10 +16,12 @@ class OffsetsChange:
 
     ``offsets`` are the partitions to write, each with an offset or with None to delete it, and no other is touched;
     None in their place resets all that there are. ``dry_run``: tell the difference, change nothing.
+    ``removal``: the connector is no more, and nothing of its target is to be changed.
     """
 
     offsets: tuple[ConnectorOffset, ...] | None
     dry_run: bool = False
+    removal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

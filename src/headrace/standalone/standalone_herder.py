@@ -167,7 +167,7 @@ class StandaloneHerder:
 
             def delete_offsets() -> None:
                 if with_offsets and config is not None:
-                    self._hands.worker.change_offsets(name, config, OffsetsChange(None)).result()
+                    self._hands.worker.change_offsets(name, config, OffsetsChange(None, removal=True)).result()
 
             return self._change(name, lambda: self._hands.configs.remove_connector(name), delete_offsets)
 

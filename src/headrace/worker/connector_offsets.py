@@ -7,11 +7,13 @@ Java: ``Worker.connectorOffsets``, ``Worker.modifyConnectorOffsets``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace.api.connector import Connector
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.api.sink import OffsetJobs
 from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorOffset
@@ -41,6 +43,9 @@ class Offsets(Protocol):
     def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
         """Calls the connector's ``alter_offsets``."""
 
+    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+        """What Spark has to do about it besides; None for ``wanted`` are all offsets, which are deleted."""
+
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
         """Commits them; those that are None are deleted."""
 
@@ -51,11 +56,20 @@ class Offsets(Protocol):
 class ConnectorOffsets:
     """Thread-safe. Every method blocks, for as long as the brokers and the connector's own code take."""
 
-    def __init__(self, config: WorkerConfig, plugins: Plugins, configs: RunnableConfigs, stores: OffsetStores) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        plugins: Plugins,
+        configs: RunnableConfigs,
+        stores: OffsetStores,
+        run: Callable[[FrameJob], None],
+    ) -> None:
+        """``run`` has Spark run a job."""
         self._config = config
         self._plugins = plugins
         self._configs = configs
         self._stores = stores
+        self._run = run
 
     def read(self, connector_config: Config) -> tuple[ConnectorOffset, ...]:
         """The committed offsets. RetriableError if they cannot be read in time, ConfigError for an unknown class."""
@@ -68,7 +82,7 @@ class ConnectorOffsets:
 
         The connector is asked first, on an instance of its own. Idempotent: after an error it may be called again.
         DataError for offsets that make no sense, or none to the connector; ActiveGroupError if a sink's group has
-        members; RetriableError if the offsets topics cannot be written or read in time.
+        members; RetriableError if the offsets topics cannot be written or read in time, or Spark cannot be asked.
         """
         resolved = self._configs.of_connector(connector_config)
         with resolved.hidden_errors():
@@ -81,11 +95,18 @@ class ConnectorOffsets:
             differences = _differences(known, wanted)
             if change.dry_run:
                 return OffsetsChanged("Nothing was changed", differences)
-            complete = self._ask(resolved, offsets, wanted)
+            connector = self._plugins.connector(resolved.config.get("connector.class") or "")()
+            complete = self._ask(resolved, offsets, connector, wanted)
+            jobs = None if change.removal else offsets.jobs(connector, None if change.offsets is None else wanted)
+            if jobs is not None:
+                complete = True
+                self._run(jobs.before)
             if change.offsets is None:
                 offsets.reset(known)
             else:
                 offsets.write(wanted)
+            if jobs is not None:
+                self._run(jobs.after)
         return OffsetsChanged(_message("altered" if change.offsets is not None else "reset", complete), differences)
 
     def _of(self, config: Config) -> Offsets:
@@ -99,10 +120,11 @@ class ConnectorOffsets:
             "connector.class",
         )
 
-    def _ask(self, resolved: ResolvedConfig, offsets: Offsets, wanted: Sequence[ConnectorOffset]) -> bool:
+    def _ask(
+        self, resolved: ResolvedConfig, offsets: Offsets, connector: Connector, wanted: Sequence[ConnectorOffset]
+    ) -> bool:
         """Whether the connector has dealt with offsets outside of Kafka, or has none."""
         name = resolved.config["name"]
-        connector = self._plugins.connector(resolved.config.get("connector.class") or "")()
         try:
             return offsets.ask(connector, wanted)
         except RetriableError:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from headrace.api.connector import Connector
 from headrace.api.errors import DataError
-from headrace.api.sink import SinkConnector, TopicPartition
+from headrace.api.sink import NewOffset, OffsetJobs, SinkConnector, TopicPartition
 from headrace.config import client_configs
 from headrace.config.distributed_config import GROUP_ID
+from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.consumer_groups import ConsumerGroups
 from headrace.kafka.topic_admin import TopicAdmin
@@ -31,7 +32,9 @@ class SinkOffsets:
     def __init__(self, config: Config, worker: WorkerConfig) -> None:
         self._config = config
         self._props = client_configs.consumer_group_admin(worker, config)
-        self._group = client_configs.sink_task_consumer(worker, config, 0)[GROUP_ID]
+        consumer = client_configs.sink_task_consumer(worker, config, 0)
+        self._group = consumer[GROUP_ID]
+        self._from_first = consumer.get("auto.offset.reset") == "earliest"
         self._groups = ConsumerGroups(self._props)
 
     def read(self) -> tuple[ConnectorOffset, ...]:
@@ -48,6 +51,13 @@ class SinkOffsets:
         config = {key: text for key, text in self._config.items() if text is not None}
         return bool(connector.alter_offsets(config, parse_sink_offsets(wanted)))
 
+    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+        assert isinstance(connector, SinkConnector)
+        if type(connector).frame_alter_offsets is SinkConnector.frame_alter_offsets:
+            return None  # which saves questions to the brokers
+        config = {key: text for key, text in self._config.items() if text is not None}
+        return connector.frame_alter_offsets(config, self._new_offsets(wanted))
+
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
         parsed = parse_sink_offsets(wanted)
         self._groups.alter(self._group, {where: offset for where, offset in parsed.items() if offset is not None})
@@ -55,6 +65,35 @@ class SinkOffsets:
 
     def reset(self, known: Sequence[ConnectorOffset]) -> None:
         self._groups.delete(self._group)
+
+    def _new_offsets(self, wanted: Sequence[ConnectorOffset] | None) -> dict[TopicPartition, NewOffset]:
+        """Where the group will go on. Without a committed offset that is there any more, Kafka says where."""
+        admin = TopicAdmin(self._props)
+        try:
+            asked: Mapping[TopicPartition, int | None] = (
+                self._all(admin) if wanted is None else parse_sink_offsets(wanted)
+            )
+            topics = {where.topic for where in asked}
+            firsts = {topic: admin.begin_offsets(topic) for topic in topics}
+            resets = firsts if self._from_first else {topic: admin.end_offsets(topic) for topic in topics}
+        finally:
+            admin.close()
+        found = {}
+        for where, offset in asked.items():
+            first = firsts[where.topic].get(where.partition)
+            if first is None:
+                continue  # its topic is deleted
+            if offset is not None and offset >= first:
+                found[where] = NewOffset(offset, asked=True)
+            else:
+                found[where] = NewOffset(resets[where.topic][where.partition], asked=False)
+        return found
+
+    def _all(self, admin: TopicAdmin) -> dict[TopicPartition, int | None]:
+        """All partitions that have offsets, or may have had, should they be deleted for a second time."""
+        named = SinkConnectorConfig(self._config).topics
+        partitions = {TopicPartition(topic, number) for topic in named for number in admin.partitions(topic)}
+        return dict.fromkeys(sorted(partitions | self._groups.offsets(self._group).keys()))
 
     def _check_exist(self, wanted: Mapping[TopicPartition, int | None]) -> None:
         """DataError for a new offset where nothing can have one; that of a deleted topic can still be deleted."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.api.connector import Connector
 from headrace.api.errors import DataError
+from headrace.api.sink import OffsetJobs
 from headrace.api.source import SourceConnector
 from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorOffset
@@ -48,6 +49,9 @@ class SourceOffsets:
         pairs = [(dict(each.partition), None if each.offset is None else dict(each.offset)) for each in wanted]
         config = {key: text for key, text in self._config.items() if text is not None}
         return bool(connector.alter_offsets(config, pairs))
+
+    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+        return None
 
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
         name = str(self._config["name"])

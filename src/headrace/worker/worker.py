@@ -81,7 +81,7 @@ class Worker:
         self.transformer = config_transformer(config.raw, plugins)
         self.override_policy = override_policy(config, plugins)
         self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
-        self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets)
+        self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets, launcher.run_job)
         self._connectors = WorkerConnectors(self._configs, plugins, self._offsets.reader, status, self._stages, after)
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
 from headrace.connectors.batch_buffer import BatchBuffer, Rotation, Run
 
@@ -96,10 +97,30 @@ def test_what_is_here_or_written_is_left_out(buffer: BatchBuffer) -> None:
     assert buffer.due()[0].rows == 11
 
 
-def test_records_of_one_origin_stay_together(buffer: BatchBuffer) -> None:
-    """A transformation may make several records of one, with values of several types."""
-    buffer.add(A, [table(4, 2), table(5, value=1)])
-    assert [run.table.num_rows for run in (*buffer.due(), *buffer._runs[A][1:])] == [2, 1]
+def of(offsets: list[int], value: Any = "x") -> pa.Table:
+    return pa.table({"value": pa.array([value] * len(offsets)), "offset": pa.array(offsets, pa.int64())})
+
+
+def test_records_of_one_origin_stay_together(clock: Clock) -> None:
+    """A transformation may make several records of one: whatever makes a batch due never parts them."""
+    buffer = BatchBuffer(Rotation(3, 60.0, 10), clock)
+    buffer.begin(A, 0)
+    buffer.add(A, [of([3, 4, 4]), of([4, 4, 5, 5])])
+    buffer.add(A, [of([4, 5, 6])])
+    (run,) = buffer.due()
+    assert run.table.column("offset").to_pylist() == [3, 4, 4, 4, 4, 5, 5, 6]
+    # What turns out to be written is so as a whole, and so is what does not.
+    buffer.begin(A, 5)
+    (run,) = buffer.due()
+    assert run.table.column("offset").to_pylist() == [5, 5, 6]
+
+
+def test_records_of_one_origin_have_to_go_together(buffer: BatchBuffer) -> None:
+    """Of two batches that share an offset, a crash between them would lose the second."""
+    with pytest.raises(DataError, match=r"The record at offset 5 of t-0 has become records of different schemas"):
+        buffer.add(A, [of([4, 5]), of([5], value=1)])
+    # The first one alone is not written either: its successor begins at the offset that is committed.
+    assert buffer.first(A) == 4
 
 
 def test_columns_of_other_types_begin_another_batch(buffer: BatchBuffer) -> None:

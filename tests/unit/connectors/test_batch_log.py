@@ -9,11 +9,18 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import DataError, RetriableError
+from headrace.connectors import local_files
 from headrace.connectors.batch_log import Batch, BatchLog, FencedError, Files, Record, moves
 from headrace.connectors.local_files import LocalFiles
 
 SINK = "my sink/1"
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No crash of the machine is meant here, and to be safe from one takes long."""
+    monkeypatch.setattr(local_files, "_sync", lambda path: None)
 
 
 class Crash(BaseException):
@@ -128,7 +135,7 @@ def test_a_successor_may_die_too(tmp_path: Path, done: bool) -> None:
         log = new_log(root)
         after = log.take_over()
         with pytest.raises(Crash):
-            write(root, new_log(root, DyingFiles(LocalFiles(root), 4, done=True)), 0, 5, after)  # type: ignore[arg-type]
+            write(root, new_log(root, DyingFiles(LocalFiles(root), 6, done=True)), 0, 5, after)  # type: ignore[arg-type]
         assert visible(root) == []
         try:
             new_log(root, DyingFiles(LocalFiles(root), at, done=done)).take_over()  # type: ignore[arg-type]
@@ -186,6 +193,146 @@ def test_what_was_moved_by_another_one_is_moved(tmp_path: Path) -> None:
 
     write(tmp_path, new_log(tmp_path, Overtaken(tmp_path)), 0, 5, after)
     assert visible(tmp_path) == list(range(6))
+
+
+def written(root: Path, *batches: tuple[int, int]) -> BatchLog:
+    """The log of a sink that was stopped after these batches."""
+    log = new_log(root)
+    state = log.take_over()
+    for first, last in batches:
+        state = write(root, log, first, last, state)
+    return log
+
+
+def rewound(root: Path, to: int, *, within: bool = False, files: Files | None = None) -> None:
+    log = new_log(root, files)
+    log.prepare_rewind(to, "token", within=within)
+    log.rewind(to, "token")
+
+
+def test_what_is_written_again_takes_the_place_of_what_was(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3), (4, 7), (8, 9))
+    rewound(tmp_path, 4)
+    # Nothing is gone before somebody is about to write it again.
+    assert visible(tmp_path) == list(range(10))
+    log = new_log(tmp_path)
+    state = log.take_over()
+    assert (state.next, visible(tmp_path)) == (4, [0, 1, 2, 3])
+    state = write(tmp_path, log, 4, 7, state)
+    write(tmp_path, log, 8, 11, state)
+    assert visible(tmp_path) == list(range(12))
+    names = sorted(file.name for file in (tmp_path / "bit=0").iterdir())
+    assert [name.partition(".")[0].split("+", 3)[3] for name in names] == [
+        "00000000000000000000-00000000000000000003",
+        "00000000000000000004-00000000000000000007+1",
+        "00000000000000000008-00000000000000000011+1",
+    ]
+    assert new_log(tmp_path).take_over().next == 12
+    assert visible(tmp_path) == list(range(12))
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3))
+    others = [
+        BatchLog(LocalFiles(tmp_path), SINK, "t", 1),
+        BatchLog(LocalFiles(tmp_path), SINK, "t+0", 0),
+        BatchLog(LocalFiles(tmp_path), "my sink", "t", 0),
+    ]
+    for log in others:
+        log.take_over()
+    name = "part-my%20sink%2F1+t+1+00000000000000000000-00000000000000000003.txt"
+    (tmp_path / name).write_text("7\n")
+    (tmp_path / "_headrace" / f"{name}".replace("+1+", "+0+")).touch()
+    rewound(tmp_path, 0)
+    new_log(tmp_path).take_over()
+    assert visible(tmp_path) == [7]
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_rewind_is_whole_wherever_somebody_dies(tmp_path: Path, done: bool) -> None:
+    """The operator's worker, the task that takes over, or its successor: the nth call is the last of one of them."""
+    for at in range(1, 100):
+        root = tmp_path / str(at)
+        root.mkdir()
+        written(root, (0, 3), (4, 7))
+        files: Any = DyingFiles(LocalFiles(root), at, done=done)
+        try:
+            rewound(root, 4, files=files)
+            log = new_log(root, files)
+            write(root, log, 4, 5, log.take_over())
+            break
+        except Crash:
+            pass
+        log = new_log(root)
+        state = log.take_over()
+        write(root, log, state.next, 9, state)
+        assert visible(root) == list(range(10)), at
+    else:
+        pytest.fail("it never came to its end")
+    assert at > 20
+
+
+def test_files_are_gone_back_to_as_a_whole(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3), (4, 7), (9, 12))
+    log = new_log(tmp_path)
+    told = "Offset 6 of t-0 is in the midst of files of offsets 4 to 7: go back to 4 or to 8"
+    with pytest.raises(DataError, match=told):
+        log.prepare_rewind(6, "token", within=False)
+    assert log.take_over().next == 13
+    # Where Kafka has no records before an offset, what there is of them stays.
+    rewound(tmp_path, 6, within=True)
+    assert new_log(tmp_path).take_over().next == 8
+    assert visible(tmp_path) == list(range(8))
+
+
+def test_in_the_midst_of_the_last_file_there_is_nothing_to_write_again(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3), (4, 7))
+    rewound(tmp_path, 6, within=True)
+    rewound(tmp_path, 9)
+    assert new_log(tmp_path).take_over().next == 8
+    assert visible(tmp_path) == list(range(8))
+
+
+def test_who_thinks_better_of_it_loses_nothing(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3), (4, 7), (8, 9))
+    rewound(tmp_path, 0)
+    rewound(tmp_path, 8)
+    assert new_log(tmp_path).take_over().next == 8
+    assert visible(tmp_path) == list(range(8))
+    rewound(tmp_path, 4)
+    rewound(tmp_path, 100)
+    assert new_log(tmp_path).take_over().next == 8
+    assert visible(tmp_path) == list(range(8))
+
+
+def test_nobody_can_have_taken_over_in_the_midst_of_a_rewind(tmp_path: Path) -> None:
+    """It may have read on, and dropped what was there."""
+    log = written(tmp_path, (0, 3))
+    operator = new_log(tmp_path)
+    operator.prepare_rewind(0, "token", within=False)
+    state = log.take_over()
+    with pytest.raises(FencedError, match="t-0: somebody has taken the partition over meanwhile"):
+        operator.rewind(0, "token")
+    write(tmp_path, log, 4, 5, state)
+    assert visible(tmp_path) == list(range(6))
+
+
+def test_one_who_is_late_with_removing_harms_nobody(tmp_path: Path) -> None:
+    written(tmp_path, (0, 3), (4, 7))
+    rewound(tmp_path, 4)
+
+    others: list[BatchLog] = []
+
+    class Late(LocalFiles):
+        def delete(self, path: str) -> None:
+            if path.startswith("bit=") and not others:
+                log = new_log(tmp_path)
+                others.append(log)
+                write(tmp_path, log, 4, 7, log.take_over())
+            super().delete(path)
+
+    new_log(tmp_path, Late(tmp_path)).take_over()
+    assert visible(tmp_path) == list(range(8))
 
 
 def test_what_spark_names_and_hides() -> None:

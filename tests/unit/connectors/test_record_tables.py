@@ -80,3 +80,11 @@ def test_places_are_those_that_the_records_came_from() -> None:
     assert table.drop_columns(["key"]).to_pylist() == [
         {"value": "b", "topic": "t", "partition": 0, "offset": 5, "timestamp": 9}
     ]
+
+
+def test_what_a_query_has_mixed_up_is_in_order_again() -> None:
+    """Records of one offset keep theirs: they are what one record has become."""
+    made = [record(5, "b"), record(4, "a"), record(5, "c"), record(6, 1, Schema.INT32), record(4, 2, Schema.INT32)]
+    tables = [table for _, table in record_tables(made)]
+    assert [table.column("offset").to_pylist() for table in tables] == [[4], [4], [5, 5], [6]]
+    assert tables[2].column("value").to_pylist() == ['"b"', '"c"']

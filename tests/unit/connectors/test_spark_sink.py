@@ -15,7 +15,7 @@ from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableE
 from headrace.api.frames import FrameJob
 from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema
-from headrace.api.sink import OffsetAndMetadata, TopicPartition
+from headrace.api.sink import NewOffset, OffsetAndMetadata, TopicPartition
 from headrace.connectors import spark_sink
 from headrace.connectors.spark_sink import SparkSinkConnector, SparkSinkTask
 
@@ -235,6 +235,24 @@ def test_records_are_written_as_tables_are(running: Running, target: Target) -> 
     assert target.values == [0, 1, 2]
 
 
+def test_rows_that_a_query_has_mixed_up_are_in_order_again(running: Running, target: Target) -> None:
+    """Several of one offset are what one record has become, and are written together."""
+    offsets = [7, 5, 5, 8, 6, 5]
+    table = pa.table(
+        {
+            "value": [f"{offset}:{n}" for n, offset in enumerate(offsets)],
+            "key": pa.nulls(6),
+            "topic": ["t"] * 6,
+            "partition": pa.array([0] * 6, pa.int32()),
+            "offset": pa.array(offsets, pa.int64()),
+            "timestamp": pa.array([0] * 6, pa.int64()),
+        }
+    )
+    running.task.put_table(table)
+    assert target.batches == [[(0, 5, 8)]]
+    assert target.values == ["5:1", "5:2", "5:5", "6:4", "7:0", "8:3"]
+
+
 def test_a_job_tells_all_that_it_is_about(running: Running, target: Target) -> None:
     running.put(5, 3)
     job = target.jobs[-1]
@@ -266,6 +284,36 @@ def test_properties_that_do_not_go_together(props: dict[str, str], property: str
     task.initialize(SimpleNamespace(frames=None))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=message):
         task.start({"name": "c", **props})
+
+
+def test_an_operators_offsets_are_brought_to_the_target_in_two_steps() -> None:
+    connector, by_topic = SparkSinkConnector(), {**PROPS, "topics": "t,u"}
+    offsets = {
+        TopicPartition("t", 1): NewOffset(7, asked=True),
+        TopicPartition("u", 0): NewOffset(0, asked=False),
+        TopicPartition("t", 0): NewOffset(9, asked=True),
+    }
+    assert connector.alter_offsets(by_topic, {TopicPartition("t", 1): 7})
+    jobs = connector.frame_alter_offsets(by_topic, offsets)
+    assert jobs is not None
+    assert jobs.before.settings == jobs.after.settings
+    assert [job.function.partition(":")[2] for job in (jobs.before, jobs.after)] == ["before", "after"]
+    targets = json.loads(jobs.before.settings["targets"])
+    assert [target["path"] for target in targets] == ["/out/t", "/out/u"]
+    places = [json.loads(target["batches"]) for target in targets]
+    assert [[(p["partition"], p["to"], p["asked"]) for p in each] for each in places] == [
+        [(0, 9, True), (1, 7, True)],
+        [(0, 0, False)],
+    ]
+    assert len({place["token"] for each in places for place in each}) == 1
+    # Each time another one.
+    again = connector.frame_alter_offsets(by_topic, offsets)
+    assert again is not None and again.before.settings != jobs.before.settings
+    assert connector.frame_alter_offsets(by_topic, {}) is None
+    # Of these tables the memory is nothing to be changed.
+    for props in ({**PROPS, "spark.format": "delta"}, {**PROPS, "spark.format": "iceberg"}):
+        assert not connector.alter_offsets(props, {})
+        assert connector.frame_alter_offsets(props, offsets) is None
 
 
 def test_a_format_that_is_missing_is_the_one_mistake() -> None:
