@@ -41,7 +41,10 @@ def test_killed_processes_of_frame_jobs(worker: WorkerProcess, broker: EmbeddedB
         return False
 
     for number in range(5):
+        written = len(values(broker.bootstrap_servers, unique))
         wait_for(kill_one, 30, f"a process of a frame job to kill, number {number}")
+        # Spark gives up a job that has lost four.
+        wait_for_values(broker.bootstrap_servers, unique, written + 1)
     assert_contiguous(wait_for_values(broker.bootstrap_servers, unique, COUNT, 120), COUNT)
     assert worker.status(unique)["tasks"][0] == task, "the task's own process has seen nothing of it"
 
