@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -36,8 +37,9 @@ def test_killed_processes_of_frame_jobs(worker: WorkerProcess, broker: EmbeddedB
         for process in worker.task_processes():
             if process.pid not in killed and _of_a_frame_job(process):
                 killed.add(process.pid)
-                process.kill()
-                return True
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+                    return True
         return False
 
     for number in range(5):

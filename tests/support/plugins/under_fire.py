@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,14 +23,17 @@ def register(session: SparkSession) -> None:
 
 
 def _under_fire(directory: str, faults: str, value: str) -> str:
-    """`faults` are like `raise:25,exit:50`: what happens at which value. Attempts are noted as files."""
+    """`faults` are like `raise:25,exit:50`: what happens to the attempt that is the first to come to which value.
+
+    The first one and later ones leave files. Spark's numbers do not tell: an attempt may die on its way there.
+    """
     for name, _, where in (fault.partition(":") for fault in faults.split(",")):
         if where == value:
-            context = TaskContext.get()
-            assert context is not None
-            attempt = context.attemptNumber()
-            (Path(directory) / f"{name}-{attempt}").touch()
-            if attempt == 0:
+            try:
+                (Path(directory) / f"{name}-0").touch(exist_ok=False)
+            except FileExistsError:
+                (Path(directory) / f"{name}-1").touch()
+            else:
                 _FAULTS[name](Path(directory))
     return value
 
