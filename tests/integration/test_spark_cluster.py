@@ -69,6 +69,16 @@ def there(
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _no_tasks_are_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Those of a test that failed would hold the cores that the next one needs."""
+    yield
+    if "there" in request.fixturenames:
+        there: WorkerProcess = request.getfixturevalue("there")
+        for name in there.rest.get("/connectors").json():
+            there.rest.delete(f"/connectors/{name}")
+
+
 def waiting_tasks(worker: WorkerProcess) -> float:
     metrics = worker.rest.get("/metrics").text.splitlines()
     return float(next(line for line in metrics if line.startswith("kafka_connect_worker_tasks_waiting_")).split()[-1])
