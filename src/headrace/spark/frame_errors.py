@@ -7,9 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.spark.messages import FrameFault
 
+ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
+    FrameFault.CONFIG: ConfigError,
+    FrameFault.DATA: DataError,
+    FrameFault.RETRIABLE: RetriableError,
+}
+"""What is raised of a fault where the job was asked for."""
 _ANOTHER_TRY: Final = re.compile(
     r"ExecutorLostFailure|FetchFailed|Python worker (exited unexpectedly|failed to connect)|cancelled"
     r"|SparkContext (was|has been) shut ?down|executor_entry|headrace/spark/(endpoint|frame_ends)\.py"

@@ -5,21 +5,14 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import Final
 
-from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
-from headrace.spark.frame_errors import fault_of
+from headrace.spark.frame_errors import ERRORS, fault_of
 from headrace.spark.frame_jobs import loaded
-from headrace.spark.messages import FrameFault
 from headrace.spark.spark_engine import SparkEngine
 
 _log = logging.getLogger(__name__)
-_ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
-    FrameFault.RETRIABLE: RetriableError,
-    FrameFault.CONFIG: ConfigError,
-    FrameFault.DATA: DataError,
-}
 
 
 def run_in_worker(engine: SparkEngine, job: FrameJob) -> None:
@@ -39,4 +32,4 @@ def run_in_worker(engine: SparkEngine, job: FrameJob) -> None:
     except Exception as error:
         fault, text = fault_of(error)
         _log.debug("%s: %s", job.description, text, exc_info=error)
-        raise _ERRORS[fault](text) from error
+        raise ERRORS[fault](text) from error

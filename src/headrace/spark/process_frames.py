@@ -10,23 +10,18 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.api.errors import DataError
 from headrace.api.frames import FrameJob
 from headrace.spark.endpoint import Interface, Link
+from headrace.spark.frame_errors import ERRORS
 from headrace.spark.frame_exchange import FrameExchange, FrameResult
-from headrace.spark.messages import CancelFrameJob, FrameFault, FrameJobEnded, RunFrameJob
+from headrace.spark.messages import CancelFrameJob, FrameJobEnded, RunFrameJob
 from headrace.spark.tls_connection import TlsConnection
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
-    FrameFault.CONFIG: ConfigError,
-    FrameFault.DATA: DataError,
-    FrameFault.RETRIABLE: RetriableError,
-}
 
 
 class ProcessFrames:
@@ -86,7 +81,7 @@ def _streamed(result: FrameResult) -> Iterator[pa.RecordBatch]:
 
 def _check(ended: FrameJobEnded) -> None:
     if ended.fault is not None:
-        raise _ERRORS[ended.fault](ended.error)
+        raise ERRORS[ended.fault](ended.error)
 
 
 def _place(connection: Link) -> Path | Interface:
