@@ -13,6 +13,7 @@ import pytest
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import Read, committed_offsets, read_committed, wait_for_values
+from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess
 
 CLASS = "listed_source.ListedSourceConnector"
@@ -233,13 +234,6 @@ def test_records_that_fail_are_found_and_set_aside(listed: Listed, broker: Embed
     assert wait_for_values(broker.bootstrap_servers, letters, 2) == [b'"none"', b'"none"']
 
 
-def errors_of(worker: WorkerProcess, config: dict[str, str]) -> dict[str, list[str]]:
-    answer = worker.rest.put(f"/connector-plugins/{CLASS}/config/validate", json={"name": "x", **config})
-    assert answer.status_code == 200, answer.text
-    values = [info["value"] for info in answer.json()["configs"]]
-    return {value["name"]: value["errors"] for value in values if value["errors"]}
-
-
 @pytest.mark.parametrize(
     ("query", "told"),
     [
@@ -252,7 +246,7 @@ def errors_of(worker: WorkerProcess, config: dict[str, str]) -> dict[str, list[s
 )
 def test_validation_has_sparks_words(listed: Listed, query: str, told: str) -> None:
     config = listed.config("text", [[]], query, **{"transforms.q.value.schema": "a INT, b STRING"})
-    found = errors_of(listed.worker, config)
+    found = mistakes(listed.worker, config)
     assert list(found) == ["transforms.q.query"]
     [error] = found["transforms.q.query"]
     assert told in error and "\tat " not in error, error
@@ -261,19 +255,19 @@ def test_validation_has_sparks_words(listed: Listed, query: str, told: str) -> N
 
 
 def test_validation_tells_where_in_the_query(listed: Listed) -> None:
-    found = errors_of(listed.worker, listed.config("text", [[]], "SELECT *\nFORM records"))
+    found = mistakes(listed.worker, listed.config("text", [[]], "SELECT *\nFORM records"))
     assert "line 2, pos" in found["transforms.q.query"][0]
 
 
 def test_what_cannot_be_is_refused(listed: Listed) -> None:
     query = "SELECT * FROM records"
     predicate = {"transforms.q.predicate": "p", "predicates": "p", "predicates.p.type": "RecordIsTombstone"}
-    assert list(errors_of(listed.worker, listed.config("text", [[]], query, **predicate))) == ["transforms.q.predicate"]
+    assert list(mistakes(listed.worker, listed.config("text", [[]], query, **predicate))) == ["transforms.q.predicate"]
     elsewhere = {"transforms.q.functions": "os:system"}
-    found = errors_of(listed.worker, listed.config("text", [[]], query, **elsewhere))
+    found = mistakes(listed.worker, listed.config("text", [[]], query, **elsewhere))
     assert "this worker imports nothing from module os" in found["transforms.q.functions"][0]
     table = {"transforms.q.table.t": "csv"}
-    found = errors_of(listed.worker, listed.config("text", [[]], query, **table))
+    found = mistakes(listed.worker, listed.config("text", [[]], query, **table))
     assert "must be like format:csv" in found["transforms.q.table.t"][0]
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
-from tests.support.polling import wait_for
 from tests.support.sinks import (
     Journal,
     committed,
@@ -20,6 +18,7 @@ from tests.support.sinks import (
     send,
     wait_for_committed,
 )
+from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess
 
 WORDS = (
@@ -152,13 +151,6 @@ def test_records_that_fail_are_found_and_skipped(
     worker.delete(unique)
 
 
-def errors_of(worker: WorkerProcess, config: dict[str, str]) -> dict[str, Any]:
-    answer = worker.rest.put(f"/connector-plugins/{config['connector.class']}/config/validate", json=config)
-    assert answer.status_code == 200, answer.text
-    values = [info["value"] for info in answer.json()["configs"]]
-    return {value["name"]: value["errors"] for value in values if value["errors"]}
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -174,10 +166,9 @@ def test_validation_knows_a_sinks_columns(worker: WorkerProcess, unique: str, te
     schema = {"transforms.q.value.schema": "a INT, b STRING"}
     config = {"connector.class": "FileStreamSink", "topics": unique, "name": unique, **query(text, **schema)}
     if told is None:
-        assert errors_of(worker, config) == {}
+        assert mistakes(worker, config, wait=False) == {}
         return
-    # As long as Spark is starting, nobody knows.
-    found = wait_for(lambda: errors_of(worker, config), 60, "what Spark says")
+    found = mistakes(worker, config)
     assert list(found) == ["transforms.q.query"] and told in found["transforms.q.query"][0]
     refused = worker.rest.post("/connectors", json={"name": unique, "config": config})
     assert refused.status_code == 400 and told in refused.text
