@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka.partitioner.default import murmur2
 
 from headrace.api.record import SourceRecord
@@ -204,6 +205,37 @@ def test_records_that_do_not_arrive_in_time_taint(make: MakeProducer, topic: str
             producer.records.flush(30)
             producer.records.send(topic, None, b"more")
         producer.commit(30)
+
+
+class _Stumbled:
+    """A client whose commit's request meets a coordinator that stumbles over its own state.
+
+    A broker does so at times if another producer's init comes at that very moment.
+    """
+
+    def __init__(self, client: Producer) -> None:
+        self.client = client
+
+    def commit_transaction(self, *_: object) -> None:
+        raise KafkaException(KafkaError(KafkaError.UNKNOWN))
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+
+def test_a_commit_that_the_broker_stumbles_over_is_uncertain(
+    make: MakeProducer, broker: EmbeddedBroker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another attempt finds out; the task has not failed."""
+    producer = make()
+    producer.init_transactions(30)
+    producer.begin()
+    producer.records.send(topic, None, b"never visible")
+    monkeypatch.setattr(producer.records, "client", _Stumbled(producer.records.client))
+    with pytest.raises(UncertainCommitError, match=r"commit_transaction of producer .* failed.*\(UNKNOWN\)"):
+        producer.commit(30)
+    make().init_transactions(30)
+    assert values(broker.bootstrap_servers, topic) == []
 
 
 def test_a_transaction_timeout_that_the_broker_refuses_is_the_configurations_fault(make: MakeProducer) -> None:

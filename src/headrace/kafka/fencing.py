@@ -21,7 +21,13 @@ from headrace.kafka.errors import AuthorizationError, KafkaClientError, Retriabl
 _BACKOFF = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
 _NO_PRODUCER = -1
 _MAX_TRANSACTION_TIMEOUT_MS = 60_000
-_RETRIABLE = (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError, OSError)
+# UnknownError: a coordinator that stumbles when an init meets the end of the transaction that it fences.
+_RETRIABLE = (
+    kafka_errors.RetriableError,
+    kafka_errors.UnknownBrokerIdError,
+    kafka_errors.UnknownError,
+    OSError,
+)
 
 
 @dataclass(frozen=True, slots=True)

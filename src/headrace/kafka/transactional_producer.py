@@ -18,6 +18,7 @@ from headrace.kafka.errors import (
     ProducerFencedError,
     UncertainCommitError,
     connect_error,
+    is_coordinators_fault,
 )
 from headrace.kafka.record_producer import RecordProducer
 
@@ -171,7 +172,10 @@ class TransactionalProducer:
         except (KafkaException, SystemError) as error:
             self._move(ProducerState.TAINTED)
             # Nothing was sent before init: what is fatal there is the configuration's or the principal's fault.
-            raise self._final(connect_error(error, doing) if new else self.records.failure(error, doing)) from error
+            failure = connect_error(error, doing) if new else self.records.failure(error, doing)
+            if is_coordinators_fault(error) and type(failure) is KafkaClientError:
+                raise UncertainCommitError(str(failure)) from error
+            raise self._final(failure) from error
 
     def _final(self, failure: ConnectError) -> ConnectError:
         if isinstance(failure, (ProducerFencedError, AuthorizationError)) or type(failure) is KafkaClientError:
