@@ -12,7 +12,7 @@ import pytest
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
-from tests.support.sinks import make_topic, send, wait_for_committed
+from tests.support.sinks import make_topic, make_topic_anew, send, wait_for_committed
 from tests.support.spark_sinks import Numbers, change_offsets, create_spark_sink, kill_task, refusal
 from tests.support.worker_process import WorkerProcess
 
@@ -142,6 +142,26 @@ TYPES: dict[str, tuple[str | dict[str, Any], Any, str, str]] = {
     "inner": ({"type": "struct", "fields": [{"field": "x", "type": "int32"}]}, {"x": 1}, "jsonb", '{"x": 1}'),
     "uid": ("string", "6ecd8c99-4036-403d-bf84-cf8400f67836", "uuid", "6ecd8c99-4036-403d-bf84-cf8400f67836"),
 }
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
+    worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
+) -> None:
+    """Its records have the offsets of others that are written already."""
+    bootstrap = broker.bootstrap_servers
+    postgres.sql(f"CREATE TABLE {table} (n int)")
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [b'{"n":%d}' % n for n in range(20)])
+    more = {"value.schema": "n INT", "consumer.override.metadata.max.age.ms": "1000"}
+    create(worker, postgres, unique, table, **more)
+    select = f"SELECT n FROM {table} ORDER BY n"
+    wait_for_rows(worker, postgres, unique, select, [(n,) for n in range(20)])
+    wait_for_committed(bootstrap, unique, unique, {0: 20})
+    make_topic_anew(bootstrap, unique)
+    send(bootstrap, unique, [b'{"n":%d}' % n for n in range(20, 35)])
+    wait_for_rows(worker, postgres, unique, select, [(n,) for n in range(35)])
+    wait_for_committed(bootstrap, unique, unique, {0: 15})
+    worker.delete(unique)
 
 
 def test_values_of_all_types_and_keys_of_two_fields(

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from headrace.kafka.consumer_groups import ConsumerGroups
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
-from tests.support.sinks import committed, make_topic, send, wait_for_committed
+from tests.support.sinks import committed, make_topic, make_topic_anew, send, wait_for_committed
 from tests.support.spark_sinks import (
     ORIGIN,
     Numbers,
@@ -190,6 +190,31 @@ def test_what_is_read_again_is_not_written_again(
 def again(path: Path) -> list[dict[str, Any]]:
     """What is in files that were written in the place of others."""
     return [json.loads(line) for file in files(path, "+1.json") for line in file.read_text().splitlines()]
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Its records have the offsets of others that are written already. While the task runs, and while it does not."""
+    bootstrap = broker.bootstrap_servers
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, events(0, 20))
+    more = {"value.schema": "id BIGINT", "consumer.override.metadata.max.age.ms": "1000"}
+    create_spark_sink(worker, unique, unique, **{"spark.format": "json", "path": str(tmp_path)}, **more)
+    wait_for_rows(lambda: json_rows(tmp_path), 20, worker, unique)
+    wait_for_committed(bootstrap, unique, unique, {0: 20})
+    make_topic_anew(bootstrap, unique)
+    send(bootstrap, unique, events(20, 15))
+    wait_for_rows(lambda: json_rows(tmp_path), 35, worker, unique)
+    worker.rest.put(f"/connectors/{unique}/stop")
+    worker.wait_for_tasks(unique, tasks=0)
+    make_topic_anew(bootstrap, unique)
+    send(bootstrap, unique, events(35, 10))
+    worker.rest.put(f"/connectors/{unique}/resume")
+    rows = wait_for_rows(lambda: json_rows(tmp_path), 45, worker, unique)
+    wait_for_committed(bootstrap, unique, unique, {0: 10})
+    assert sorted(row["id"] for row in rows) == list(range(45))
+    worker.delete(unique)
 
 
 def test_any_file_system_of_hadoops(

@@ -128,6 +128,14 @@ class SinkTaskContext(ABC):
     def request_commit(self) -> None:
         """Ask for a commit of offsets as soon as possible instead of at the next `offset.flush.interval.ms`."""
 
+    @abstractmethod
+    def topic_id(self, topic: str) -> str:
+        """The id that the brokers gave a topic; one that is deleted and made anew by the same name has another one.
+
+        Asks the brokers, within `open` or `put`. Empty if they are too old to know of ids (KIP-516). RetriableError
+        while they do not answer, or there is no such topic. For sinks that keep offsets themselves. Not in Java.
+        """
+
     @property
     @abstractmethod
     def errant_record_reporter(self) -> ErrantRecordReporter | None:

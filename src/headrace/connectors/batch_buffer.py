@@ -95,6 +95,14 @@ class BatchBuffer:
             self._runs.pop(where, None)
             self._next.pop(where, None)
 
+    def has_seen(self, where: TopicPartition, table: pa.Table) -> bool:
+        """Whether the table begins with what is written or buffered already, of a partition that was begun."""
+        return bool(table.num_rows) and table.column(arrow.OFFSET)[0].as_py() < self._next[where]
+
+    def runs(self, where: TopicPartition) -> list[Run]:
+        """What is buffered of a partition, in order."""
+        return list(self._runs.get(where, ()))
+
     def partitions(self) -> frozenset[TopicPartition]:
         """Of which something is buffered."""
         return frozenset(self._runs)

@@ -6,6 +6,9 @@ to the partition's log, which either is there or is not: from that moment the ba
 are moved to where readers find them. Whoever takes the partition over finishes the moves of the latest record, and adds
 a record of its own: a predecessor that is still alive finds its number taken and can write no more.
 
+A topic that was deleted and made anew has other records at the same offsets, which its id tells. The files of the
+former one stay: those of the new one begin at offset 0, under names that no file has had before.
+
 To *rewind* a partition is to add a record that says from where on it is written again. Whoever takes over next removes
 the files from there on, for it is about to write them anew, under names that no file has had before.
 
@@ -27,11 +30,12 @@ from typing import Final, Protocol
 from urllib.parse import quote
 
 from headrace.api.errors import DataError, RetriableError
+from headrace.connectors.topic_identity import are_others
 
 _DIRECTORY: Final = "_headrace"
 _PENDING: Final = "files-"
 _DIGITS: Final = 20
-_OFFSETS: Final = re.compile(rf"(\d{{{_DIGITS}}})-(\d{{{_DIGITS}}})(?!\d)")
+_OFFSETS: Final = re.compile(rf"(\d{{{_DIGITS}}})-(\d{{{_DIGITS}}})(?:\+(\d+))?(?!\d)")
 
 
 class Files(Protocol):
@@ -82,8 +86,9 @@ class Record:
     """One entry of the log: all below ``next`` is written. ``moves`` leads from below ``directory`` to below the root;
     one without has only taken the partition over, or ``removed`` what is written again.
 
-    ``end`` is of one that rewinds: where ``next`` was before. ``rewinds`` counts how often that has come to pass;
-    ``token`` is that of who is about to.
+    ``end`` is of one that rewinds: where ``next`` was before. ``rewinds`` counts how often that has come to pass, or a
+    topic was made anew; ``token`` is that of who is about to. ``since`` is the count with which the topic began whose
+    id is ``topic_id``.
     """
 
     number: int
@@ -94,6 +99,8 @@ class Record:
     rewinds: int = 0
     end: int | None = None
     token: str = ""
+    topic_id: str = ""
+    since: int = 0
 
     @property
     def name(self) -> str:
@@ -154,6 +161,11 @@ def _plain(record: Record) -> Record:
     return replace(record, directory="", moves=None, removed=())
 
 
+def _written(record: Record, number: int, next: int, end: int | None = None) -> Record:
+    """A record that follows, of the same topic, by which all below ``next`` is written."""
+    return replace(_plain(record), number=number, next=next, end=end, token="")
+
+
 class BatchLog:
     """The log of one connector and partition. One call at a time; each may be repeated after whatever crash."""
 
@@ -164,12 +176,15 @@ class BatchLog:
         self._stem = _stem(connector, topic, partition)
         self._directory = f"{_DIRECTORY}/{quote(connector, safe='')}/{topic}/{partition}"
 
-    def take_over(self) -> Record:
-        """Finish what the latest record has begun and make it impossible for others to go on: the record of that."""
+    def take_over(self, topic_id: str = "") -> Record:
+        """Finish what the latest record has begun and make it impossible for others to go on: the record of that.
+
+        Of a topic with another id than the one that was written nothing is written yet. An empty one says nothing.
+        """
         while True:
             latest = self._latest()
             self._finish(latest)
-            own = self._successor(latest)
+            own = self._successor(latest, topic_id)
             if self._added(own):
                 break
         self._finish(own)
@@ -187,12 +202,12 @@ class BatchLog:
     def commit(self, batch: Batch, directory: str, after: Record) -> Record:
         """Make the files in ``directory`` visible as ``batch``, which follows ``after``. FencedError, and they are not,
         if something else does."""
-        rewinds = self._latest().rewinds
-        made = moves(replace(batch, rewinds=rewinds), self._connector, self._files.tree(directory))
+        latest = self._latest()
+        made = moves(replace(batch, rewinds=latest.rewinds), self._connector, self._files.tree(directory))
         if not made:
             raise RetriableError(f"{self._where}: Spark has left no files in {directory}")
         # Should the latest record be another one than the caller knows, its number is taken.
-        record = Record(after.number + 1, batch.last + 1, directory, made, rewinds=rewinds)
+        record = replace(_written(latest, after.number + 1, batch.last + 1), directory=directory, moves=made)
         self._files.sync([f"{directory}/{path}" for path in made])
         if not self._added(record):
             # The files are left to whoever takes over: it may be at moving them, if it has seen the record.
@@ -213,7 +228,7 @@ class BatchLog:
         while True:
             latest = self._latest()
             self._finish(latest)
-            around = self._around(to)
+            around = self._around(to, latest)
             if around and to < _end(latest) and not within:
                 raise DataError(
                     f"Offset {to} of {self._where} is in the midst of files of offsets {around[0]} to {around[1]}: go "
@@ -231,32 +246,37 @@ class BatchLog:
         latest = self._latest()
         if latest.token != token:
             raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
-        around, end = self._around(to), _end(latest)
+        around, end = self._around(to, latest), _end(latest)
         start = min(around[1] + 1 if around else to, end)
-        changed = Record(latest.number + 1, start, rewinds=latest.rewinds, end=end if start < end else None)
+        changed = _written(latest, latest.number + 1, start, end if start < end else None)
         if not self._added(changed):
             raise FencedError(f"{self._where}: somebody has taken the partition over meanwhile")
         self._forget_before(changed)
 
-    def _successor(self, latest: Record) -> Record:
+    def _successor(self, latest: Record, topic_id: str) -> Record:
         """The record of who takes over: what is to be written again is not there any more."""
-        own = Record(latest.number + 1, latest.next, rewinds=latest.rewinds)
+        own = _written(latest, latest.number + 1, latest.next)
+        again = latest.rewinds + 1
+        if are_others(latest.topic_id, topic_id):
+            return replace(own, next=0, rewinds=again, since=again, topic_id=topic_id)
+        own = replace(own, topic_id=topic_id or latest.topic_id)
         if latest.end is None:
             return own
-        removed = [path for path, (first, _) in self._visible().items() if first >= latest.next]
-        return replace(own, removed=sorted(removed), rewinds=latest.rewinds + 1)
+        removed = [path for path, (first, _) in self._visible(latest).items() if first >= latest.next]
+        return replace(own, removed=sorted(removed), rewinds=again)
 
-    def _around(self, offset: int) -> tuple[int, int] | None:
+    def _around(self, offset: int, latest: Record) -> tuple[int, int] | None:
         """First and last offset of the files that have records on both sides of it."""
-        return next((span for span in self._visible().values() if span[0] < offset <= span[1]), None)
+        return next((span for span in self._visible(latest).values() if span[0] < offset <= span[1]), None)
 
-    def _visible(self) -> dict[str, tuple[int, int]]:
-        """The partition's files, and of each its first and last offset."""
+    def _visible(self, latest: Record) -> dict[str, tuple[int, int]]:
+        """The partition's files of the topic that the latest record is of, and of each its first and last offset."""
         found = {}
         for path in self._files.tree("") if self._files.names("") else ():
             name = path.rpartition("/")[2]
             offsets = _OFFSETS.match(name.removeprefix(self._stem)) if name.startswith(self._stem) else None
-            if offsets and not path.startswith(f"{_DIRECTORY}/"):
+            ours = offsets and int(offsets[3] or 0) >= latest.since
+            if offsets and ours and not path.startswith(f"{_DIRECTORY}/"):
                 found[path] = (int(offsets[1]), int(offsets[2]))
         return found
 

@@ -48,20 +48,23 @@ class OffsetsTable:
     def create(self) -> str:
         return (
             f"CREATE TABLE IF NOT EXISTS {self.name} (connector text, target text, topic text, kafka_partition int, "
-            f"next_offset bigint NOT NULL, number bigint NOT NULL, "
+            f"next_offset bigint NOT NULL, number bigint NOT NULL, topic_id text NOT NULL, "
             f"PRIMARY KEY (connector, target, topic, kafka_partition))"
         )
 
     @property
     def take_over(self) -> str:
-        """Parameters: connector, target, topic, partition, target. Gives the next offset and the new number.
+        """Parameters: connector, target, topic, partition, id of the topic, target. Gives next offset and new number.
 
-        Of a table that is there no more nothing is remembered.
+        Of a table that is there no more nothing is remembered, nor of a topic with another id. An empty one says
+        nothing.
         """
+        others = "known.topic_id <> EXCLUDED.topic_id AND '' NOT IN (known.topic_id, EXCLUDED.topic_id)"
         return (
-            f"INSERT INTO {self.name} AS known VALUES (?, ?, ?, ?, 0, 1) "
+            f"INSERT INTO {self.name} AS known VALUES (?, ?, ?, ?, 0, 1, ?) "
             f"ON CONFLICT (connector, target, topic, kafka_partition) DO UPDATE SET number = known.number + 1, "
-            f"next_offset = CASE WHEN to_regclass(?) IS NULL THEN 0 ELSE known.next_offset END "
+            f"next_offset = CASE WHEN to_regclass(?) IS NULL OR {others} THEN 0 ELSE known.next_offset END, "
+            f"topic_id = CASE EXCLUDED.topic_id WHEN '' THEN known.topic_id ELSE EXCLUDED.topic_id END "
             f"RETURNING next_offset, number"
         )
 

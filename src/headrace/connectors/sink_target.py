@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -15,6 +15,7 @@ from headrace.api.frames import FrameJob, Frames
 from headrace.api.sink import TopicPartition
 from headrace.connectors.batch_buffer import Run
 from headrace.connectors.spark_sink_config import SinkSettings
+from headrace.connectors.topic_identity import are_others
 
 ROW = "row"
 """The column that tells rows of one batch from each other."""
@@ -29,12 +30,24 @@ class State:
 
 
 class SinkTarget:
-    """Task's thread only. What a method raises is what `Frames` raises."""
+    """Task's thread only. What a method raises is what `Frames` raises, or `SinkTaskContext.topic_id`."""
 
-    def __init__(self, settings: SinkSettings, frames: Frames) -> None:
+    def __init__(self, settings: SinkSettings, frames: Frames, topic_id: Callable[[str], str]) -> None:
         self._settings = settings
         self._frames = frames
+        self._topic_id = topic_id
         self._states: dict[TopicPartition, State] = {}
+        self._topics: dict[TopicPartition, str] = {}
+        """The id of the topic that a partition's records are of."""
+
+    def opened(self, partitions: Collection[TopicPartition]) -> None:
+        """Records of the topics that there are now come next."""
+        ids = {topic: self._topic_id(topic) for topic in {where.topic for where in partitions}}
+        self._topics |= {where: ids[where.topic] for where in partitions}
+
+    def is_of_another_topic(self, where: TopicPartition) -> bool:
+        """Whether the topic was made anew since the partition was opened."""
+        return are_others(self._topics[where], self._topic_id(where.topic))
 
     def unknown(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Those of which the state is not known."""
@@ -43,12 +56,19 @@ class SinkTarget:
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         for where in partitions:
             self._states.pop(where, None)
+            self._topics.pop(where, None)
 
     def take_over(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Finish what a predecessor has begun there, and have it write no more: the offset that each goes on at."""
+        """Finish what a predecessor has begun there, and have it write no more: the offset that each goes on at.
+
+        Of a topic that is made anew nothing is written yet.
+        """
+        self.opened([where for where in partitions if where not in self._topics])
         found: dict[TopicPartition, int] = {}
         for topic, group in groupby(partitions, attrgetter("topic")):
-            places = [{"topic": topic, "partition": where.partition} for where in group]
+            places = [
+                {"topic": topic, "partition": where.partition, "topic_id": self._topics[where]} for where in group
+            ]
             job = FrameJob(
                 f"{self._settings.module}:take_over",
                 self._settings.job(topic, places),
@@ -76,6 +96,7 @@ class SinkTarget:
             {
                 "topic": topic,
                 "partition": run.where.partition,
+                "topic_id": self._topics[run.where],
                 "first": run.first,
                 "last": run.last,
                 "next": states[run.where].next,

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 
 import numpy as np
@@ -33,6 +35,8 @@ from headrace.connectors.record_tables import record_tables
 from headrace.connectors.sink_rewind import offset_jobs
 from headrace.connectors.sink_target import SinkTarget
 from headrace.connectors.spark_sink_config import CONFIG_DEF, NULLS, VALUE_SCHEMA, SinkSettings, contradictions
+
+log = logging.getLogger(__name__)
 
 Tables = Sequence[tuple[TopicPartition, pa.Table]]
 
@@ -102,10 +106,13 @@ class SparkSinkTask(ColumnarSinkTask):
     def start(self, props: Mapping[str, str]) -> None:
         self._settings = SinkSettings.of(props)
         self._buffer = BatchBuffer(self._settings.rotation, time.monotonic)
-        self._target = SinkTarget(self._settings, self.context.frames)
+        self._target = SinkTarget(self._settings, self.context.frames, self.context.topic_id)
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         self._forget(partitions)
+        # What cannot be asked for now is when records have come.
+        with suppress(RetriableError):
+            self._target.opened(partitions)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         # What is held back is not written: whoever gets the partition begins at the offset that is committed.
@@ -137,7 +144,9 @@ class SparkSinkTask(ColumnarSinkTask):
         try:
             self._begin({where for where, _ in tables})
             for where, group in groupby(sorted(tables, key=_place), key=_place):
-                self._buffer.add(where, [self._without_nulls(table) for _, table in group])
+                of_partition = [table for _, table in group]
+                self._see_to_new_topic(where, of_partition)
+                self._buffer.add(where, [self._without_nulls(table) for table in of_partition])
             self._write_due()
         except RetriableError as error:
             # The same records are put again, and found to be here already.
@@ -152,6 +161,17 @@ class SparkSinkTask(ColumnarSinkTask):
         unknown = self._target.unknown({*partitions, *self._buffer.partitions()})
         for where, next in self._target.take_over(unknown).items():
             self._buffer.begin(where, next)
+
+    def _see_to_new_topic(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
+        """Records that seem to be written are put again; or they are of a topic that was deleted and made anew."""
+        if self._buffer.has_seen(where, tables[0]) and self._target.is_of_another_topic(where):
+            log.warning("topic %s was made anew: its records from offset 0 on are written", where.topic)
+            # Nobody can read them any more.
+            for run in self._buffer.runs(where):
+                self._target.write([run])
+                self._buffer.written(run)
+            self._forget([where])
+            self._begin([where])
 
     def _write_due(self) -> None:
         due = self._buffer.due()

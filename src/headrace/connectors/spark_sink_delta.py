@@ -3,7 +3,8 @@
 
 A commit of Delta's can carry an application's name and a version, and is passed over if the table knows that version of
 it, or a later one. Here the name is that of a partition, and the version is made of an *epoch* and the offset that the
-partition goes on at. So the table itself remembers, at one with the rows, up to where it is written. Who takes over
+partition goes on at. So the table itself remembers, at one with the rows, up to where it is written. The topic's id is
+part of the name: of one that is deleted and made anew nothing is written yet. Who takes over
 begins another epoch by a commit without rows: of a predecessor all later versions are too old.
 """
 
@@ -34,7 +35,7 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
     """`SinkTarget.take_over`. A table that is not there yet remembers nothing."""
     found = []
     for place in json.loads(settings["batches"]):
-        table = _DeltaTable(spark, settings, place["partition"])
+        table = _DeltaTable(spark, settings, place)
         version = table.version()
         epoch, next = _parts(version or 0)
         if table.exists():
@@ -48,7 +49,7 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
     """Append one batch. FencedError if another task has the partition."""
     assert frame is not None
     (batch,) = json.loads(settings["batches"])
-    table = _DeltaTable(spark, settings, batch["partition"])
+    table = _DeltaTable(spark, settings, batch)
     epoch = batch["number"] >> _NUMBER_BITS
     if (table.version() or 0) != _version(epoch, batch["next"]):
         raise table.fenced()
@@ -67,11 +68,13 @@ def _parts(version: int) -> tuple[int, int]:
 class _DeltaTable:
     """As one partition of one connector's topic sees it."""
 
-    def __init__(self, spark: Any, settings: Mapping[str, str], partition: int) -> None:
+    def __init__(self, spark: Any, settings: Mapping[str, str], place: Mapping[str, Any]) -> None:
         self._spark = spark
         self._settings = settings
-        self._where = f"{settings['topic']}-{partition}"
-        self._application = f"headrace/{settings['connector']}/{settings['topic']}/{partition}"
+        self._where = f"{settings['topic']}-{place['partition']}"
+        self._application = "/".join(("headrace", settings["connector"], settings["topic"], str(place["partition"])))
+        if place["topic_id"]:
+            self._application += f"/{place['topic_id']}"
 
     def exists(self) -> bool:
         if TABLE in self._settings:

@@ -22,7 +22,7 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
     """`SinkTarget.take_over`."""
     found = []
     for place in json.loads(settings["batches"]):
-        record = _log(spark, settings, place["partition"]).take_over()
+        record = _log(spark, settings, place["partition"]).take_over(place["topic_id"])
         found.append((place["partition"], record.next, record.number))
     return states_frame(spark, found)
 

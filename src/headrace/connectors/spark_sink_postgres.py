@@ -47,7 +47,7 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
     with jdbc_connection(spark, _options(settings)) as connection:
         connection.execute(offsets.create)
         for place in json.loads(settings["batches"]):
-            parameters = (*_place(settings, place), settings[TABLE])
+            parameters = (*_place(settings, place), place["topic_id"], settings[TABLE])
             ((next, number),) = connection.rows(offsets.take_over, parameters, 2)
             found.append((place["partition"], next, number))
             _drop_leftovers(connection, staging_prefix(*_place(settings, place)))

@@ -57,6 +57,8 @@ class TopicDescription:
     name: str
     partitions: tuple[int, ...]
     replication_factor: int
+    id: str = ""
+    """Its own among all topics that ever had the name; empty if the brokers know of no ids (KIP-516)."""
 
 
 class TopicAdmin:
@@ -122,7 +124,10 @@ class TopicAdmin:
                 return None
             raise
         partitions = tuple(sorted(p.id for p in found.partitions))
-        return TopicDescription(topic, partitions, min((len(p.replicas) for p in found.partitions), default=0))
+        replicas = min((len(p.replicas) for p in found.partitions), default=0)
+        id = found.topic_id
+        has_id = id is not None and (id.get_most_significant_bits() or id.get_least_significant_bits())
+        return TopicDescription(topic, partitions, replicas, str(id) if has_id else "")
 
     def config(self, topic: str) -> dict[str, str | None]:
         """The topic's configuration, defaults included."""

@@ -248,6 +248,31 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     assert visible(tmp_path) == [7]
 
 
+def test_a_topic_that_is_made_anew_leaves_the_files_of_the_former_one(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    write(tmp_path, log, 0, 3, log.take_over("former"))
+    assert new_log(tmp_path).take_over("former").next == 4
+    assert new_log(tmp_path).take_over("").next == 4, "who cannot know says nothing"
+    log = new_log(tmp_path)
+    state = log.take_over("new")
+    assert state.next == 0
+    write(tmp_path, log, 0, 3, state)
+    assert visible(tmp_path) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert new_log(tmp_path).take_over("new").next == 4
+    # To write the new one again takes nothing away from the former one.
+    rewound(tmp_path, 0)
+    assert new_log(tmp_path).take_over("new").next == 0
+    assert visible(tmp_path) == [0, 1, 2, 3]
+
+
+def test_offsets_that_were_changed_before_a_topic_was_made_anew_take_nothing_away(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    write(tmp_path, log, 0, 3, log.take_over("former"))
+    rewound(tmp_path, 0)
+    assert new_log(tmp_path).take_over("new").next == 0
+    assert visible(tmp_path) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_a_rewind_is_whole_wherever_somebody_dies(tmp_path: Path, done: bool) -> None:
     """The operator's worker, the task that takes over, or its successor: the nth call is the last of one of them."""

@@ -32,6 +32,8 @@ class Target:
         self.values: list[Any] = []
         self.jobs: list[FrameJob] = []
         self.troubles: list[tuple[str, Exception]] = []
+        self.topic_id = "first"
+        self.topics: dict[tuple[str, int], str] = {}
 
     def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
         self.jobs.append(job)
@@ -43,6 +45,8 @@ class Target:
         for place in places:
             key = (place["topic"], place["partition"])
             next, number = self.states.get(key, (0, 0))
+            if self.topics.setdefault(key, place["topic_id"]) != place["topic_id"]:
+                next, self.topics[key] = 0, place["topic_id"]
             self.states[key] = (next, number + 1)
             rows.append({"partition": place["partition"], "next": next, "number": number + 1})
         return pa.Table.from_pylist(rows)
@@ -80,7 +84,9 @@ class Running:
         self.target = target
         self.timeouts: list[int] = []
         self.task = SparkSinkTask()
-        context: Any = SimpleNamespace(frames=target, timeout_ms=self.timeouts.append)
+        context: Any = SimpleNamespace(
+            frames=target, timeout_ms=self.timeouts.append, topic_id=lambda topic: target.topic_id
+        )
         self.task.initialize(context)
         self.task.start({**PROPS, **props})
 
@@ -189,6 +195,42 @@ def test_partitions_that_go_leave_nothing_behind(running: Running, target: Targe
     running.put(0, 3)
     assert target.batches == [[(0, 0, 2)]]
     assert [job.function.partition(":")[2] for job in target.jobs] == ["take_over", "take_over", "write"]
+
+
+def test_a_topic_that_is_made_anew_is_written_from_its_start(running: Running, target: Target) -> None:
+    """Not taken for records that are written already; what is held back of the former one is not lost either."""
+    running.task.open([TopicPartition("t", 0)])
+    running.put(0, 5)
+    running.put(5, 1)
+    target.topic_id = "second"
+    running.put(0, 4)
+    assert target.batches == [[(0, 0, 4)], [(0, 5, 5)], [(0, 0, 3)]]
+    assert running.committed(4) == [4]
+    # After that, what comes again is left out as ever.
+    running.put(2, 3)
+    assert running.committed(5) == [4]
+    successor = Running(target)
+    successor.put(2, 5)
+    assert target.batches[3:] == [[(0, 4, 6)]]
+
+
+def test_a_topic_that_is_made_anew_while_the_target_is_away(running: Running, target: Target) -> None:
+    running.put(0, 2)
+    target.topic_id = "second"
+    target.troubles = [("before", RetriableError("away")), ("after", RetriableError("no answer"))]
+    for _ in range(2):
+        with pytest.raises(RetriableError):
+            running.put(0, 4)
+    running.put(0, 4)
+    assert target.batches == [[(0, 0, 1)], [(0, 0, 3)]]
+    assert target.values == ["0:0", "0:1", "0:0", "0:1", "0:2", "0:3"]
+
+
+def test_a_successor_writes_a_topic_that_was_made_anew(running: Running, target: Target) -> None:
+    running.put(0, 4)
+    target.topic_id = "second"
+    Running(target).put(0, 4)
+    assert target.batches == [[(0, 0, 3)], [(0, 0, 3)]]
 
 
 def test_patience_ends(target: Target, clock: Clock) -> None:

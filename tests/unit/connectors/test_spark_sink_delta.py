@@ -49,16 +49,16 @@ class Table(spark_sink_delta._DeltaTable):
 class Task:
     """As `SinkTarget` has it: a place to go on at, and a number."""
 
-    def __init__(self, log: Log, partition: int = 0) -> None:
+    def __init__(self, log: Log, partition: int = 0, topic_id: str = "") -> None:
         self._spark = SimpleNamespace(log=log, createDataFrame=lambda table: table)
-        self._partition = partition
+        self._place = {"partition": partition, "topic_id": topic_id}
         (found,) = spark_sink_delta.take_over(
-            self._spark, None, SinkSettings.of(PROPS).job("t", [{"partition": partition}])
+            self._spark, None, SinkSettings.of(PROPS).job("t", [self._place])
         ).to_pylist()
         self.next, self.number = found["next"], found["number"]
 
     def write(self, last: int) -> None:
-        batch = {"partition": self._partition, "first": self.next, "last": last, "next": self.next}
+        batch = {**self._place, "first": self.next, "last": last, "next": self.next}
         settings = SinkSettings.of(PROPS).job("t", [{**batch, "number": self.number}])
         spark_sink_delta.write(self._spark, list(range(self.next, last + 1)), settings)  # type: ignore[arg-type]
         self.next, self.number = last + 1, self.number + 1
@@ -120,6 +120,15 @@ def test_a_commit_that_was_not_answered_is_found_by_who_asks_again(log: Log) -> 
     assert log.rows == [0, 1, 2, 3, 4]
 
 
+def test_of_a_topic_that_is_made_anew_nothing_is_written_yet(log: Log) -> None:
+    Task(log, topic_id="former").write(4)
+    assert Task(log, topic_id="former").next == 5
+    task = Task(log, topic_id="new")
+    task.write(2)
+    assert log.rows == [0, 1, 2, 3, 4, 0, 1, 2]
+    assert Task(log, topic_id="new").next == 3
+
+
 def test_many_take_overs_and_large_offsets_have_room(log: Log) -> None:
     task = Task(log)
     task.write(0)
@@ -129,6 +138,6 @@ def test_many_take_overs_and_large_offsets_have_room(log: Log) -> None:
     assert task.next == 2**43
     assert log.versions[application] < 2**63
     task.number += 2**31  # so many batches later
-    batch = {"partition": 0, "first": task.next, "last": task.next, "next": task.next, "number": task.number}
+    batch = {**task._place, "first": task.next, "last": task.next, "next": task.next, "number": task.number}
     spark_sink_delta.write(task._spark, [7], SinkSettings.of(PROPS).job("t", [batch]))  # type: ignore[arg-type]
     assert spark_sink_delta._parts(log.versions[application]) == (2**18 + 1, 2**43 + 1)

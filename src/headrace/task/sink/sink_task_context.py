@@ -22,6 +22,7 @@ class WorkerSinkTaskContext(SinkTaskContext):
         apply_pauses: Callable[[], None],
         reporter: ErrantRecordReporter | None,
         frames: Frames,
+        topic_id: Callable[[str], str],
     ) -> None:
         self._config = config
         self._assignment = assignment
@@ -29,6 +30,7 @@ class WorkerSinkTaskContext(SinkTaskContext):
         self._apply_pauses = apply_pauses
         self._reporter = reporter
         self._frames = frames
+        self._topic_id = topic_id
         self._offsets: dict[TopicPartition, int] = {}
         self._timeout: float | None = None
         self.commit_requested = False
@@ -57,6 +59,9 @@ class WorkerSinkTaskContext(SinkTaskContext):
 
     def request_commit(self) -> None:
         self.commit_requested = True
+
+    def topic_id(self, topic: str) -> str:
+        return self._topic_id(topic)
 
     @property
     def errant_record_reporter(self) -> ErrantRecordReporter | None:

@@ -18,6 +18,7 @@ from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.consumer_groups import ConsumerGroups
 from headrace.kafka.sink_consumer import SinkConsumer
+from headrace.kafka.topic_ids import TopicIds
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage
@@ -108,7 +109,13 @@ def sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runnabl
     progress = Progress(SinkOffsetCommit(), PartitionPauses())
     consumer.pause_whenever(lambda: progress.pauses.wanted(consumer.assignment))
     context = WorkerSinkTaskContext(
-        spec.task_config, lambda: consumer.assignment, progress.pauses, consumer.apply_pauses, reporter, link.frames
+        spec.task_config,
+        lambda: consumer.assignment,
+        progress.pauses,
+        consumer.apply_pauses,
+        reporter,
+        link.frames,
+        TopicIds(spec.consumer),
     )
     timing = CommitTiming(
         _seconds(spec, "offset.flush.interval.ms", 60_000),
