@@ -26,6 +26,7 @@ from tests.support.worker_process import WorkerProcess
 
 NAME: Final = "numbers"
 """Of the connector and of its topic."""
+GROUP: Final = "faults"
 CONFIG_TOPIC: Final = "faults-configs"
 OFFSETS_TOPIC: Final = "faults-offsets"
 STATUS_TOPIC: Final = "faults-status"
@@ -39,7 +40,7 @@ _BROKER: Final = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 _WORKER: Final = {
-    "group.id": "faults",
+    "group.id": GROUP,
     "plugin.path": str(_PLUGINS),
     "session.timeout.ms": f"{SESSION_S * 1000:.0f}",
     "heartbeat.interval.ms": "1000",

@@ -11,10 +11,12 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from faults.cluster import CONFIG_TOPIC, NAME, OFFSETS_TOPIC, SESSION_S, Cluster, answers
+from faults.cluster import CONFIG_TOPIC, GROUP, NAME, OFFSETS_TOPIC, SESSION_S, Cluster, answers
 from faults.plan import Fault, Kind
 from faults.proxy import Direction, How, Trap
 from faults.wire import Api
+from headrace.api.errors import ConnectError
+from headrace.kafka.admin import AdminClient
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -54,6 +56,7 @@ class Injector:
             Kind.DROP_ANSWER: self._drop_answer,
             Kind.RESET: self._reset,
             Kind.CUT: self._cut,
+            Kind.FENCE: self._fence,
             Kind.RECONFIGURE: self._reconfigure,
         }
 
@@ -236,6 +239,18 @@ class Injector:
             return f"worker {number}, {direction.value}, {seconds:.1f} s"
 
     # ---- the connector
+
+    def _fence(self, fault: Fault) -> str:
+        """Each init may meet any step of a transaction, a commit that is just being ended too."""
+        task, times = fault.target % self._now, 1 + fault.choice % 6
+        admin = AdminClient({"bootstrap.servers": self._cluster.broker.bootstrap_servers})
+        try:
+            for _ in range(times):
+                admin.fence_producers([f"{GROUP}-{NAME}-{task}"], _TRAP_S).all()
+                time.sleep(0.3 * fault.length)
+        except ConnectError as error:
+            raise MissedError(str(error)) from None
+        return f"task {task}, {times} times"
 
     def _reconfigure(self, fault: Fault) -> str:
         others = [tasks for tasks in range(1, self._tasks + 1) if tasks != self._now]

@@ -29,6 +29,7 @@ class Kind(Enum):
     DROP_ANSWER = "an answer is lost with its connection"
     RESET = "all of a worker's connections are lost"
     CUT = "nothing passes one way between a worker and the broker"
+    FENCE = "a foreign client takes a task's transactional id over, again and again"
     RECONFIGURE = "another number of tasks"
 
 
@@ -51,6 +52,7 @@ _ROUND: dict[Kind, tuple[int, float]] = {
     Kind.DROP_ANSWER: (3, 1.0),
     Kind.RESET: (1, 1.0),
     Kind.CUT: (2, 3.0),
+    Kind.FENCE: (2, 1.0),
     Kind.RECONFIGURE: (2, 2.0),
 }
 BOUNDARIES = ("connector", "interval", "poll")

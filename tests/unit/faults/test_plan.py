@@ -26,7 +26,7 @@ def test_faults_come_in_time_and_order() -> None:
 def test_every_kind_comes_before_any_comes_again_and_again() -> None:
     for seed in range(20):
         kinds = [fault.kind for fault in plan(seed, 300).faults]
-        assert set(kinds[:28]) == set(Kind)
+        assert set(kinds[:30]) == set(Kind)
 
 
 def test_only_the_kinds_asked_for_come() -> None:
