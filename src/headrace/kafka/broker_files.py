@@ -30,8 +30,10 @@ _SINGLE_NODE = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # Nobody could take over, so a long stall of the machine shall not fence the node; see broker_recovery, too.
+    # Nobody could take over, so neither a long stall of the machine nor its own end shall take the node's partitions
+    # from it: see broker_recovery.
     "broker.session.timeout.ms": "60000",
+    "controlled.shutdown.enable": "false",
     "log.cleaner.dedupe.buffer.size": str(32 << 20),
 }
 
@@ -118,10 +120,9 @@ def write_configuration(data_dir: Path, properties: Mapping[str, str], name: str
     return path
 
 
-def has_crashed(data_dir: Path) -> bool:
-    """Whether a broker ran on `data_dir` and did not end in order."""
-    storage = storage_directory(data_dir)
-    return metadata_directory(data_dir).exists() and not (storage / ".kafka_cleanshutdown").exists()
+def has_run(data_dir: Path) -> bool:
+    """Whether a broker ran on `data_dir` before."""
+    return metadata_directory(data_dir).exists()
 
 
 def write_storage(data_dir: Path, checkpoint: bytes) -> None:

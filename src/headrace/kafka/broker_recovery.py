@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the session of a crashed broker before it is started again.
+"""Ends the session of a broker's last life before it is started again.
 
-A single node that comes back from a crash is still registered by its last life. Kafka 4.3 then loads its transaction
-coordinator as that former broker, fails to send the markers of committed transactions to itself, and when the former
-session is fenced takes the leaderless partitions for deleted and drops the markers: the last stable offset never
-advances again. A short run of the node's controller alone fences the former session first. It also takes less time
-than waiting for the session's end.
+Kafka 4.3 takes a partition without a leader for a deleted one, and ends transactions without their markers there
+(KAFKA-20734): the last stable offset never advances again, or what was aborted is visible with the next commit. A
+single node must not run without being the leader of all partitions. So it does not hand them to nobody when it is shut
+down (`controlled.shutdown.enable`), and comes back still registered by its last life. A short run of the node's
+controller alone fences that session first, before there is a coordinator. It also takes less time than waiting for its
+end.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _GRACE_S = 1.0
 _PAUSE_S = 0.02
 
 
-def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: float) -> None:
+def end_former_session(template: BrokerTemplate, data_dir: Path, deadline: float) -> None:
     """Run the controller of `data_dir` until it has fenced its broker, at most until `deadline` (monotonic seconds).
 
     Raises:
@@ -49,7 +50,7 @@ def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: flo
             if active_since is None and _ACTIVE in written:
                 active_since = time.monotonic()
             if controller.poll() is not None or time.monotonic() > deadline:
-                raise ConnectError(f"The embedded broker could not recover from its crash. Its log: {log}")
+                raise ConnectError(f"The embedded broker could not end the session of its last life. Its log: {log}")
             time.sleep(_PAUSE_S)
         _await_appends(data_dir, deadline)
         controller.terminate()
@@ -60,7 +61,7 @@ def fence_crashed_broker(template: BrokerTemplate, data_dir: Path, deadline: flo
 
 
 def _is_over(active_since: float | None) -> bool:
-    """A broker that crashed before it was registered, or while fenced, is not fenced again: do not wait for it."""
+    """A broker that ended before it was registered, or while fenced, is not fenced again: do not wait for it."""
     return active_since is not None and time.monotonic() - active_since > _GRACE_S
 
 

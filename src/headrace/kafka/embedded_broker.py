@@ -23,12 +23,12 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka.broker_files import (
     LOG_FILE,
     broker_command,
-    has_crashed,
+    has_run,
     server_properties,
     write_configuration,
     write_storage,
 )
-from headrace.kafka.broker_recovery import fence_crashed_broker
+from headrace.kafka.broker_recovery import end_former_session
 from headrace.kafka.broker_template import broker_template
 from headrace.kafka.child_process import start_child
 from headrace.kafka.free_port import LOOPBACK, free_port, is_free
@@ -111,8 +111,8 @@ class EmbeddedBroker:
         deadline = time.monotonic() + timeout
         with self._locked_data_dir() as lock:
             properties = self._prepare(template.checkpoint)
-            if has_crashed(self._data_dir):
-                fence_crashed_broker(template, self._data_dir, deadline)
+            if has_run(self._data_dir):
+                end_former_session(template, self._data_dir, deadline)
             log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
             options = (*template.jvm_options, *self._jvm_options)
             command = broker_command(
