@@ -25,8 +25,6 @@ FATAL_CODES = frozenset({KafkaError.INVALID_PRODUCER_ID_MAPPING})
 _LOST_TRANSACTION_CODES = frozenset(
     {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.UNKNOWN_PRODUCER_ID}
 )
-# The coordinator stumbled over its own state, as it does when a commit meets another producer's init.
-_COORDINATOR_CODES = frozenset({KafkaError.UNKNOWN})
 # Codes that librdkafka does not mark retriable itself, though the same request can succeed later.
 _RETRIABLE_CODES = frozenset(
     {
@@ -123,12 +121,6 @@ def fatal_error(producer: Producer) -> KafkaError | None:
         error = kafka_error(e)
         return error if error is not None and error.fatal() else None
     return None
-
-
-def is_coordinators_fault(error: BaseException) -> bool:
-    """Whether a transaction's request met an error that says nothing of the request: nobody knows what became of it."""
-    cause = kafka_error(error)
-    return cause is not None and cause.code() in _COORDINATOR_CODES
 
 
 def is_retriable(error: KafkaError) -> bool:

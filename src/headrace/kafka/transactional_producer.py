@@ -18,7 +18,6 @@ from headrace.kafka.errors import (
     ProducerFencedError,
     UncertainCommitError,
     connect_error,
-    is_coordinators_fault,
 )
 from headrace.kafka.record_producer import RecordProducer
 
@@ -172,9 +171,13 @@ class TransactionalProducer:
         except (KafkaException, SystemError) as error:
             self._move(ProducerState.TAINTED)
             # Nothing was sent before init: what is fatal there is the configuration's or the principal's fault.
-            failure = connect_error(error, doing) if new else self.records.failure(error, doing)
-            if is_coordinators_fault(error) and type(failure) is KafkaClientError:
-                raise UncertainCommitError(str(failure)) from error
+            if new:
+                raise self._final(connect_error(error, doing)) from error
+            failure = self.records.failure(error, doing)
+            if type(failure) is KafkaClientError:
+                # No record is at fault here. A coordinator that stumbles over its own state, as when a commit meets
+                # another producer's init, says no more than that something went wrong (invariant 5).
+                failure = UncertainCommitError(str(failure))
             raise self._final(failure) from error
 
     def _final(self, failure: ConnectError) -> ConnectError:
