@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import httpx2
 import pytest
 from hypothesis import settings
 
@@ -17,7 +18,7 @@ from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.h2 import h2_jar
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, once_settled
 
 _numbers = itertools.count()
 # Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
@@ -46,6 +47,20 @@ def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> 
     """An exactly-once worker that lives as long as the run."""
     with WorkerProcess(tmp_path_factory.mktemp("worker"), broker.bootstrap_servers) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A connector that a test leaves with a shared worker would take the next one's time, and its blows."""
+    real = {mark.name for mark in request.node.iter_markers()} & {"integration", "faults"}
+    shared = [name for name in ("worker", "jdbc_worker") if real and name in request.fixturenames]
+    workers = [each for each in map(request.getfixturevalue, shared) if isinstance(each, WorkerProcess)]
+    before = [worker.connectors() for worker in workers]
+    yield
+    for worker, names in zip(workers, before, strict=True):
+        for name in worker.connectors() - names:
+            with suppress(httpx2.HTTPError, AssertionError):
+                once_settled(lambda worker=worker, name=name: worker.rest.delete(f"/connectors/{name}"))  # type: ignore[misc]
 
 
 @pytest.fixture(scope="session")

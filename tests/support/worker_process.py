@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -167,6 +168,12 @@ class WorkerProcess:
     def delete(self, name: str) -> None:
         answer = self.rest.delete(f"/connectors/{name}")
         assert answer.status_code == 204, answer.text
+
+    def connectors(self) -> set[str]:
+        """Their names; none if it does not answer."""
+        with suppress(httpx2.HTTPError):
+            return set(self.rest.get("/connectors", timeout=10).json())
+        return set()
 
     def status(self, name: str) -> dict[str, Any]:
         answer = self.rest.get(f"/connectors/{name}/status")
