@@ -118,8 +118,10 @@ class FrameResult:
     def begin(self, partition: int) -> int | None:
         """Wait for this partition's turn: gives the delivery a number; None if another one has delivered it."""
         with self._changed:
-            while not (self._over or self._turn > partition or (self._turn == partition and self._delivering is None)):
-                if not self._changed.wait(_STALLED) and self._delivering is None:
+            while not self._need_not_wait(partition):
+                heard = self._changed.wait(_STALLED)
+                # The turn may have come in the very moment in which patience ended.
+                if not heard and self._delivering is None and not self._need_not_wait(partition):
                     # Those who wait may have all the cores, and one that comes before them was lost.
                     self._broken = (
                         f"no core was free for partition {self._turn} of a frame job's result for {_STALLED} s"
@@ -132,6 +134,9 @@ class FrameResult:
             self._deliveries += 1
             self._delivering = self._deliveries
             return self._deliveries
+
+    def _need_not_wait(self, partition: int) -> bool:
+        return self._over or self._turn > partition or (self._turn == partition and self._delivering is None)
 
     def bring(self, delivery: int, batch: pa.RecordBatch) -> None:
         """Waits while enough is here that is not taken yet."""

@@ -186,11 +186,11 @@ def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_anew(
     exchange: FrameExchange, streamed: FrameResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that come after it have all the cores."""
-    monkeypatch.setattr(frame_exchange, "_STALLED", 0.05)
+    monkeypatch.setattr(frame_exchange, "_STALLED", 0.5)
     first, second = Executor(exchange, 0).bring(batch(1)), Executor(exchange, 1).bring(batch(2)).end()
     batches = streamed.batches()
     next(batches)
-    threading.Timer(0.3, lambda: first.bring(batch(1)).end()).start()
+    threading.Timer(1.0, lambda: first.bring(batch(1)).end()).start()
     assert numbers([next(batches), next(batches)]) == [1, 2], "slow is not lost"
     assert second.heard()
     Executor(exchange, 3).bring(batch(4)).end()
