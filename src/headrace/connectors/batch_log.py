@@ -30,7 +30,7 @@ from typing import Final, Protocol
 from urllib.parse import quote
 
 from headrace.api.errors import DataError, RetriableError
-from headrace.connectors.topic_identity import are_others
+from headrace.connectors.topic_identity import are_different
 
 _DIRECTORY: Final = "_headrace"
 _PENDING: Final = "files-"
@@ -257,7 +257,7 @@ class BatchLog:
         """The record of who takes over: what is to be written again is not there any more."""
         own = _written(latest, latest.number + 1, latest.next)
         again = latest.rewinds + 1
-        if are_others(latest.topic_id, topic_id):
+        if are_different(latest.topic_id, topic_id):
             return replace(own, next=0, rewinds=again, since=again, topic_id=topic_id)
         own = replace(own, topic_id=topic_id or latest.topic_id)
         if latest.end is None:

@@ -15,7 +15,7 @@ from headrace.api.frames import FrameJob, Frames
 from headrace.api.sink import TopicPartition
 from headrace.connectors.batch_buffer import Run
 from headrace.connectors.spark_sink_config import SinkSettings
-from headrace.connectors.topic_identity import are_others
+from headrace.connectors.topic_identity import are_different
 
 ROW = "row"
 """The column that tells rows of one batch from each other."""
@@ -47,7 +47,7 @@ class SinkTarget:
 
     def is_of_another_topic(self, where: TopicPartition) -> bool:
         """Whether the topic was made anew since the partition was opened."""
-        return are_others(self._topics[where], self._topic_id(where.topic))
+        return are_different(self._topics[where], self._topic_id(where.topic))
 
     def unknown(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Those of which the state is not known."""

@@ -4,6 +4,6 @@
 from __future__ import annotations
 
 
-def are_others(one: str, other: str) -> bool:
+def are_different(one: str, other: str) -> bool:
     """Whether two ids are of two topics. Brokers that know of no ids tell nothing: those are empty."""
     return bool(one and other) and one != other
