@@ -9,7 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from faults.proxy import Proxy
+from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.kafka.free_port import free_port
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
 from headrace.rest.endpoints import Endpoints
@@ -44,3 +46,14 @@ def idle_api(broker: EmbeddedBroker) -> Iterator[httpx2.Client]:
     finally:
         server.stop()
         cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def behind() -> Iterator[tuple[Proxy, EmbeddedBroker]]:
+    """A proxy, and the broker that sends its clients to it."""
+    port = free_port()
+    with (
+        Proxy(port) as proxy,
+        EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS, proxies={port: proxy.port}) as broker,
+    ):
+        yield proxy, broker

@@ -16,9 +16,16 @@ PATIENCE = 3
 def wait_for(condition: Callable[[], T], seconds: float = 60.0, what: str | Callable[[], str] = "condition") -> T:
     """The first truthy value of ``condition``; AssertionError that says ``what`` was waited for.
 
-    ``seconds`` are those of an idle machine.
+    ``seconds`` are those of an idle machine. That something comes at all is what is asked: for when, see ``within``.
     """
-    seconds *= PATIENCE
+    return within(seconds * PATIENCE, condition, what)
+
+
+def within(seconds: float, condition: Callable[[], T], what: str | Callable[[], str] = "condition") -> T:
+    """The same where ``seconds`` are what the test claims, on whatever machine: they are taken as they are.
+
+    What it is to be sooner than, such as a session's timeout, should lie several times as far away.
+    """
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
