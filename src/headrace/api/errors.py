@@ -39,11 +39,16 @@ class ConfigError(ConnectError):
 
     name: str | None
     value: object
+    also: tuple[str, ...]
+    """Other properties that it is an error of as well."""
 
-    def __init__(self, message: str, name: str | None = None, value: object = None) -> None:
+    def __init__(
+        self, message: str, name: str | None = None, value: object = None, *, also: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.name = name
         self.value = value
+        self.also = also
 
     @classmethod
     def invalid(cls, name: str, value: object, reason: str | None = None) -> ConfigError:

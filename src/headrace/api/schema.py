@@ -214,8 +214,10 @@ def _validate(schema: Schema, value: Any, where: str) -> None:
         return
     if schema.type in INTEGER_BITS and not -schema._limit <= value < schema._limit:
         raise DataError(f"Invalid value: {value} is out of range of {schema.type.name} for {where}")
-    if schema.type is Type.STRUCT and value.schema != schema:
-        raise DataError(f"Struct schemas do not match for {where}: {value.schema!r} is not {schema!r}")
+    if schema.type is Type.STRUCT:
+        if value.schema != schema:
+            raise DataError(f"Struct schemas do not match for {where}: {value.schema!r} is not {schema!r}")
+        value.validate()
     if schema.type is Type.ARRAY and schema.value_schema is not None:
         for element in value:
             _validate(schema.value_schema, element, f"element of array {where}")

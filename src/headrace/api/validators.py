@@ -56,6 +56,23 @@ def _number(value: float) -> str:
     return double_text(value) if isinstance(value, float) else str(value)
 
 
+class Nullable(Validator):
+    """None, and what is valid for another validator. Of a value that cannot be read so one thing is wrong, not two."""
+
+    def __init__(self, base: Validator) -> None:
+        self._base = base
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value is not None:
+            self._base.ensure_valid(name, value)
+
+    def normalize(self, value: Any) -> Any:
+        return None if value is None else self._base.normalize(value)
+
+    def __str__(self) -> str:
+        return f"null or {self._base}"
+
+
 class ValidString(Validator):
     """One of the given texts; None only if it is among them."""
 

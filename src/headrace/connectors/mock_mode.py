@@ -11,7 +11,7 @@ from typing import Final
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import ConnectorContext
 from headrace.api.errors import ConnectError
-from headrace.api.validators import Range
+from headrace.api.validators import Nullable, Range
 
 MOCK_MODE_CONFIG: Final = "mock_mode"
 DELAY_MS_CONFIG: Final = "delay_ms"
@@ -33,7 +33,7 @@ CONFIG_DEF: Final = (
         Type.LONG,
         DEFAULT_DELAY_MS,
         importance=Importance.MEDIUM,
-        validator=Range.at_least(0),
+        validator=Nullable(Range.at_least(0)),
         doc="How many ms after the start it fails.",
     )
 )

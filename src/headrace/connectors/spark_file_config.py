@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.validators import NonEmptyString, Range, ValidString
+from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString
 from headrace.connectors.file_columns import ADD, FAIL, IGNORE
 from headrace.connectors.spark_reader import (
     BATCH_ROWS,
@@ -78,23 +78,29 @@ CONFIG_DEF: Final = (
         PARTITION_COUNT,
         Type.INT,
         "1",
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="In how many splits the files are divided by their paths. A task reads one or more of them; in order are "
         "only the files of one split.",
     )
-    .define(BATCH_ROWS, Type.INT, "10000", validator=Range.at_least(1), doc="How many rows a poll returns at most.")
+    .define(
+        BATCH_ROWS,
+        Type.INT,
+        "10000",
+        validator=Nullable(Range.at_least(1)),
+        doc="How many rows a poll returns at most.",
+    )
     .define(
         POLL_INTERVAL,
         Type.LONG,
         "5000",
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="How many milliseconds to wait before the directory is listed again when all files are read.",
     )
     .define(
         SETTLE,
         Type.LONG,
         "5000",
-        validator=Range.at_least(0),
+        validator=Nullable(Range.at_least(0)),
         doc="For how many milliseconds a file has to be unchanged before it is read. 0 is right where files appear "
         "whole, by a rename or in an object store.",
     )
@@ -103,7 +109,7 @@ CONFIG_DEF: Final = (
         Type.LONG,
         "3600000",
         importance=Importance.LOW,
-        validator=Range.at_least(0),
+        validator=Nullable(Range.at_least(0)),
         doc="How many milliseconds older than the latest file that is read a file may be that turns up only now.",
     )
     .define(
@@ -111,7 +117,7 @@ CONFIG_DEF: Final = (
         Type.INT,
         "2000",
         importance=Importance.LOW,
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="How many files of late.files.ms are remembered at most, so that source offsets stay small.",
     )
     .define(
@@ -128,7 +134,7 @@ CONFIG_DEF: Final = (
         RETRY_TIMEOUT,
         Type.LONG,
         "300000",
-        validator=Range.at_least(-1),
+        validator=Nullable(Range.at_least(-1)),
         doc="For how many milliseconds files that cannot be read now are tried again before the task fails; -1 is "
         "without end.",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.validators import NonEmptyString, Range, ValidList, ValidString
+from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString
 from headrace.connectors.batch_buffer import Rotation
 from headrace.connectors.contradictions import checked
 from headrace.connectors.spark_reader import FORMAT, OPTIONS, spark_options
@@ -125,21 +125,21 @@ CONFIG_DEF: Final = (
         FLUSH_SIZE,
         Type.INT,
         "100000",
-        validator=Range(1),
+        validator=Nullable(Range(1)),
         doc="How many records of one partition are written at once at most, more or less.",
     )
     .define(
         ROTATE,
         Type.LONG,
         "60000",
-        validator=Range(1),
+        validator=Nullable(Range(1)),
         doc="After how many milliseconds what has come of a partition is written, however little it is.",
     )
     .define(
         MEMORY,
         Type.LONG,
         str(64 << 20),
-        validator=Range(1),
+        validator=Nullable(Range(1)),
         importance=Importance.LOW,
         doc="How many bytes of records a task holds back at most before it writes.",
     )
@@ -147,11 +147,11 @@ CONFIG_DEF: Final = (
         MAX_RETRIES,
         Type.INT,
         "10",
-        validator=Range(-1),
+        validator=Nullable(Range(-1)),
         doc="How often a batch that cannot be written for reasons that may pass is tried again before the task "
         "fails; -1 is without end.",
     )
-    .define(RETRY_BACKOFF, Type.INT, "3000", validator=Range(0), doc="Milliseconds before each such try.")
+    .define(RETRY_BACKOFF, Type.INT, "3000", validator=Nullable(Range(0)), doc="Milliseconds before each such try.")
 )
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
-from headrace.api.validators import NonEmptyString, Range, Validator, ValidString
+from headrace.api.validators import NonEmptyString, Nullable, Range, Validator, ValidString
 from headrace.connectors.contradictions import checked
 from headrace.connectors.growing_columns import INCREMENTING, TIMESTAMP
 from headrace.connectors.spark_reader import (
@@ -125,7 +125,7 @@ CONFIG_DEF: Final = (
         TIMESTAMP_DELAY,
         Type.LONG,
         "0",
-        validator=Range.at_least(0),
+        validator=Nullable(Range.at_least(0)),
         doc="How many milliseconds old a row's timestamp has to be before it is read: as long as a transaction that "
         "writes such rows may last, and as far as clocks may differ.",
     )
@@ -158,14 +158,14 @@ CONFIG_DEF: Final = (
         PARTITION_COUNT,
         Type.INT,
         "0",
-        validator=Range.at_least(0),
+        validator=Nullable(Range.at_least(0)),
         doc="How many splits there are, by the remainder of partition.column, which holds whole numbers.",
     )
     .define(
         BATCH_ROWS,
         Type.INT,
         "10000",
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="How many rows a poll returns, more or less: rows of the same position come together.",
     )
     .define(
@@ -173,21 +173,21 @@ CONFIG_DEF: Final = (
         Type.INT,
         "500000",
         importance=Importance.LOW,
-        validator=Range.at_least(2),
+        validator=Nullable(Range.at_least(2)),
         doc="How many rows one query asks for at most.",
     )
     .define(
         POLL_INTERVAL,
         Type.LONG,
         "5000",
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="How many milliseconds to wait after a query that found the end of the table.",
     )
     .define(
         RETRY_TIMEOUT,
         Type.LONG,
         "300000",
-        validator=Range.at_least(-1),
+        validator=Nullable(Range.at_least(-1)),
         doc="For how many milliseconds a table that cannot be read now is tried again before the task fails; -1 is "
         "without end.",
     )

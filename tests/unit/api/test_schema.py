@@ -145,6 +145,37 @@ def test_logical_values_out_of_range_are_data_errors() -> None:
             to_logical(schema, stored)
 
 
+INNER = Struct(POINT, {"y": 1})
+"""Lacks ``x``, which it has to have."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (POINT, INNER),
+        (POINT.replace(optional=True), Struct(POINT.replace(optional=True), {"y": 1})),
+        (SchemaBuilder.array(POINT).build(), [Struct(POINT, {"x": 1}), INNER]),
+        (SchemaBuilder.map(Schema.STRING, POINT).build(), {"k": INNER}),
+    ],
+    ids=["struct", "optional", "array", "map"],
+)
+def test_a_struct_within_a_value_has_to_have_its_required_fields(schema: Schema, value: Any) -> None:
+    outer = SchemaBuilder.struct().field("p", schema).build()
+    with pytest.raises(DataError, match='null used for required field: "x", schema type: INT32'):
+        Struct(outer, {"p": value})
+    with pytest.raises(DataError, match='required field: "x"'):
+        schema.validate_value(value)
+    with pytest.raises(DataError, match='required field: "x"'):
+        Struct.of_valid(outer, [value]).validate()
+
+
+def test_a_default_stands_for_a_field_of_a_struct_within() -> None:
+    inner = SchemaBuilder.struct().field("n", SchemaBuilder.int32().default_value(7).build()).build()
+    outer = Struct(SchemaBuilder.struct().field("s", inner).build(), {"s": Struct(inner)})
+    outer.validate()
+    assert outer["s"]["n"] == 7
+
+
 def test_a_struct_may_be_a_default() -> None:
     builder = SchemaBuilder.struct().field("x", Schema.INT32)
     default = Struct(builder.build(), {"x": 5})

@@ -103,7 +103,7 @@ def test_a_missing_required_value_is_named() -> None:
     inner = SchemaBuilder.struct().field("x", Schema.INT32).build()
     outer = SchemaBuilder.struct().field("s", inner).build()
     with pytest.raises(DataError, match=r"field s\.x is required"):
-        flatten(outer, Struct(outer, {"s": Struct(inner)}))
+        flatten(outer, Struct.of_valid(outer, [Struct(inner)]))
 
 
 @pytest.mark.parametrize(
