@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import pickle
-import select
 import socket
 import ssl
 import struct
@@ -17,6 +16,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,7 +121,7 @@ class TlsConnection:
         """Whether a message has begun to arrive, or the end."""
         deadline = time.monotonic() + timeout
         while not self._received:
-            if not select.select([self._raw], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not wait([self._raw], max(0.0, deadline - time.monotonic())):
                 return False
             try:
                 self._receive_more()

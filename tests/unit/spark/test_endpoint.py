@@ -21,6 +21,7 @@ from headrace.api.errors import ConfigError
 from headrace.spark import endpoint
 from headrace.spark.endpoint import Doorway, Interface, Link
 from headrace.spark.tls_connection import Certificate, TlsConnection
+from tests.support.many_files import beyond_select
 from tests.support.polling import wait_for
 
 REFUSED = (AuthenticationError, EOFError, OSError)
@@ -112,6 +113,16 @@ def test_a_listener_is_told_of_a_message_and_of_the_end(host: Any, tls: bool) ->
     assert here.poll(5)
     with pytest.raises(EOFError):
         here.recv()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_worker_may_have_more_than_a_thousand_files_open(host: Any, tls: bool) -> None:
+    with beyond_select():
+        here, there = host(tls).pair()
+        assert not here.poll(0.01)
+        there.send("heard")
+        assert here.poll(5)
+        assert here.recv() == "heard"
 
 
 def test_only_the_certificate_that_travels_with_the_job_is_accepted(host: Any) -> None:
