@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.engines import Engine
-from headrace.kafka.broker_files import KAFKA_VERSION
+from headrace import KAFKA_VERSION
 from headrace.kafka.ivy import Progress, resolve_jars
 from headrace.kafka.java_runtime import find_java
 

@@ -20,7 +20,7 @@ class Health:
     """How a connector or a task is: ``state`` is RUNNING, PAUSED, ...; ``trace`` only if it is FAILED."""
 
     state: str
-    worker_id: str
+    worker_id: str | None
     trace: str | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
@@ -38,7 +38,7 @@ class FileStreamSinkConnector(SinkConnector):
     """As many tasks as allowed; all append to the same file (Java: `FileStreamSinkConnector`)."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -68,7 +68,7 @@ class FileStreamSinkTask(ColumnarSinkTask):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._output: OutputFile | None = None

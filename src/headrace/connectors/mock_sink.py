@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.record import SinkRecord
@@ -23,7 +23,7 @@ class MockSinkConnector(SinkConnector):
         self._failing = FailingConnector()
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -50,7 +50,7 @@ class MockSinkTask(SinkTask):
     """Takes records and forgets them."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._failing = FailingTask(props)

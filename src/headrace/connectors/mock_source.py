@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.record import SourceRecord
@@ -24,7 +24,7 @@ class MockSourceConnector(SourceConnector):
         self._failing = FailingConnector()
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -56,7 +56,7 @@ class MockSourceTask(SourceTask):
     """Polls nothing."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._stopped = threading.Event()

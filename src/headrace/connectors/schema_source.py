@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
@@ -16,7 +16,7 @@ from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
-from headrace.api.validators import NonEmptyString, Range
+from headrace.api.validators import NonEmptyString, Nullable, Range
 from headrace.connectors.throttle import Throttle
 
 ID_CONFIG: Final = "id"
@@ -31,13 +31,13 @@ CONFIG_DEF: Final = (
     ConfigDef()
     .define(TOPIC_CONFIG, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(),
             doc="The topic to publish data to; each task writes to the partition of its own number.")
-    .define(NUM_MSGS_CONFIG, Type.LONG, importance=Importance.HIGH, validator=Range.at_least(0),
+    .define(NUM_MSGS_CONFIG, Type.LONG, importance=Importance.HIGH, validator=Nullable(Range.at_least(0)),
             doc="How many records each task writes after a start.")
     .define(THROUGHPUT_CONFIG, Type.LONG, -1, importance=Importance.MEDIUM,
             doc="Records per second of each task; below zero for as many as possible.")
     .define(MULTIPLE_SCHEMA_CONFIG, Type.BOOLEAN, False, importance=Importance.MEDIUM,
             doc="Whether every second record is of the schema's second version.")
-    .define(PARTITION_COUNT_CONFIG, Type.INT, 1, importance=Importance.MEDIUM, validator=Range.at_least(1),
+    .define(PARTITION_COUNT_CONFIG, Type.INT, 1, importance=Importance.MEDIUM, validator=Nullable(Range.at_least(1)),
             doc="The field 'partitioning' is the record's number modulo this.")
 )  # fmt: skip
 
@@ -61,7 +61,7 @@ class SchemaSourceConnector(SourceConnector):
     """As many tasks as allowed, each with an `id` of its own (Java: `SchemaSourceConnector`)."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -95,7 +95,7 @@ class SchemaSourceTask(SourceTask):
     """Keys are the text "key"; values tell the task's `id` and the record's `seqno`, which is also the offset."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._stopped = threading.Event()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
@@ -28,7 +28,7 @@ class VerifiableSinkConnector(SinkConnector):
     """As many tasks as allowed, each with an `id` of its own (Java: `VerifiableSinkConnector`)."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -58,7 +58,7 @@ class VerifiableSinkTask(SinkTask):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._unflushed: dict[TopicPartition, list[dict[str, Any]]] = defaultdict(list)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
@@ -72,7 +72,7 @@ class VerifiableSourceConnector(SourceConnector):
     """As many tasks as allowed, each with an `id` of its own (Java: `VerifiableSourceConnector`)."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -113,7 +113,7 @@ class VerifiableSourceTask(SourceTask):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._stopped = threading.Event()

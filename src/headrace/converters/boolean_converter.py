@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
@@ -18,6 +19,9 @@ _READ: Final = {None: None, b"\x01": True, b"\x00": False}
 
 class BooleanConverter(Converter, HeaderConverter):
     """Booleans alone; anything else, and any other byte, is a DataError. Null stays null; what is read is optional."""
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return converter_config_def()

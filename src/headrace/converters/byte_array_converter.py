@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 class ByteArrayConverter(Converter, HeaderConverter):
     """Passes bytes through; anything else is a DataError. Bytes are always read as optional bytes."""
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return converter_config_def()

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from headrace import KAFKA_VERSION
 from headrace.api.arrow import decoded, schema_of
 from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
@@ -168,6 +169,9 @@ class JsonConverter(Converter, HeaderConverter):
 
     def __init__(self) -> None:
         self.configure({})
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _config_def()

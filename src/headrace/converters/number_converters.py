@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
@@ -24,6 +25,9 @@ class _NumberConverter(Converter, HeaderConverter):
     _layout: ClassVar[struct.Struct]
     _schema: ClassVar[Schema]
     _python_type: ClassVar[type]
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return converter_config_def()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import KAFKA_VERSION
 from headrace.api import values
 from headrace.api.converter import HeaderConverter, SchemaAndValue
 from headrace.api.schema import Schema
@@ -16,6 +17,9 @@ class SimpleHeaderConverter(HeaderConverter):
     The notation is that of `headrace.api.values`. Schemas are not written: what was a string of digits comes back as a
     number, and a struct as a map.
     """
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         text = values.convert_to_string(schema, value)

@@ -7,6 +7,7 @@ import codecs
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError
@@ -32,6 +33,9 @@ class StringConverter(Converter, HeaderConverter):
 
     def __init__(self) -> None:
         self._encoding = _UTF_8
+
+    def version(self) -> str:
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return converter_config_def().define(

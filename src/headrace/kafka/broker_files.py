@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-KAFKA_VERSION = "4.3.1"
+from headrace import KAFKA_VERSION
+
 BROKER_COORDINATES = (
     f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
     # Binds Kafka's logging, of which the broker's own dependencies bring only the interface.

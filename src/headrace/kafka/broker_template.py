@@ -12,11 +12,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace import KAFKA_VERSION
 from headrace.api.errors import ConnectError
 from headrace.kafka.broker_files import (
     BROKER_COORDINATES,
     CHECKPOINT_FILE,
-    KAFKA_VERSION,
     LOG_FILE,
     broker_command,
     new_uuid,

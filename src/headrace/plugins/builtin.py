@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from headrace import KAFKA_VERSION, __version__
+
 
 class PluginKind(Enum):
     """A kind of plugin: the value is the entry point group without ``headrace.``."""
@@ -43,7 +45,7 @@ class PluginKind(Enum):
 class KnownPlugin:
     """A plugin that can be named: ``target`` is ``module:Class``, ``java`` the class of Kafka's it stands for.
 
-    ``type`` is known without an import where it is not None, and so is the version then: it is headrace's.
+    ``type`` is known without an import where it is not None, and so is the ``version`` then.
     """
 
     kind: PluginKind
@@ -61,6 +63,11 @@ class KnownPlugin:
     def class_name(self) -> str:
         """The name it is listed and stored under: Java's where there is one."""
         return self.java or self.target.replace(":", ".")
+
+    @property
+    def version(self) -> str:
+        """Of one that came with headrace: Kafka's for what stands for a class of Kafka's."""
+        return __version__ if self.java is None else KAFKA_VERSION
 
     def names(self) -> Iterator[str]:
         """All names that mean it: Java: ``PluginUtils`` for the short ones."""

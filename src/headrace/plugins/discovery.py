@@ -13,7 +13,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Final, cast
 
-from headrace import __version__
 from headrace.api.config_def import load_class
 from headrace.api.config_provider import ConfigProvider
 from headrace.api.connector import UNDEFINED_VERSION, Connector, Task
@@ -55,6 +54,15 @@ _LISTED: Final = (
     PluginKind.PREDICATE,
 )
 """What REST lists, as Kafka Connect's does: the kinds that a connector's configuration may name."""
+
+
+class WrongKindError(ConfigError):
+    """There is such a class, and it is no plugin of the kind that is wanted. ``reason``: `is not a converter`."""
+
+    def __init__(self, name: str, property: str, class_name: str, reason: str) -> None:
+        super().__init__(str(ConfigError.invalid(property, name, f"{class_name} {reason}")), property, name)
+        self.class_name = class_name
+        self.reason = reason
 
 
 class Plugins:
@@ -161,7 +169,7 @@ class Plugins:
 
     def _info(self, plugin: KnownPlugin) -> PluginInfo:
         if plugin.type is not None:
-            return PluginInfo(plugin.class_name, plugin.type, __version__)
+            return PluginInfo(plugin.class_name, plugin.type, plugin.version)
         type = _UNKNOWN if plugin.kind is PluginKind.CONNECTOR else plugin.kind.type
         try:
             cls = self._load(plugin.kind, plugin.target, plugin.kind.group)
@@ -175,7 +183,7 @@ class Plugins:
         target = self._target(kind, name, property)
         cls = self._import(target, name, kind, property)
         if not issubclass(cls, _BASES[kind]):
-            raise ConfigError.invalid(property, name, f"{cls.__module__}.{cls.__qualname__} is not a {kind.noun}")
+            raise WrongKindError(name, property, f"{cls.__module__}.{cls.__qualname__}", f"is not a {kind.noun}")
         return cls
 
     def _target(self, kind: PluginKind, name: str, property: str) -> str:
@@ -186,6 +194,7 @@ class Plugins:
             raise ConfigError.invalid(property, name, f"the name is ambiguous; use a full class name: {claims}")
         if known:
             return known[0].target
+        self._check_kind(kind, name, property)
         module, colon, cls = name.partition(":")
         if not colon:
             module, _, cls = name.rpartition(".")
@@ -193,6 +202,12 @@ class Plugins:
             raise ConfigError.invalid(property, name, f"no such {kind.noun}{self._nearest(kind, name)}")
         self._check_access(kind, module, name, property)
         return f"{module}:{cls}"
+
+    def _check_kind(self, kind: PluginKind, name: str, property: str) -> None:
+        """Of those kinds that a connector's configuration names. To be asked of a name that is none of ``kind``."""
+        for other in _LISTED if kind in _LISTED else ():
+            for plugin in self._by_name.get((other, name), ()):
+                raise WrongKindError(name, property, plugin.class_name, f"is a {other.noun}, not a {kind.noun}")
 
     def _check_access(self, kind: PluginKind, module: str, name: str, property: str) -> None:
         """Of all classes but tasks', which connectors name and no user does."""

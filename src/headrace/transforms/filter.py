@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.transform import R, Transformation
 
 
@@ -11,7 +11,7 @@ class Filter(Transformation[R]):
     """Drops every record that it gets; a predicate decides which those are."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def apply(self, record: R) -> R | None:
         return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
@@ -20,7 +20,7 @@ class HoistField(PartTransformation[R]):
     """Makes a struct (without a schema a map) with one field that holds the data, null as well."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

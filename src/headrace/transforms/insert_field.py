@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.logical import to_logical
@@ -56,7 +56,7 @@ class InsertField(PartTransformation[R]):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

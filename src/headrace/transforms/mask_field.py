@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api import values
 from headrace.api.config_def import ConfigDef, Importance
 from headrace.api.config_def import Type as ConfigType
@@ -76,7 +76,7 @@ class MaskField(PartTransformation[R]):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.schema import Field, Schema, Struct
@@ -45,7 +45,7 @@ class ReplaceField(PartTransformation[R]):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

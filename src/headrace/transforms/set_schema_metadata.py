@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance
 from headrace.api.config_def import Type as ConfigType
 from headrace.api.errors import ConfigError, DataError
@@ -32,7 +32,7 @@ class SetSchemaMetadata(PartTransformation[R]):
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

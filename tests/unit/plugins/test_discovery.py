@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,10 +9,18 @@ from textwrap import dedent
 
 import pytest
 
+from headrace import KAFKA_VERSION, __version__
 from headrace.api.errors import ConfigError
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 from headrace.plugins.discovery import Plugins, connector_type, plugins_of
 
+LISTED = (
+    PluginKind.CONNECTOR,
+    PluginKind.CONVERTER,
+    PluginKind.HEADER_CONVERTER,
+    PluginKind.TRANSFORMATION,
+    PluginKind.PREDICATE,
+)
 JAVA_NAME = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
 
@@ -114,7 +123,7 @@ def test_a_bad_name_is_told_in_one_line(plugins: Plugins, name: str, part: str) 
 
 
 def test_a_class_of_another_kind_is_refused(plugins: Plugins) -> None:
-    with pytest.raises(ConfigError, match=r"configuration key\.converter: .* is not a converter"):
+    with pytest.raises(ConfigError, match=r"configuration key\.converter: .* is a connector, not a converter"):
         plugins.converter("headrace.connectors.file_stream_source:FileStreamSourceConnector", "key.converter")
 
 
@@ -284,3 +293,26 @@ def test_short_names_of_transformations(plugins: Plugins) -> None:
         assert plugins.transformation(name).__name__ == "CastValue"
     assert plugins.transformation("InsertHeader").__name__ == "InsertHeader"
     assert plugins.predicate("HasHeaderKey").__name__ == "HasHeaderKey"
+
+
+@pytest.mark.parametrize("plugin", [each for each in BUILT_IN if each.kind in LISTED], ids=lambda plugin: plugin.target)
+def test_built_in_plugins_have_kafkas_version_where_they_stand_for_kafkas_own(plugin: KnownPlugin) -> None:
+    """The one that is listed, and the one that the class tells, which statuses show."""
+    module, _, name = plugin.target.partition(":")
+    told = str(getattr(importlib.import_module(module), name)().version())
+    assert told == plugin.version == (KAFKA_VERSION if "org.apache.kafka" in plugin.class_name else __version__)
+
+
+def test_tasks_have_the_versions_of_their_connectors() -> None:
+    tasks = [each for each in BUILT_IN if each.kind is PluginKind.TASK]
+    for plugin in tasks:
+        module, _, name = plugin.target.partition(":")
+        assert getattr(importlib.import_module(module), name)().version() == plugin.version
+    assert len(tasks) == 10
+
+
+def test_the_list_shows_these_versions() -> None:
+    versions = {info.class_name: info.version for info in Plugins().describe()}
+    assert versions["org.apache.kafka.connect.file.FileStreamSourceConnector"] == KAFKA_VERSION == "4.3.1"
+    assert versions["org.apache.kafka.connect.json.JsonConverter"] == KAFKA_VERSION
+    assert versions["headrace.connectors.spark_sink.SparkSinkConnector"] == __version__

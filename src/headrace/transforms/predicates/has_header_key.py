@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
 from headrace.api.transform import Predicate, R
 from headrace.api.validators import NonEmptyString
@@ -18,7 +18,7 @@ class HasHeaderKey(Predicate[R]):
     """True for records with at least one header of that name, whatever its value."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _CONFIG

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.transform import Predicate, R
 
 
@@ -11,7 +11,7 @@ class RecordIsTombstone(Predicate[R]):
     """True for records whose value is null, whatever its schema and default."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def test(self, record: R) -> bool:
         return record.value is None
