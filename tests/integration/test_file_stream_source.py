@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
@@ -85,6 +87,50 @@ def test_a_missing_file_is_waited_for(
     file.write_text("here\n")
     assert wait_for_values(broker.bootstrap_servers, unique, 1) == [b"here"]
     worker.delete(unique)
+
+
+def test_a_named_pipe(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
+    """Writers in succession, and none of a pause, a restart or an end has to wait for one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    _create(worker, unique, pipe)
+    write(pipe, b"1\n2")
+    write(pipe, b" and more\n3\n")
+    assert wait_for_values(broker.bootstrap_servers, unique, 3) == [b"1", b"2 and more", b"3"]
+    assert worker.rest.put(f"/connectors/{unique}/pause").status_code == 202
+    worker.wait_for_tasks(unique, "PAUSED")
+    write(pipe, b"4\n")
+    assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
+    assert wait_for_values(broker.bootstrap_servers, unique, 4)[3:] == [b"4"]
+    before = worker.task_process().pid
+    assert worker.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
+    wait_for(lambda: worker.task_process().pid != before, 30, "another process")
+    worker.wait_for_tasks(unique)
+    write(pipe, b"5\n")
+    assert wait_for_values(broker.bootstrap_servers, unique, 5)[4:] == [b"5"], "nothing is skipped"
+    offsets = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
+    assert offsets == {json.dumps({"filename": str(pipe)}): {"position": len("1\n2 and more\n3\n4\n5\n")}}
+    required = {**worker.rest.get(f"/connectors/{unique}/config").json(), "exactly.once.support": "required"}
+    answer = worker.rest.put(f"/connectors/{unique}/config", json=required)
+    assert answer.status_code == 400 and "does not support exactly-once" in answer.text, answer.text
+    worker.delete(unique)
+    wait_for(lambda: not worker.task_processes(), 10, "the end of the task's process")
+
+
+def write(pipe: Path, text: bytes) -> None:
+    """As a writer of its own, as soon as there is a reader."""
+    opened: list[int] = []
+
+    def has_reader() -> bool:
+        try:
+            opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            assert error.errno == errno.ENXIO
+        return bool(opened)
+
+    wait_for(has_reader, 30, "a reader")
+    assert os.write(opened[0], text) == len(text)
+    os.close(opened[0])
 
 
 def test_a_file_that_cannot_be_read_fails_the_task(worker: WorkerProcess, unique: str, tmp_path: Path) -> None:

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FileStreamSource: the lines of a text file, or of the standard input, as records."""
+"""FileStreamSource: the lines of a text file, of a named pipe, or of the standard input, as records."""
 
 from __future__ import annotations
 
 import logging
 import os
-import select
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
 from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
-from headrace.api.validators import NonEmptyString, Range
+from headrace.api.validators import NonEmptyString, Nullable, Range
 from headrace.connectors.adaptive_wait import AdaptiveWait
 from headrace.connectors.followed_file import FileEvent, FollowedFile
 from headrace.connectors.line_splitter import Lines, LineSplitter
@@ -53,7 +54,7 @@ CONFIG_DEF: Final = (
         Type.INT,
         2000,
         importance=Importance.LOW,
-        validator=Range.at_least(1),
+        validator=Nullable(Range.at_least(1)),
         doc="The maximum number of lines that the task takes from the file at one time.",
     )
 )
@@ -67,7 +68,7 @@ class FileStreamSourceConnector(SourceConnector):
     """One task that follows one file as it grows (Java: `FileStreamSourceConnector`)."""
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
@@ -86,8 +87,10 @@ class FileStreamSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Supported for a file, which can be read again; the standard input cannot, and has no offsets."""
-        return ExactlyOnceSupport.UNSUPPORTED if _file_of(props) is None else ExactlyOnceSupport.SUPPORTED
+        """Supported for a file, which can be read again; the standard input and a named pipe cannot."""
+        file = _file_of(props)
+        passing = file is None or _is_pipe(file)
+        return ExactlyOnceSupport.UNSUPPORTED if passing else ExactlyOnceSupport.SUPPORTED
 
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
@@ -110,12 +113,13 @@ class FileStreamSourceTask(SourceTask):
     """Polls lines as Arrow tables, with the position after each line as its source offset.
 
     Positions count bytes. (Java's count characters; they are the same for ASCII, and for other text Java's go wrong.)
-    Record timestamps are left to the producer. What becomes of a file that is truncated or replaced is told in
+    Of a named pipe they count all bytes that were read of it, and nothing is skipped at the start. Record timestamps
+    are left to the producer. What becomes of a file that is truncated or replaced is told in
     `headrace.connectors.followed_file`.
     """
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def __init__(self) -> None:
         self._waiter = AdaptiveWait()
@@ -236,8 +240,7 @@ class _StandardInput:
         self._fd = sys.stdin.fileno()
 
     def read(self, size: int) -> bytes | FileEvent:
-        readable, _, _ = select.select([self._fd], [], [], 0)
-        return (os.read(self._fd, size) if readable else b"") or FileEvent.END
+        return (os.read(self._fd, size) if wait([self._fd], 0) else b"") or FileEvent.END
 
     def close(self) -> None:
         pass
@@ -247,6 +250,13 @@ def _file_of(props: Mapping[str, str]) -> str | None:
     """The configured file; None for the standard input."""
     file = (props.get(FILE_CONFIG) or "").strip()
     return None if file in ("", "-") else file
+
+
+def _is_pipe(file: str) -> bool:
+    try:
+        return Path(file).is_fifo()
+    except OSError:  # the task will tell
+        return False
 
 
 def _position_of(offset: Mapping[str, Any]) -> int:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a file that grows, like ``tail -F``: through truncation and through replacement by another file of its name."""
+"""Reads a file that grows, like ``tail -F``: through truncation and through replacement by another file of its name.
+
+And a named pipe, through any number of writers.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from typing import Final
 from headrace.api.errors import ConnectError
 
 _GRACE_SECONDS: Final = 1.0
+_PIPES_CHUNK: Final = 4096
+"""What is read of a pipe is gone for everybody else, so little is read ahead of what is taken."""
 
 
 class FileEvent(Enum):
@@ -37,6 +42,9 @@ class FollowedFile:
 
     Nothing tells files apart once they are closed: a file that was replaced while nobody had it open is taken for the
     one that was there before, unless it is shorter than `position`.
+
+    A named pipe is open as long as this is, so that its writers come and go and never fail. It has no `position` to go
+    to: whatever comes next is read.
     """
 
     def __init__(self, path: str, position: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,6 +53,7 @@ class FollowedFile:
         self._clock = clock
         self._fd: int | None = None
         self._identity: tuple[int, int] | None = None
+        self._is_pipe = False
         self._replaced_at: float | None = None
 
     def read(self, size: int) -> bytes | FileEvent:
@@ -60,6 +69,8 @@ class FollowedFile:
             if (status.st_dev, status.st_ino) != self._identity:
                 return self._finish(self._fd, size)
             self._replaced_at = None
+            if self._is_pipe:
+                return self._take(self._fd, size)
             if status.st_size < self._position:
                 return self._from_start(FileEvent.TRUNCATED)
             # Asking for the size is all that an idle look costs.
@@ -80,11 +91,14 @@ class FollowedFile:
             return FileEvent.MISSING
         self._fd = fd
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
+        self._is_pipe = stat.S_ISFIFO(status.st_mode)
+        if not self._is_pipe and not stat.S_ISREG(status.st_mode):
             self.close()
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "neither a regular file nor a named pipe"
             raise ConnectError(f"File '{self._path}' cannot be read: it is {kind}")
         self._identity = (status.st_dev, status.st_ino)
+        if self._is_pipe:
+            return None
         if status.st_size < self._position:
             return self._from_start(FileEvent.TRUNCATED)
         os.lseek(fd, self._position, os.SEEK_SET)
@@ -99,7 +113,10 @@ class FollowedFile:
             return os.fstat(self._fd)
 
     def _take(self, fd: int, size: int) -> bytes | FileEvent:
-        chunk = os.read(fd, size)
+        try:
+            chunk = os.read(fd, min(size, _PIPES_CHUNK) if self._is_pipe else size)
+        except BlockingIOError:  # a pipe's writer has nothing for now
+            return FileEvent.END
         self._position += len(chunk)
         return chunk or FileEvent.END
 

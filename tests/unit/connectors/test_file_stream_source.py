@@ -15,6 +15,7 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.source import ExactlyOnceSupport
 from headrace.connectors.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
+from tests.support.many_files import beyond_select
 
 Read = list[tuple[str, int | None]]
 
@@ -180,6 +181,17 @@ def test_without_a_file_it_reads_the_standard_input(
         assert read(task, 1) == [("typed", None)]
         source.close()
         assert idle(task, 2)
+
+
+def test_the_standard_input_may_be_any_file_of_many(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    with beyond_select():
+        readable, writable = os.pipe()
+        with os.fdopen(readable) as stdin, os.fdopen(writable, "wb") as source:
+            monkeypatch.setattr("sys.stdin", stdin)
+            task = start(None)
+            source.write(b"typed\n")
+            source.flush()
+            assert read(task, 1) == [("typed", None)]
 
 
 def test_stop_ends_a_poll_at_once_and_all_that_follow(start: Start, tmp_path: Path) -> None:

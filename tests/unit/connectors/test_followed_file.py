@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,51 @@ def test_a_directory_is_refused_in_one_line(tmp_path: Path) -> None:
         FollowedFile(str(tmp_path), 0).read(10)
 
 
-def test_a_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConnectError, match="it is not a regular file"):
-        FollowedFile(str(tmp_path / "pipe"), 0).read(10)
+def test_a_socket_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    os.mknod(path, stat.S_IFSOCK | 0o600)
+    with pytest.raises(ConnectError):
+        FollowedFile(str(path), 0).read(10)
+
+
+def test_a_pipe_is_read_as_it_is_written_and_never_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    file = FollowedFile(str(path), 1_000_000)
+    assert file.read(10) is FileEvent.END, "there is no writer yet"
+    with path.open("wb", buffering=0) as writer:
+        assert file.read(10) is FileEvent.END, "the writer has written nothing yet"
+        writer.write(b"first")
+        assert file.read(3) == b"fir"
+        assert file.read(10) == b"st"
+        assert file.read(10) is FileEvent.END
+        writer.write(b"last words")
+    assert file.read(20) == b"last words"
+    assert file.read(10) is FileEvent.END
+    with path.open("wb", buffering=0) as writer:
+        writer.write(b"the next writer's")
+        assert file.read(20) == b"the next writer's"
+    file.close()
+
+
+def test_a_pipe_that_is_replaced_by_another_one(tmp_path: Path) -> None:
+    path, clock = tmp_path / "pipe", Clock()
+    os.mkfifo(path)
+    file = FollowedFile(str(path), 0, clock)
+    assert file.read(10) is FileEvent.END
+    with path.open("wb", buffering=0) as writer:
+        path.unlink()
+        os.mkfifo(path)
+        assert file.read(10) is FileEvent.END
+        writer.write(b"still there")
+        assert file.read(20) == b"still there"
+    clock.now += 2
+    assert file.read(10) is FileEvent.REPLACED
+    assert file.read(10) is FileEvent.END
+    with path.open("wb", buffering=0) as writer:
+        writer.write(b"new")
+        assert file.read(10) == b"new"
+    file.close()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
