@@ -50,7 +50,7 @@ def worker(own_worker: WorkerProcess, secrets: Path, plugins: Path) -> Iterator[
             "config.providers.file.param.allowed.paths": str(secrets),
             "config.providers.file.param.ttl.ms": "500",
             "config.providers.env.class": "EnvVarConfigProvider",
-            "config.providers.env.param.allowlist.pattern": "^HEADRACE_TEST_",
+            "config.providers.env.param.allowlist.pattern": "HEADRACE_TEST_.*",
             # Of the worker's own: its start would fail if this were taken as it is written.
             "task.shutdown.graceful.timeout.ms": f"${{file:{secrets}/worker.properties:timeout}}",
         }

@@ -97,6 +97,11 @@ def admin(worker: WorkerConfig) -> dict[str, str]:
     return _common(worker) | {"client.id": _own_client_id(worker, "shared-admin")}
 
 
+def group_member(worker: DistributedConfig, worker_id: str) -> dict[str, str]:
+    """Joins the group. ``worker_id`` stands in for a ``client.id`` of the worker's, as in Java."""
+    return admin(worker) | {"client.id": worker.client_id or f"connect-{worker_id}"}
+
+
 # ---- clients of one connector
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's overrides of client properties (KIP-458), and which of them are allowed by default.
+"""A connector's overrides of client properties (KIP-458), and what no connector may lead its clients to.
 
 Who decides is a plugin: ``headrace.plugins.override_policies``. What a worker runs has been through it.
 """
@@ -7,30 +7,52 @@ Who decides is a plugin: ``headrace.plugins.override_policies``. What a worker r
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
+
+from headrace.config.base_config import BaseConfig
 
 POLICY_PROPERTY: Final = "connector.client.config.override.policy"
 ALLOWLIST_PROPERTY: Final = "connector.client.config.override.allowlist"
-ALLOWLIST: Final = "Allowlist"
+ALL: Final = "All"
 PRINCIPAL: Final = frozenset({"security.protocol", "sasl.jaas.config", "sasl.mechanism"})
 
-DEFAULT_ALLOWLIST: Final = (
-    *("client.id", "client.rack", "client.dns.lookup", "connections.max.idle.ms", "metadata.max.age.ms"),
-    *("receive.buffer.bytes", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "request.timeout.ms"),
-    *("retries", "retry.backoff.max.ms", "retry.backoff.ms", "send.buffer.bytes"),
-    *("socket.connection.setup.timeout.max.ms", "socket.connection.setup.timeout.ms"),
-    *("acks", "batch.size", "buffer.memory", "compression.gzip.level", "compression.lz4.level", "compression.type"),
-    *("compression.zstd.level", "delivery.timeout.ms", "linger.ms", "max.block.ms"),
-    *("max.in.flight.requests.per.connection", "max.request.size", "metadata.max.idle.ms", "transaction.timeout.ms"),
-    *("allow.auto.create.topics", "auto.offset.reset", "check.crcs", "default.api.timeout.ms", "fetch.max.bytes"),
-    *("fetch.max.wait.ms", "fetch.min.bytes", "group.id", "heartbeat.interval.ms", "isolation.level"),
-    *("max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records", "session.timeout.ms"),
-    *("group.protocol", "partition.assignment.strategy"),
-)
-"""Tuning. Nothing that leads a client to another cluster, makes it someone else, reads files, or loads classes."""
+ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+ALLOWED_FILES: Final = "org.apache.kafka.sasl.oauthbearer.allowed.files"
+"""Java's system properties; here they are the worker's."""
+_OAUTH: Final = "sasl.oauthbearer."
+_SHELL_COMMAND: Final = "sasl.kerberos.kinit.cmd"
+_CLIENT_PREFIXES: Final = ("producer.", "consumer.", "admin.")
 
 IGNORED_ANYWAY: Final = frozenset({"transactional.id", "enable.idempotence"})
 """The worker sets these itself and warns of other values, whatever the policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientResources:
+    """What a connector's clients may be led to, whatever the policy: the URLs and files of OAUTHBEARER that the worker
+    lists or uses itself. Java: ``ConfigurationUtils``, which asks the same of the worker's own clients."""
+
+    urls: frozenset[str]
+    files: frozenset[str]
+    own: frozenset[tuple[str, str]]
+    """The worker's own properties, with and without a client's prefix."""
+
+    def refusal(self, name: str, value: str) -> str | None:
+        """Why a connector may not set the client property ``name`` to ``value``; None if it may."""
+        if name == _SHELL_COMMAND:
+            return f"'{name}' is a command that a shell runs: only the worker's own properties may set it."
+        kind, listed = (ALLOWED_FILES, self.files) if name.endswith(".file") else (ALLOWED_URLS, self.urls)
+        if not name.startswith(_OAUTH) or not name.endswith((".url", ".file")):
+            return None
+        if value in listed or (name, value) in self.own:
+            return None
+        return f"Clients may only be led to what the worker's {kind} lists."
+
+
+def client_resources(worker: BaseConfig) -> ClientResources:
+    own = {(name.removeprefix(prefix), text) for name, text in worker.raw.items() for prefix in ("", *_CLIENT_PREFIXES)}
+    return ClientResources(frozenset(worker.get(ALLOWED_URLS)), frozenset(worker.get(ALLOWED_FILES)), frozenset(own))
 
 
 def overrides_of(connector_config: Mapping[str, str | None], client: str) -> dict[str, str]:

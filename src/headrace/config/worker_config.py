@@ -15,7 +15,7 @@ from headrace.api.validators import LambdaValidator, NonEmptyString, Range, Vali
 from headrace.config.base_config import BaseConfig
 from headrace.config.engine_config import EngineConfig
 from headrace.config.header_rules import header_rules
-from headrace.config.override_policy import ALLOWLIST, ALLOWLIST_PROPERTY, DEFAULT_ALLOWLIST, POLICY_PROPERTY
+from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLIENT_ID: Final = "client.id"
@@ -137,10 +137,14 @@ def _worker_def() -> ConfigDef:
                 doc="Whether it is kept track of which topics connectors use (KIP-558).")
         .define(TOPIC_TRACKING_RESET, Type.BOOLEAN, True, importance=low,
                 doc="Whether users may have it forgotten which topics a connector uses.")
-        .define(POLICY_PROPERTY, Type.STRING, ALLOWLIST, validator=NonEmptyString(),
-                doc="Which client properties connectors may override: Allowlist, All, None, Principal or a class.")
-        .define(ALLOWLIST_PROPERTY, Type.LIST, ",".join(DEFAULT_ALLOWLIST), validator=ValidList(),
+        .define(POLICY_PROPERTY, Type.STRING, ALL, validator=NonEmptyString(),
+                doc="Which client properties connectors may override: All, Allowlist, None, Principal or a class.")
+        .define(ALLOWLIST_PROPERTY, Type.LIST, "", validator=ValidList(),
                 doc="What the policy Allowlist allows.")
+        .define(ALLOWED_URLS, Type.LIST, "", validator=ValidList(),
+                doc="URLs of OAUTHBEARER that connectors may lead their clients to.")
+        .define(ALLOWED_FILES, Type.LIST, "", validator=ValidList(),
+                doc="Files of OAUTHBEARER that connectors may have their clients read.")
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
@@ -40,6 +40,14 @@ class Reference:
     key: str
 
 
+@runtime_checkable
+class Limitable(Protocol):
+    """A config provider that a parameter limits."""
+
+    def missing_limit(self) -> str | None:
+        """Return the parameter that would limit what may be read; None if it is set."""
+
+
 class ConfigTransformer:
     """Over the providers of one worker. Any thread may use it; it blocks as long as a provider does."""
 
@@ -66,6 +74,22 @@ class ConfigTransformer:
         resolved = {name: None if text is None else _replace(text, values) for name, text in config.items()}
         ttls = [answer.ttl_ms for answer in answers.values() if answer.ttl_ms is not None and answer.ttl_ms >= 0]
         return ResolvedConfig(config, resolved, values, min(ttls) / 1000 if ttls else None)
+
+    def warn_of_missing_limits(self) -> None:
+        """One line about providers that may read whatever the worker can; for its start."""
+        missing = {
+            name: limit
+            for name, provider in self._providers.items()
+            if isinstance(provider, Limitable) and (limit := provider.missing_limit()) is not None
+        }
+        if missing:
+            properties = ", ".join(f"{CONFIG_PROVIDERS}.{name}.param.{limit}" for name, limit in missing.items())
+            log.warning(
+                "Whoever creates connectors can have them read all that this worker can read, by config provider %s. "
+                "To limit that, set %s",
+                ", ".join(missing),
+                properties,
+            )
 
     def close(self) -> None:
         """Closes the providers. Called once, last."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +14,16 @@ from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy,
 from headrace.config.base_config import BaseConfig
 from headrace.config.override_policy import (
     ALLOWLIST_PROPERTY,
-    DEFAULT_ALLOWLIST,
     IGNORED_ANYWAY,
     POLICY_PROPERTY,
     PRINCIPAL,
+    ClientResources,
+    client_resources,
     overrides_of,
 )
 from headrace.plugins.discovery import Plugins, comma_separated
+
+log = logging.getLogger(__name__)
 
 
 class _NamesPolicy(ConnectorClientConfigOverridePolicy):
@@ -43,7 +47,7 @@ class _NamesPolicy(ConnectorClientConfigOverridePolicy):
 
 
 class AllConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """Everything may be overridden: for clusters where who may create connectors may do anything anyway."""
+    """Everything may be overridden; the default, as in Kafka Connect."""
 
     policy_name = "All"
 
@@ -61,29 +65,57 @@ class NoneConnectorClientConfigOverridePolicy(_NamesPolicy):
 
 
 class PrincipalConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """Only who the clients log in as may be overridden. A login module is a class: see the guide on overrides."""
+    """Only who the clients log in as may be overridden. Deprecated, as in Kafka Connect."""
 
     policy_name = "Principal"
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        same = ",".join(sorted(PRINCIPAL))
+        log.warning("%s=Principal is deprecated: Allowlist with %s=%s does the same",
+                    POLICY_PROPERTY, ALLOWLIST_PROPERTY, same)  # fmt: skip
 
     def allows(self, name: str) -> bool:
         return name in PRINCIPAL
 
 
 class AllowlistConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """What the worker's ``connector.client.config.override.allowlist`` has; by default tuning, in Java nothing."""
+    """What the worker's ``connector.client.config.override.allowlist`` has; by default nothing."""
 
     policy_name = "Allowlist"
     hint = f" The worker's {ALLOWLIST_PROPERTY} lists what may be."
 
     def __init__(self) -> None:
-        self._allowed = frozenset(DEFAULT_ALLOWLIST)
+        self._allowed: frozenset[str] = frozenset()
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        if ALLOWLIST_PROPERTY in configs:
-            self._allowed = frozenset(comma_separated(configs[ALLOWLIST_PROPERTY]))
+        self._allowed = frozenset(comma_separated(configs.get(ALLOWLIST_PROPERTY)))
 
     def allows(self, name: str) -> bool:
         return name in self._allowed
+
+
+class _WithinResources(ConnectorClientConfigOverridePolicy):
+    """Another policy, and what a worker refuses whatever its policy."""
+
+    def __init__(self, policy: ConnectorClientConfigOverridePolicy, resources: ClientResources) -> None:
+        self._policy = policy
+        self._resources = resources
+
+    def validate(self, request: ConnectorClientConfigRequest) -> list[ConfigValue]:
+        judged = list(self._policy.validate(request))
+        for name, text in request.client_props.items():
+            refusal = self._resources.refusal(name, text)
+            if refusal is None:
+                continue
+            value = next((value for value in judged if value.name == name), None)
+            if value is None:
+                value = ConfigValue(name, text)
+                judged.append(value)
+            value.add_error_message(refusal)
+        return judged
+
+    def close(self) -> None:
+        self._policy.close()
 
 
 def override_policy(worker: BaseConfig, plugins: Plugins) -> ConnectorClientConfigOverridePolicy:
@@ -97,7 +129,7 @@ def override_policy(worker: BaseConfig, plugins: Plugins) -> ConnectorClientConf
         raise
     except Exception as error:
         raise ConfigError.invalid(POLICY_PROPERTY, name, f"{type(error).__name__}: {error}") from error
-    return policy
+    return _WithinResources(policy, client_resources(worker))
 
 
 def override_values(

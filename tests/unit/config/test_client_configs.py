@@ -92,6 +92,11 @@ def test_sources_in_order_of_strength(make_config: MakeConfig) -> None:
     assert "key.converter" not in props
 
 
+def test_the_group_member_has_the_workers_client_id(make_config: MakeConfig) -> None:
+    assert client_configs.group_member(make_config(), "here:8083")["client.id"] == "connect-here:8083"
+    assert client_configs.group_member(make_config(**{"client.id": "mine"}), "here:8083")["client.id"] == "mine"
+
+
 @pytest.mark.parametrize("exactly_once", ["enabled", "disabled"])
 def test_transactional_id_cannot_be_overridden(
     make_config: MakeConfig, caplog: pytest.LogCaptureFixture, exactly_once: str

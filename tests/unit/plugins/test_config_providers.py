@@ -74,14 +74,24 @@ def test_what_is_not_allowed_is_not_read(secrets: Path, provider: type[ConfigPro
     assert "hidden" not in str(error.value)
 
 
-@pytest.mark.parametrize("provider", [FileConfigProvider, DirectoryConfigProvider])
-@pytest.mark.parametrize("params", [None, {}, {"allowed_paths": ""}])
-def test_nothing_is_read_by_default(
-    secrets: Path, provider: type[ConfigProvider], params: dict[str, str] | None
-) -> None:
-    made = provider() if params is None else configured(provider(), **params)
-    with pytest.raises(ConfigError, match=r"allowed\.paths is not set"):
-        made.get(str(secrets / "db.properties"), ["user"])
+@pytest.mark.parametrize("params", [{}, {"allowed_paths": ""}])
+def test_everything_is_read_by_default(secrets: Path, params: dict[str, str]) -> None:
+    other = secrets.parent / "other"
+    file = configured(FileConfigProvider(), **params)
+    assert file.get(f"{secrets}/../other/key.properties", ["key"]) == ConfigData({"key": "hidden"})
+    directory = configured(DirectoryConfigProvider(), **params)
+    assert directory.get(str(other)) == ConfigData({"key.properties": "key=hidden\n"})
+
+
+def test_what_would_limit_a_provider(secrets: Path) -> None:
+    for provider in (FileConfigProvider(), DirectoryConfigProvider()):
+        assert configured(provider).missing_limit() == "allowed.paths"  # type: ignore[attr-defined]
+        assert configured(provider, allowed_paths=str(secrets)).missing_limit() is None  # type: ignore[attr-defined]
+    environment = EnvVarConfigProvider(ENVIRONMENT)
+    environment.configure({})
+    assert environment.missing_limit() == "allowlist.pattern"
+    environment.configure({"allowlist.pattern": "DB_.*"})
+    assert environment.missing_limit() is None
 
 
 @pytest.mark.parametrize("path", ["relative", "/no/such/directory"])
@@ -104,7 +114,7 @@ def test_what_is_not_there_is_told(secrets: Path) -> None:
 
 def test_environment() -> None:
     provider = EnvVarConfigProvider(ENVIRONMENT)
-    provider.configure({"allowlist.pattern": "^DB_"})
+    provider.configure({"allowlist.pattern": "DB_.*"})
     assert provider.get("").data == {"DB_USER": "alice", "DB_PASSWORD": "s3cret"}
     assert provider.get("", ["DB_USER", "DB_NOTHING"]) == ConfigData({"DB_USER": "alice"})
     with pytest.raises(
@@ -115,13 +125,21 @@ def test_environment() -> None:
         provider.get("/etc", ["DB_USER"])
 
 
-def test_no_variable_is_read_by_default() -> None:
+def test_every_variable_is_read_by_default() -> None:
     provider = EnvVarConfigProvider(ENVIRONMENT)
-    for params in ({}, {"allowlist.pattern": ""}):
-        provider.configure(params)
-        assert provider.get("").data == {}
-        with pytest.raises(ConfigError, match=r"allowlist\.pattern is not set"):
-            provider.get("", ["DB_USER"])
+    provider.configure({})
+    assert provider.get("").data == ENVIRONMENT
+    assert provider.get("", ["HOME"]) == ConfigData({"HOME": "/root"})
+
+
+@pytest.mark.parametrize("pattern", ["", "DB", "^DB_", "USER"])
+def test_a_pattern_is_for_all_of_a_name(pattern: str) -> None:
+    """As Java's: what names one variable allows no longer ones."""
+    provider = EnvVarConfigProvider(ENVIRONMENT)
+    provider.configure({"allowlist.pattern": pattern})
+    assert provider.get("").data == {}
+    with pytest.raises(ConfigError, match=r"allowlist\.pattern does not match"):
+        provider.get("", ["DB_USER"])
 
 
 def test_a_bad_pattern() -> None:

@@ -12,7 +12,6 @@ from headrace.api.config_def import ConfigValue
 from headrace.api.errors import ConfigError
 from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
 from headrace.config.distributed_config import DistributedConfig
-from headrace.config.override_policy import DEFAULT_ALLOWLIST
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.override_policies import check_overrides, override_policy, override_values
 
@@ -39,6 +38,13 @@ class Curious(ConnectorClientConfigOverridePolicy):
         return [ConfigValue("linger.ms", "5", error_messages=["no hurry"])]
 
 
+class Silent(ConnectorClientConfigOverridePolicy):
+    """A user's own that has nothing to say."""
+
+    def validate(self, request: ConnectorClientConfigRequest) -> list[ConfigValue]:
+        return []
+
+
 def policy(name: str | None = None, **more: str) -> ConnectorClientConfigOverridePolicy:
     properties = {**WORKER, **{key.replace("_", "."): value for key, value in more.items()}}
     if name is not None:
@@ -55,9 +61,11 @@ def allowed(policy: ConnectorClientConfigOverridePolicy, name: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "yes", "no"),
     [
-        (None, ["linger.ms", "client.id"], ["bootstrap.servers", "sasl.jaas.config"]),
-        ("Allowlist", ["linger.ms"], ["sasl.jaas.config", "interceptor.classes"]),
-        (f"{JAVA}.AllowlistConnectorClientConfigOverridePolicy", ["linger.ms"], ["sasl.jaas.config"]),
+        (None, ["linger.ms", "bootstrap.servers", "sasl.jaas.config", "interceptor.classes"], []),
+        ("Allowlist", [], ["linger.ms", "sasl.jaas.config"]),
+        (f"{JAVA}.AllowlistConnectorClientConfigOverridePolicy", [], ["linger.ms", "sasl.jaas.config"]),
+        (f"{JAVA}.AllConnectorClientConfigOverridePolicy", ["sasl.jaas.config"], []),
+        (f"{JAVA}.NoneConnectorClientConfigOverridePolicy", [], ["linger.ms"]),
         ("All", ["bootstrap.servers", "sasl.jaas.config"], []),
         ("AllConnectorClientConfigOverridePolicy", ["bootstrap.servers"], []),
         ("None", [], ["linger.ms", "sasl.jaas.config"]),
@@ -71,24 +79,81 @@ def test_policies_by_name(name: str | None, yes: list[str], no: list[str]) -> No
     assert not any(allowed(chosen, each) for each in no)
 
 
-def test_the_default_loads_no_classes_and_reads_no_files() -> None:
-    dangerous = ("jaas", "class", "url", "file", "location", "keystore", "truststore", "reporters", "handler", "kinit")
-    assert not [name for name in DEFAULT_ALLOWLIST if any(part in name for part in dangerous)]
-    assert not {"sasl.mechanism", "security.protocol", "security.providers", "bootstrap.servers"} & {*DEFAULT_ALLOWLIST}
-
-
-def test_an_allowlist_of_the_workers_own() -> None:
-    chosen = policy(connector_client_config_override_allowlist="interceptor.classes, acks")
+def test_an_allowlist() -> None:
+    chosen = policy("Allowlist", connector_client_config_override_allowlist="interceptor.classes, acks")
     assert allowed(chosen, "interceptor.classes")
     assert allowed(chosen, "acks")
     assert not allowed(chosen, "linger.ms")
-    assert not allowed(policy(connector_client_config_override_allowlist=""), "linger.ms")
+    assert not allowed(policy("Allowlist", connector_client_config_override_allowlist=""), "linger.ms")
+    assert allowed(policy(connector_client_config_override_allowlist=""), "linger.ms"), "another policy has no list"
+
+
+def test_principal_is_deprecated(caplog: pytest.LogCaptureFixture) -> None:
+    policy("Principal")
+    assert caplog.messages == [
+        "connector.client.config.override.policy=Principal is deprecated: Allowlist with "
+        "connector.client.config.override.allowlist=sasl.jaas.config,sasl.mechanism,security.protocol does the same"
+    ]
+
+
+TOKENS = "sasl.oauthbearer.token.endpoint.url"
+KEYS = "sasl.oauthbearer.jwks.endpoint.url"
+ASSERTION = "sasl.oauthbearer.assertion.file"
+LISTED = {
+    "org.apache.kafka.sasl.oauthbearer.allowed.urls": "https://a/token, https://b/token",
+    "org.apache.kafka.sasl.oauthbearer.allowed.files": "/etc/assertion",
+}
+
+
+@pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
+@pytest.mark.parametrize("chosen", ["All", "Allowlist", f"{__name__}:Silent"])
+@pytest.mark.parametrize(
+    ("name", "value", "listed"),
+    [
+        (TOKENS, "https://a/token", True),
+        (TOKENS, "https://a/token/", False),
+        (TOKENS, "file:///etc/passwd", False),
+        (TOKENS, "/etc/assertion", False),
+        (KEYS, "https://b/token", True),
+        (KEYS, "https://c", False),
+        (ASSERTION, "/etc/assertion", True),
+        (ASSERTION, "/etc/passwd", False),
+        ("sasl.oauthbearer.assertion.private.key.file", "/etc/key", False),
+    ],
+)
+def test_tokens_come_from_where_the_worker_lists(client: str, chosen: str, name: str, value: str, listed: bool) -> None:
+    allowlist = {"connector.client.config.override.allowlist": ",".join((TOKENS, KEYS, ASSERTION))}
+    config = {"name": "c", f"{client}.override.{name}": value}
+    kind = "files" if name.endswith(".file") else "urls"
+    for more, allowed_here in (({}, False), (LISTED, listed)):
+        properties = {**WORKER, **more, **allowlist, "connector.client.config.override.policy": chosen}
+        judged = override_values(override_policy(DistributedConfig(properties), Plugins()), config, None, True)
+        told = {(value.name, message) for value in judged for message in value.error_messages}
+        reason = f"Clients may only be led to what the worker's org.apache.kafka.sasl.oauthbearer.allowed.{kind} lists."
+        assert ((f"{client}.override.{name}", reason) not in told) == allowed_here
+
+
+@pytest.mark.parametrize("prefix", ["", "producer.", "consumer."])
+def test_tokens_come_from_where_the_worker_has_its_own(prefix: str) -> None:
+    properties = {**WORKER, f"{prefix}{TOKENS}": "https://own/token"}
+    chosen = override_policy(DistributedConfig(properties), Plugins())
+    check_overrides(chosen, {"name": "c", f"producer.override.{TOKENS}": "https://own/token"}, None, True)
+    with pytest.raises(ConfigError, match=r"allowed\.urls lists"):
+        check_overrides(chosen, {"name": "c", f"producer.override.{TOKENS}": "https://other"}, None, True)
+
+
+def test_no_connector_runs_a_command() -> None:
+    config = {"name": "c", "admin.override.sasl.kerberos.kinit.cmd": "touch /tmp/owned"}
+    with pytest.raises(ConfigError, match="a command that a shell runs: only the worker's own properties may set it"):
+        check_overrides(policy("All"), config, None, True)
 
 
 def test_the_first_refusal_is_told_with_the_property_that_mends_it() -> None:
     config = {"name": "c", "consumer.override.max.poll.records": "1", "admin.override.security.providers": "evil"}
     with pytest.raises(ConfigError) as raised:
-        check_overrides(policy(), config, None, False)
+        check_overrides(
+            policy("Allowlist", connector_client_config_override_allowlist="max.poll.records"), config, None, False
+        )
     assert str(raised.value) == (
         "Invalid value 'evil' for configuration admin.override.security.providers: The 'Allowlist' policy does not "
         "allow 'security.providers' to be overridden in the connector configuration. The worker's "

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.ids import ConnectorTaskId
@@ -130,7 +131,7 @@ def test_a_connector_without_its_file_fails(
 
 def test_failures_do_not_show_values(worker: Worker, status: Any, callbacks: Any, config: dict[str, str]) -> None:
     config |= {"file": config["password"]}
-    bad = config | {"producer.override.ssl.key.password": config["password"]}
+    bad = config | {"producer.override.sasl.oauthbearer.token.endpoint.url": config["password"]}
     start_task(worker, bad, callbacks)
     assert f"Invalid value '{config['password']}'" in status.await_event("failure", TASK)
     assert SECRET not in str(status.texts)
@@ -269,3 +270,34 @@ def test_the_workers_clients_are_asked_for_with_values(
         worker.connector_offsets("c", config).result(WAIT)
     with pytest.raises(ConfigError, match="cannot be read"):
         worker.fence_zombies(config, 1).result(WAIT)
+
+
+def test_providers_without_limits_are_told_once(
+    worker_props: dict[str, str],
+    launcher: Any,
+    offsets: Any,
+    status: Any,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    providers = {
+        "config.providers": "file,dir,env,own",
+        "config.providers.file.class": "FileConfigProvider",
+        "config.providers.dir.class": "DirectoryConfigProvider",
+        "config.providers.dir.param.allowed.paths": str(file.parent),
+        "config.providers.env.class": "EnvVarConfigProvider",
+        "config.providers.own.class": f"{__name__}:Own",
+    }
+    Worker(DistributedConfig(worker_props | providers), Plugins(), launcher, offsets, status).stop(2)
+    told = [record.getMessage() for record in caplog.records if "config provider" in record.getMessage()]
+    assert told == [
+        "Whoever creates connectors can have them read all that this worker can read, by config provider file, env. "
+        "To limit that, set config.providers.file.param.allowed.paths, config.providers.env.param.allowlist.pattern"
+    ]
+
+
+class Own(ConfigProvider):
+    """A user's own, which limits itself or does not."""
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        return ConfigData({})

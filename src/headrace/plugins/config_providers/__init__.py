@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The config providers that come with headrace. Each hands out nothing until a worker's property says what it may."""
+"""The config providers that come with headrace. As Java's each hands out all that the worker can read, if no parameter
+limits it."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError
@@ -15,7 +15,7 @@ from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
 
 
 class DirectoryConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``, which may read all by default.
+    """Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``.
 
     A key is the name of a file in the directory, its value all that is in the file. What is no file is left out.
     """
@@ -24,13 +24,16 @@ class DirectoryConfigProvider(ConfigProvider):
         self._access = FileAccess({})
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return DEFINITION
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         self._access = FileAccess(configs)
+
+    def missing_limit(self) -> str | None:
+        return self._access.missing_limit()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         if not path:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError
@@ -30,26 +30,29 @@ _DEFINITION: Final = ConfigDef().define(
     None,
     importance=Importance.HIGH,
     validator=LambdaValidator(_check_pattern, lambda: "a regular expression"),
-    doc="What the names of variables that may be read match, somewhere in them; by default none may.",
+    doc="What all of a variable's name has to match for it to be read; by default all may.",
 )
 
 
 class EnvVarConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.EnvVarConfigProvider``, which may read everything by default."""
+    """Java: ``org.apache.kafka.common.config.provider.EnvVarConfigProvider``."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
         self._allowed: re.Pattern[str] | None = None
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return _DEFINITION
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         pattern = _DEFINITION.parse(configs)[ALLOWLIST]
-        self._allowed = re.compile(pattern) if pattern else None
+        self._allowed = None if pattern is None else re.compile(pattern)
+
+    def missing_limit(self) -> str | None:
+        return ALLOWLIST if self._allowed is None else None
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         if path:
@@ -58,9 +61,9 @@ class EnvVarConfigProvider(ConfigProvider):
             keys = [name for name in self._environment if self._may_read(name)]
         refused = sorted(key for key in keys if not self._may_read(key))
         if refused:
-            why = "does not match" if self._allowed else "is not set"
-            raise ConfigError(f"{', '.join(refused)} may not be read, for the provider's {ALLOWLIST} {why}", ALLOWLIST)
+            reason = f"the provider's {ALLOWLIST} does not match"
+            raise ConfigError(f"{', '.join(refused)} may not be read, for {reason}", ALLOWLIST)
         return ConfigData({key: self._environment[key] for key in keys if key in self._environment})
 
     def _may_read(self, name: str) -> bool:
-        return self._allowed is not None and self._allowed.search(name) is not None
+        return self._allowed is None or self._allowed.fullmatch(name) is not None

@@ -17,7 +17,7 @@ TTL: Final = "ttl.ms"
 DEFINITION: Final = (
     ConfigDef()
     .define(ALLOWED_PATHS, Type.LIST, "", importance=Importance.HIGH, validator=ValidList(),
-            doc="Files and directories that may be read, what is in them included; by default nothing may.")
+            doc="Files and directories that may be read, what is in them included; by default all.")
     .define(TTL, Type.LONG, -1, importance=Importance.LOW, validator=Range.at_least(-1),
             doc="After so many ms the values are looked up again; by default they are good for good.")
 )  # fmt: skip
@@ -32,12 +32,14 @@ class FileAccess:
         self._allowed = tuple(_existing(path) for path in parsed[ALLOWED_PATHS])
         self.ttl_ms: int | None = parsed[TTL] if parsed[TTL] > 0 else None
 
+    def missing_limit(self) -> str | None:
+        """Return the parameter that would limit what may be read; None if it is set."""
+        return None if self._allowed else ALLOWED_PATHS
+
     def resolve(self, path: str | Path) -> Path:
         """The real path. ConfigError if it may not be read, whether it exists or not."""
-        if not self._allowed:
-            raise ConfigError(f"{path} may not be read, for the provider's {ALLOWED_PATHS} is not set", ALLOWED_PATHS)
         real = Path(path).resolve()
-        if not any(real.is_relative_to(allowed) for allowed in self._allowed):
+        if self._allowed and not any(real.is_relative_to(allowed) for allowed in self._allowed):
             raise ConfigError(f"{path} may not be read, for it is not in the provider's {ALLOWED_PATHS}", ALLOWED_PATHS)
         return real
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from headrace import __version__
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.config.properties_file import read_properties
@@ -14,19 +14,22 @@ from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
 
 
 class FileConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.FileConfigProvider``, which may read everything by default."""
+    """Java: ``org.apache.kafka.common.config.provider.FileConfigProvider``."""
 
     def __init__(self) -> None:
         self._access = FileAccess({})
 
     def version(self) -> str:
-        return __version__
+        return KAFKA_VERSION
 
     def config(self) -> ConfigDef:
         return DEFINITION
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         self._access = FileAccess(configs)
+
+    def missing_limit(self) -> str | None:
+        return self._access.missing_limit()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         if not path:
