@@ -123,6 +123,16 @@ class Cluster:
             time.sleep(0.2)
         return False
 
+    def delete(self, seconds: float = 15.0, but: int | None = None) -> bool:
+        """Ask all workers, `but` one, to delete the connector; whether one did, or it was gone."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for number, worker in enumerate(self.workers):
+                if number != but and _answer(worker, "DELETE", f"/connectors/{NAME}") in (204, 404):
+                    return True
+            time.sleep(0.2)
+        return False
+
     def states(self) -> dict[str, list[str]]:
         """For each worker that answers the states of connector and tasks, as it knows them."""
         found = {}
@@ -203,6 +213,14 @@ def answers(worker: WorkerProcess) -> bool:
     if worker.launched.poll() is not None:
         raise AssertionError(f"a worker ended with {worker.launched.returncode}:\n{worker.log[-3000:]}")
     return _asked(worker, "GET", "/connectors") is not None
+
+
+def _answer(worker: WorkerProcess, method: str, path: str) -> int | None:
+    """The answer's status; None if there is none."""
+    try:
+        return httpx2.request(method, f"http://127.0.0.1:{worker.port}{path}", timeout=_PATIENCE_S).status_code
+    except httpx2.TransportError:
+        return None
 
 
 def _asked(worker: WorkerProcess, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:

@@ -22,6 +22,8 @@ from tests.support.worker_process import WorkerProcess
 
 _TRAP_S = 6.0
 _LONGEST_S = 8.0
+_CREATION_S = 60.0
+_GOING_ON_S = 5.0
 _DROPPED = (Api.END_TXN, Api.PRODUCE, Api.END_TXN, Api.ADD_PARTITIONS_TO_TXN, Api.INIT_PRODUCER_ID)
 
 
@@ -58,6 +60,7 @@ class Injector:
             Kind.CUT: self._cut,
             Kind.FENCE: self._fence,
             Kind.RECONFIGURE: self._reconfigure,
+            Kind.RECREATE: self._recreate,
         }
 
     def inject(self, fault: Fault) -> str:
@@ -255,6 +258,37 @@ class Injector:
     def _reconfigure(self, fault: Fault) -> str:
         others = [tasks for tasks in range(1, self._tasks + 1) if tasks != self._now]
         return self._change_tasks(others[fault.choice % len(others)])
+
+    def _recreate(self, fault: Fault) -> str:
+        """A worker alone, one with its tasks, or one task's process wakes when the new tasks are at work.
+
+        Not the leader: it would have to be replaced first, and with it all of its tasks, which fences them.
+        """
+        leader = self._cluster.leader()
+        others = [number for number in range(len(self._cluster.workers)) if number != leader]
+        if not others:
+            raise MissedError("there is only one worker")
+        with self._one_worker(others[fault.target % len(others)]) as number:
+            if number == leader:
+                raise MissedError("all others are in some trouble already")
+            worker, before = self._cluster.workers[number], self._now
+            what = ("alone", "with its tasks", "one process")[fault.choice % 3]
+            root = psutil.Process(worker.pid)
+            frozen = [self._task_process(number, fault)] if what == "one process" else [root]
+            with _stopped([*frozen, *(worker.descendants() if what == "with its tasks" else ())]):
+                self._create_again(1 + fault.choice // 3 % max(1, before - 1), but=number)
+            return f"worker {number} {what}, {before} → {self._now} tasks"
+
+    def _create_again(self, tasks: int, but: int) -> None:
+        """Delete the connector and create it with so many tasks, and wait until they are at work."""
+        if not self._cluster.delete(but=but):
+            raise MissedError("no worker deletes the connector")
+        self._now = tasks
+        if not self._cluster.reconfigure(tasks, _CREATION_S, but=but):
+            raise AssertionError("no worker creates the connector")
+        ends = self._cluster.ends(stable=True)
+        with suppress(AssertionError):
+            wait_for(lambda: self._moves(ends), _GOING_ON_S, "the new tasks to go on")
 
     def _change_tasks(self, tasks: int, but: int | None = None) -> str:
         if not self._cluster.reconfigure(tasks, but=but):

@@ -31,6 +31,7 @@ class Kind(Enum):
     CUT = "nothing passes one way between a worker and the broker"
     FENCE = "a foreign client takes a task's transactional id over, again and again"
     RECONFIGURE = "another number of tasks"
+    RECREATE = "the connector is deleted and created with fewer tasks, while a worker or former tasks stand still"
 
 
 # How often each comes in a round, and the mean seconds that a cluster needs to take part in the next one.
@@ -54,6 +55,7 @@ _ROUND: dict[Kind, tuple[int, float]] = {
     Kind.CUT: (2, 3.0),
     Kind.FENCE: (2, 1.0),
     Kind.RECONFIGURE: (2, 2.0),
+    Kind.RECREATE: (1, 6.0),
 }
 BOUNDARIES = ("connector", "interval", "poll")
 

@@ -62,6 +62,10 @@ class Trap:
         if self.caught.is_set() and request.api == self.until and self.client in request.client:
             self._freed.set()
 
+    def free(self) -> None:
+        """Lets go what it holds; on the proxy's thread."""
+        self._freed.set()
+
     async def wait(self) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._freed.wait(), self.seconds)
@@ -100,6 +104,10 @@ class Proxy:
     def unset(self, trap: Trap) -> None:
         """Takes a trap away that has caught nothing; otherwise nothing happens."""
         self._do(self._unset(trap))
+
+    def free(self, trap: Trap) -> None:
+        """Lets go now what the trap holds."""
+        self._loop.call_soon_threadsafe(trap.free)
 
     def cut(self, direction: Direction) -> None:
         """From now on nothing passes that way; what is sent waits, as in a network that will heal."""

@@ -105,7 +105,6 @@ class ConfigTopic:
             task_counts=rest(state.task_counts),
             task_configs=rest(state.task_configs),
             task_config_offsets=rest(state.task_config_offsets),
-            task_count_records=rest(state.task_count_records),
             pending_fencing=state.pending_fencing - {name},
         )
 
@@ -218,6 +217,8 @@ class Stage:
                 return [self.topic.write(write), asked, events.WriteDone(write)]
             case actions.Write(write=write):
                 return [self.topic.write(write), events.WriteDone(write)]
+            case actions.SweepStatuses():
+                return [events.SweepEnded()]
             case actions.Fence(connector=connector, generation=generation):
                 return [events.FencingDone(connector, generation)]
             case actions.AskForFencing(connector=connector, generation=generation):
@@ -227,7 +228,14 @@ class Stage:
         return []
 
 
-_USUAL = (("request", None), ("base", None), ("with_offsets", False), ("result", None), ("trace", ""))
+_USUAL = (
+    ("request", None),
+    ("base", None),
+    ("with_offsets", False),
+    ("failed", False),
+    ("result", None),
+    ("trace", ""),
+)
 """What most values have, and so is not shown."""
 
 
@@ -248,8 +256,6 @@ def show(value: object) -> str:
                 f"{f', revoked={_text(revoked)}' if revoked else ''}"
                 f"{f', delay={a.delay_ms} ms' if a.delay_ms else ''})"
             )
-        case actions.SweepStatuses():
-            return "SweepStatuses()"
         case actions.Write(write=write) | events.WriteRequested(write=write) | events.WriteDone(write=write):
             return f"{type(value).__name__}({show(write)})"
     shown = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]

@@ -145,6 +145,50 @@ def test_delete(stage: MakeStage, golden: Golden) -> None:
     golden(s)
 
 
+def test_the_leader_sweeps_while_nothing_is_created(stage: MakeStage, golden: Golden) -> None:
+    s = stage()
+    s.start()
+    s.create("c", "a")
+    s.lines.clear()
+    s.hold(actions.SweepStatuses)
+    s.say("a worker that was slow to stop has written a status of a task that is gone")
+    s.happen(events.StrayStatusSeen())
+    s.say("a new connector waits, so that its first status cannot be taken for the stray one; a pause does not")
+    s.create("d", "a", request=2)
+    s.request(PutTargetState(3, "c", TargetState.PAUSED))
+    s.happen(events.SweepEnded())
+    s.say("a sweep that fails is tried again")
+    s.happen(events.StrayStatusSeen())
+    s.happen(events.SweepEnded(failed=True))
+    s.happen(events.StrayStatusSeen())
+    s.happen(events.SweepEnded())
+    golden(s)
+
+
+def test_a_sweep_waits_for_a_creation(stage: MakeStage, golden: Golden) -> None:
+    s = stage()
+    s.start()
+    s.lines.clear()
+    s.hold(actions.Write)
+    s.create("c", "a")
+    write = s.state.leadership.writing
+    s.happen(events.StrayStatusSeen())
+    s.release(actions.Write)
+    s.happen(s.topic.write(write))
+    s.happen(events.WriteDone(write))
+    golden(s)
+
+
+def test_a_follower_sweeps_when_it_becomes_the_leader(stage: MakeStage, golden: Golden) -> None:
+    s = stage(leader="other")
+    s.start()
+    s.happen(events.StrayStatusSeen())
+    s.say("the leader sees it too, and may be gone before it acts")
+    s.leader = "me"
+    s.happen(s.assign())
+    golden(s)
+
+
 def test_requests_that_cannot_be(stage: MakeStage, golden: Golden) -> None:
     s = stage()
     s.say("before there is a session requests wait")

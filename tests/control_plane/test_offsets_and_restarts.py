@@ -181,6 +181,45 @@ def test_a_round_of_fencing_that_fails_fails_the_change(stage: MakeStage, golden
     golden(s)
 
 
+def test_a_preparing_leader_fences_before_offsets_are_changed(stage: MakeStage, golden: Golden) -> None:
+    """A task count record tells that followers have exactly-once switched on, or had: their tasks may write still."""
+    s = stage(exactly_once=False)
+    s.start()
+    s.create("c", "a", "b")
+    s.happen(events.FencingRequested(7, "c"))
+    s.request(PutTargetState(2, "c", STOPPED))
+    s.lines.clear()
+    s.change_offsets("c", request=3)
+    s.say("once is enough")
+    s.change_offsets("c", request=4)
+    golden(s)
+
+
+def test_a_preparing_leader_fences_before_it_deletes_removed_offsets(stage: MakeStage, golden: Golden) -> None:
+    s = stage(exactly_once=False)
+    s.start()
+    s.create("c", "a", "b")
+    s.happen(events.FencingRequested(7, "c"))
+    s.lines.clear()
+    s.request(RemoveConnector(2, "c", with_offsets=True))
+    golden(s)
+
+
+def test_created_again_as_stopped_its_deleted_tasks_are_fenced(stage: MakeStage, golden: Golden) -> None:
+    """It has no task configs, and so no generation, yet tasks of the deleted connector may write still."""
+    s = stage()
+    s.start()
+    s.create("c", "a", "b")
+    s.request(RemoveConnector(2, "c"))
+    s.lines.clear()
+    s.create("c", "a", request=3, target=STOPPED)
+    s.change_offsets("c", request=4)
+    s.say("once is enough, also for the tasks that start at last")
+    s.change_offsets("c", request=5)
+    s.request(PutTargetState(6, "c", STARTED))
+    golden(s)
+
+
 def test_a_dry_run_fences_nobody(stage: MakeStage, golden: Golden) -> None:
     s = stopped(stage, "a", "b")
     s.change_offsets("c", request=3, dry_run=True)

@@ -140,27 +140,37 @@ def test_each_write_is_one_transaction(leader: Member, broker: Any, topic: str) 
     ]
 
 
-def test_removal_leaves_no_live_key(leader: Member, broker: Any, topic: str, member: Callable[[], Member]) -> None:
-    """KAFKA-16838: a connector of the same name must not find the old one's tasks."""
+def test_removal_leaves_only_the_task_count(
+    leader: Member, broker: Any, topic: str, member: Callable[[], Member], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A connector of the same name must not find the old one's tasks (KAFKA-16838), and has to fence them (KIP-618)."""
     store = leader.store
     store.put_connector("c", {"a": "b"})
     store.put_connector("c-0", {"a": "other"})
     store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
     store.put_task_configs("c", [{"i": "0"}])
-    store.put_task_count_record("c", 1)
+    store.put_task_count_record("c", 3)
     store.put_target_state("c", TargetState.PAUSED)
     store.put_restart_request("c", only_failed=False, include_tasks=True)
+    store.put_task_restart_request(ConnectorTaskId("c", 0))
     store.put_connector("d", {"a": "stays"})
     store.remove_connector("c")
     live: dict[str, bytes | None] = {}
     for _, key, value in _raw_records(broker, topic):
         live[key] = value
-    assert [key for key, value in live.items() if value is not None] == ["connector-c-0", "connector-d"]
+    assert [key for key, value in live.items() if value is not None] == [
+        "connector-c-0",
+        "tasks-count-c",
+        "tasks-fencing-c",
+        "connector-d",
+    ]
     state = member().store.snapshot()
     assert state.connectors() == ("c-0", "d")
     assert not state.task_configs
-    assert not state.task_count_records
+    assert state.task_count_records == {"c": 3}
+    assert not state.pending_fencing
     assert leader.updates[-1] == config_log.ConnectorRemoved("c")
+    assert not [record.message for record in caplog.records if "makes no sense" in record.message]
 
 
 def test_a_new_leader_fences_the_old_one(leader: Member, member: Callable[[], Member]) -> None:
@@ -223,12 +233,15 @@ def test_writers_on_many_threads_do_not_mix(leader: Member, broker: Any, topic: 
     def write(n: int) -> None:
         leader.store.put_task_configs(f"c{n}", [{"i": "0"}, {"i": "1"}])
 
+    for n in range(5):
+        leader.store.put_connector(f"c{n}", {"a": "b"})
     threads = [threading.Thread(target=write, args=(n,)) for n in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    names = [key.removeprefix("task-").removeprefix("commit-")[:2] for _, key, _ in _raw_records(broker, topic)]
+    written = [key for _, key, _ in _raw_records(broker, topic) if not key.startswith("connector-")]
+    names = [key.removeprefix("task-").removeprefix("commit-")[:2] for key in written]
     assert all(len(set(names[n : n + 3])) == 1 for n in range(0, 15, 3))
     state = leader.store.snapshot()
     assert all(state.task_config(ConnectorTaskId(f"c{n}", 1)) == {"i": "1"} for n in range(5))

@@ -87,7 +87,7 @@ def test_a_connectors_life(cluster: Cluster) -> None:
 
     herder.delete_connector("c").result(10)
     assert herder.connectors() == ()
-    until("status gone", lambda: not herder._hands.statuses._store.connectors())
+    until("status gone", lambda: not herder._hands.status_store.keys())
     with pytest.raises(NotFoundError, match="Connector c not found"):
         herder.connector_status("c")
 
@@ -119,6 +119,27 @@ def test_internal_topics_are_made_with_the_workers_settings(broker: EmbeddedBrok
     assert config["max.message.bytes"] == "2000000"
     assert offsets["segment.ms"] == own["segment.ms"] == "3600000"
     assert status["min.compaction.lag.ms"] == "1"
+
+
+@pytest.mark.parametrize("client_id", ["", "mine"])
+def test_the_groups_members_are_known_by_the_workers_client_id(broker: EmbeddedBroker, client_id: str) -> None:
+    cluster = Cluster(broker.bootstrap_servers, **({"client.id": client_id} if client_id else {}))
+    herder = cluster.start()
+    try:
+        member = until("a member", lambda: herder.state.membership)
+    finally:
+        cluster.stop()
+    # The broker makes a member's id of its client id and something unique.
+    assert member.member_id.startswith(f"{client_id or 'connect-localhost:8083'}-")
+
+
+def test_an_empty_offsets_topic_is_the_workers(cluster: Cluster) -> None:
+    """KIP-618: if empty or not specified, the worker's global offsets topic name will be used."""
+    herder = cluster.start()
+    create(herder, "c", verifiable(**{"offsets.storage.topic": ""}))
+    until("running", lambda: states(herder, "c") == ("RUNNING", "RUNNING"))
+    [task] = cluster.launcher.launched
+    assert task.spec.offsets_topic == cluster.config.offset_topic.name
 
 
 def _is_known(herder: DistributedHerder) -> bool:

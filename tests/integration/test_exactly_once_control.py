@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclBinding,
-    AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
 )
@@ -26,19 +24,18 @@ from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBrok
 from headrace.kafka.errors import ProducerFencedError
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.model.ids import ConnectorTaskId
+from headrace.storage.offset_codec import encode_key, encode_offset
+from tests.support.acls import LENIENT, all_but, rules_in_force
 from tests.support.group_of_workers import Workers
 from tests.support.topics import read_committed
-
-AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "true",
-}
+from tests.support.worker_process import once_settled
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[EmbeddedBroker]:
     """Lets everybody do what no ACL is about."""
-    with EmbeddedBroker(port=0, properties=AUTHORIZER, jvm_options=QUICK_START_JVM_OPTIONS) as running:
+    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 
@@ -54,18 +51,14 @@ def config_records(workers: Workers, name: str, prefix: str) -> list[object]:
     return [json.loads(record.value or b"null") for record in records if record.key == f"{prefix}{name}".encode()]
 
 
-@contextmanager
-def nobody_may_write_as(bootstrap: str, transactional_id: str) -> Iterator[None]:
-    what = (ResourceType.TRANSACTIONAL_ID, transactional_id, ResourcePatternType.PREFIXED)
-    who = ("User:ANONYMOUS", "*", AclOperation.WRITE, AclPermissionType.DENY)
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_acls([AclBinding(*what, *who)]).values():
-        created.result(20)
-    try:
-        yield
-    finally:
-        for deleted in admin.delete_acls([AclBindingFilter(*what, *who)]).values():
-            deleted.result(20)
+def nobody_may_write_as(bootstrap: str, transactional_id: str) -> AbstractContextManager[None]:
+    what = (ResourceType.TRANSACTIONAL_ID, transactional_id, ResourcePatternType.PREFIXED, "User:ANONYMOUS", "*")
+    return rules_in_force(bootstrap, (*what, AclOperation.WRITE, AclPermissionType.DENY))
+
+
+def nobody_may_write_to(bootstrap: str, topic: str) -> AbstractContextManager[None]:
+    what = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
+    return rules_in_force(bootstrap, *((*what, *end) for end in all_but(AclOperation.WRITE)))
 
 
 # ---- the leader
@@ -125,6 +118,60 @@ def test_reconfiguration_fences_all_former_producers(workers: Workers) -> None:
         assert config_records(workers, "c", prefix) == [{field: count} for count in (3, 5, 1, 5, 3)]
 
 
+def test_a_connector_created_again_fences_the_deleted_ones_tasks(workers: Workers) -> None:
+    """KIP-618, *Fencing on deletion*: a deletion fences nobody, so its task count record has to outlive it.
+
+    Task 0 of the deleted connector is fenced by its successor of the same transactional id, the others by the round.
+    """
+    workers.start()
+    workers.start()
+    topic = f"{workers.group}-out"
+    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    workers.put("c", 3)
+    workers.wait_for_tasks("c", 3)
+    former = workers.launched("c")
+    assert workers.leader.http.delete("/connectors/c").status_code == 204
+    workers.until("its tasks' end", lambda: all(task.await_stopped(0) for task in former))
+    workers.put("c", 1)
+    workers.wait_for_tasks("c", 1)
+    assert len(former) == 3
+    for task in former:
+        assert task.is_fenced(topic), f"task {task.spec.id} of the deleted connector can still write"
+    assert not read_committed(workers.bootstrap, topic)
+    for prefix, field in (("tasks-count-", "tasks"), ("tasks-fencing-", "task-count")):
+        assert config_records(workers, "c", prefix) == [{field: 3}, {field: 1}], "no tombstone between them"
+
+
+def test_offsets_changed_through_an_enabled_follower_of_a_preparing_leader(workers: Workers) -> None:
+    """KIP-875: former tasks are fenced before, whichever worker is asked, and whatever the leader's own setting is."""
+    leader = workers.start("preparing")
+    follower = workers.start("enabled")
+    assert leader.leads
+    topic = f"{workers.group}-out"
+    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    workers.put("c", 4)
+    workers.wait_for_tasks("c", 4)
+    assert follower.http.put("/connectors/c/stop").status_code == 204
+    workers.until("the end of its tasks", lambda: not workers.tasks("c"))
+    former = [task for task in workers.launched("c") if task.producer is not None]
+    assert former, "no task of the enabled worker was transactional"
+    workers.until("the change", lambda: follower.http.delete("/connectors/c/offsets").status_code == 204)
+    for task in former:
+        assert task.is_fenced(topic), f"task {task.spec.id} can still commit offsets"
+
+
+def test_a_start_that_is_refused_is_logged_with_its_reason(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+    """KIP-618, *Source task startup*: of a task that is not to start the worker says why."""
+    leader = workers.start()
+    workers.put("c", 2)
+    workers.wait_for_tasks("c", 2)
+    assert leader.herder.still_mine(ConnectorTaskId("c", 1))
+    workers.put("c", 1)
+    workers.wait_for_tasks("c", 1)
+    assert not leader.herder.still_mine(ConnectorTaskId("c", 1))
+    assert "Task c-1 may not go on here: it is not assigned to this worker any more" in caplog.messages
+
+
 def test_inability_to_fence(workers: Workers) -> None:
     """FAILED with the trace on the leader and on the follower alike; granted, and restarted, they run."""
     nodes = {workers.start().address, workers.start().address}
@@ -161,13 +208,32 @@ def test_former_tasks_have_their_time_before_they_are_fenced(workers: Workers) -
     assert all(task.is_fenced(f"{workers.group}-out") for task in stubborn)
 
 
-def test_a_removed_connectors_task_count_goes_with_it(workers: Workers) -> None:
-    leader = workers.start()
-    workers.put("c", 2)
-    workers.wait_for_tasks("c", 2)
-    assert leader.http.delete("/connectors/c").status_code == 204
-    assert config_records(workers, "c", "tasks-count-")[-1] is None
-    assert config_records(workers, "c", "tasks-fencing-")[-1] is None
+# ---- changes of offsets
+
+
+def test_a_reset_that_ends_halfway_brings_no_old_offsets_back(workers: Workers) -> None:
+    """The workers' topic, whose copy is old, is first to lose its offsets (KAFKA-15018): here it cannot be written."""
+    leader, own, common = workers.start(), f"{workers.group}-own", f"{workers.group}-offset"
+    key = encode_key("c", {"id": 0})
+    stale = Producer({"bootstrap.servers": workers.bootstrap})
+    stale.produce(common, encode_offset({"seqno": 1}), key)
+    assert stale.flush(20) == 0
+    workers.put("c", 1, **{"offsets.storage.topic": own})
+    workers.wait_for_tasks("c", 1)
+    task = workers.launched("c")[0].producer
+    assert task is not None
+    task.begin()
+    task.records.send(own, key, encode_offset({"seqno": 5}))
+    task.commit(20)
+    assert leader.http.put("/connectors/c/stop").status_code == 204
+    workers.until("its stop", lambda: workers.tasks("c") == [])
+    current = [{"partition": {"id": 0}, "offset": {"seqno": 5}}]
+    with nobody_may_write_to(workers.bootstrap, common):
+        refused = once_settled(lambda: leader.http.delete("/connectors/c/offsets"))
+        assert refused.status_code == 500 and common in refused.json()["message"], refused.text
+        assert leader.http.get("/connectors/c/offsets").json()["offsets"] == current
+    workers.until("the reset", lambda: leader.http.delete("/connectors/c/offsets").status_code in (200, 204))
+    assert leader.http.get("/connectors/c/offsets").json()["offsets"] == []
 
 
 # ---- upgrades and downgrades

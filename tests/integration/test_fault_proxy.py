@@ -16,24 +16,13 @@ from faults.proxy import Direction, How, Proxy, Trap
 from faults.segments import batches
 from faults.wire import Api
 from headrace.kafka.broker_files import storage_directory
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import UncertainCommitError
 from headrace.kafka.free_port import free_port
 from headrace.kafka.transactional_producer import TransactionalProducer
 from tests.support.topics import values
 
 Behind = tuple[Proxy, EmbeddedBroker]
-
-
-@pytest.fixture(scope="module")
-def behind() -> Iterator[Behind]:
-    """A proxy, and the broker that sends its clients to it."""
-    port = free_port()
-    with (
-        Proxy(port) as proxy,
-        EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS, proxies={port: proxy.port}) as broker,
-    ):
-        yield proxy, broker
 
 
 @pytest.fixture

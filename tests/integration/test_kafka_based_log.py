@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -11,12 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
 from headrace.kafka import clients
+from headrace.kafka.broker_files import storage_directory
+from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
 from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -206,7 +212,17 @@ def test_compacted_ends_and_empty_partitions_are_ends(
         ],
     )
     admin.incremental_alter_configs([change])[change].result(10)
-    admin.delete_records([TopicPartition(topic, 0, 3)])[TopicPartition(topic, 0)].result(10)
+
+    def deleted() -> bool:
+        """Refused until the broker has heard of the policy, which the controller answers for."""
+        try:
+            admin.delete_records([TopicPartition(topic, 0, 3)])[TopicPartition(topic, 0)].result(10)
+        except KafkaException as error:
+            assert error.args[0].code() == KafkaError.POLICY_VIOLATION
+            return False
+        return True
+
+    wait_for(deleted, 10, "the end of the records")
     records: list[LogRecord] = []
     later = KafkaBasedLog(topic, props, None, records.extend, props)
     try:
@@ -250,6 +266,47 @@ def test_an_error_of_the_reader_fails_all_who_wait(open_tail: Callable[..., Tail
     with pytest.raises(ConnectError, match="poison"):
         tail.read()
     assert tail.log.failure() is tail.error
+
+
+def test_a_start_that_took_too_long_is_made_again(broker: EmbeddedBroker, open_tail: Callable[..., Tail]) -> None:
+    """A worker tries for as long as it takes."""
+    first = open_tail()
+    first.log.send(b"k", b"v").result(10)
+    slow = Tail(broker.bootstrap_servers, first.log.topic)
+    try:
+        with pytest.raises(RetriableKafkaError, match="was not read to its end in 0 s"):
+            slow.log.start(0)
+        slow.log.start()
+        slow.log.send(b"k", b"w").result(10)
+        slow.read()
+        assert slow.values()[-2:] == [b"v", b"w"] and slow.log.failure() is None
+    finally:
+        slow.log.stop()
+
+
+def test_a_corrupt_record_is_not_left_out(broker: EmbeddedBroker, open_tail: Callable[..., Tail], topic: str) -> None:
+    """Who starts with what lies around it would have half a view. In a process of its own: who only warns of it dies of
+    an assertion of librdkafka's at the next fetch."""
+    tail = open_tail(partitions=1)
+    for n in range(5):
+        tail.log.send(b"k%d" % n, b"value-%d" % n).result(10)
+    [segment] = (storage_directory(broker.data_dir) / f"{topic}-0").glob("*.log")
+    with segment.open("r+b") as file:
+        file.seek(file.read().index(b"value-2"))
+        file.write(b"V")
+    reader = f"""
+from headrace.kafka.kafka_based_log import KafkaBasedLog
+props = {{"bootstrap.servers": "{broker.bootstrap_servers}"}}
+log = KafkaBasedLog("{topic}", props, None, lambda records: None, props)
+try:
+    log.start(20)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", reader], capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+    assert f"KafkaClientError Records cannot be read, and must not be left out: topic '{topic}' partition 0" in told
 
 
 def test_stop_fails_waiters_and_is_idempotent(open_tail: Callable[..., Tail], transactional: Any, topic: str) -> None:

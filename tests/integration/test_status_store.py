@@ -56,7 +56,7 @@ def test_everybody_reads_what_anybody_puts(store: Callable[[], KafkaStatusBackin
         assert each.connector("c") == running
         assert each.task(TASK) == failed
         assert [status.id.task for status in each.tasks("c")] == [0, 11]
-        assert each.connectors() == ("c",)
+        assert set(each.keys()) == {"c", TASK, ConnectorTaskId("c", 11), ("c", "t")}
         assert each.topics("c") == (TopicStatus("t", "c", 0, 1700000000000),)
         assert (each.connector("x"), each.task(ConnectorTaskId("x", 0)), each.tasks("x")) == (None, None, ())
 
@@ -96,12 +96,13 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
         one.put_topic(TopicStatus("t", name, 0, 1))
         one.put_topic(TopicStatus("u", name, 0, 1))
     _seen(one)
-    one.delete("c")
+    for key in ("c", TASK, ("c", "t"), ("c", "u"), ("d", "u")):
+        one.delete(key)
     one.put(ConnectorStatus("d", State.DESTROYED, "w", 2))
-    one.delete_topic("d", "u")
     _seen(one)
     for each in (one, store()):
-        assert each.connectors() == ()
+        assert set(each.keys()) == {ConnectorTaskId("d", 0), ("d", "t")}
+        assert (each.connector("d"), each.contains("c"), each.contains(("d", "t"))) == (None, False, True)
         assert (each.tasks("c"), each.topics("c")) == ((), ())
         assert len(each.tasks("d")) == 1
         assert [status.topic for status in each.topics("d")] == ["t"]
@@ -129,3 +130,22 @@ def test_what_a_worker_lost_while_it_was_away_it_ends_in_vain(
     successor.on_shutdown(lost)
     _seen(two, one)
     assert (one.task(TASK) or one.connector("c") or pytest.fail()).state is State.UNASSIGNED
+
+
+def test_what_is_written_is_told_but_not_what_was_there_before(broker: Any) -> None:
+    topic, told = f"status-{uuid.uuid4().hex[:8]}", list[object]()
+    props = {"bootstrap.servers": broker.bootstrap_servers}
+    spec, clients = compacted_topic(topic, "status.storage", 1, 1), LogClients(props, props, props)
+    before = KafkaStatusBackingStore(spec, clients)
+    before.start()
+    before.put(TaskStatus(TASK, State.RUNNING, "w", 1))
+    _seen(before)
+    after = KafkaStatusBackingStore(spec, clients, told.extend)
+    after.start()
+    assert not told and after.contains(TASK)
+    before.delete(TASK)
+    before.put_topic(TopicStatus("t", "c", 0, 1))
+    _seen(before, after)
+    assert told == [TASK, ("c", "t")] and not after.contains(TASK)
+    before.stop()
+    after.stop()

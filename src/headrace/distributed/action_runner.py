@@ -33,11 +33,13 @@ from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.status_reporter import StatusReporter
+from headrace.distributed.status_sweep import sweep_statuses
 from headrace.kafka.group_membership import GroupMember
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+from headrace.storage.status_backing_store import KafkaStatusBackingStore
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
 from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
@@ -61,6 +63,7 @@ class Hands:
 
     worker: Worker
     config_store: KafkaConfigBackingStore
+    status_store: KafkaStatusBackingStore
     statuses: StatusReporter
     member: GroupMember
     inbox: HerderInbox
@@ -147,7 +150,7 @@ class ActionRunner:
         def fence() -> None:
             # Zombies of newer task configs than we know of must not be overlooked: KIP-618 reads to the end first.
             state = self._hands.config_store.refresh(_READ_TIMEOUT)
-            if state.task_config_offsets.get(action.connector) == action.generation:
+            if state.generation(action.connector) == action.generation:
                 self._hands.worker.fence_zombies(action.config, action.producers).result()
 
         self._background(
@@ -160,6 +163,14 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.AskForFencing) -> None:
         name, generation = action.connector, action.generation
+
+        _log.info(
+            "Tasks of connector %s wait for a round of zombie fencing, for no task count record follows their task "
+            "configs at offset %d of the config topic; asking the leader at %s",
+            name,
+            generation,
+            action.leader_url,
+        )
 
         def ask() -> None:
             key = self._hands.config_store.snapshot().session_key
@@ -309,7 +320,12 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.SweepStatuses) -> None:
-        self._hands.stages.run("removal of old statuses", lambda: self._hands.statuses.sweep(action.config))
+        self._background(
+            "removal of statuses of what does not exist",
+            lambda: sweep_statuses(self._hands.status_store, self._hands.config_store.refresh),
+            lambda _: events.SweepEnded(),
+            lambda error: events.SweepEnded(failed=True),
+        )
 
     def _background(
         self,

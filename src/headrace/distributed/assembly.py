@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
@@ -17,13 +17,14 @@ from headrace.distributed.config_lag import sync_rules
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
 from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
-from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, RestartRequested
+from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, RestartRequested, StrayStatusSeen
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.herder_state import HerderState, SyncRules
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
+from headrace.distributed.status_sweep import is_stray
 from headrace.distributed.stores import Stores
 from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.herder.connector_validation import ConnectorValidator
@@ -40,6 +41,7 @@ from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
+from headrace.storage.status_records import StatusKey, is_topic_key
 from headrace.worker.stages import Stages
 from headrace.worker.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
@@ -66,7 +68,7 @@ def distributed_herder(
     inbox, stages = HerderInbox(clock), Stages(clock)
     admin = client_configs.admin(config)
     config_store = _config_store(config, inbox, loggers or Loggers())
-    status_store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config))
+    status_store = _status_store(config, inbox, config_store, lambda name: worker.forget_topics(name))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
     coordinator = WorkerCoordinator(
         advertised_url,
@@ -89,7 +91,7 @@ def distributed_herder(
         config.bootstrap_servers,
         stages,
     )
-    member_client = kafka_python_config(admin | {"client.id": f"connect-{worker_id}"})
+    member_client = kafka_python_config(client_configs.group_member(config, worker_id))
     rebalances = RebalanceRecorder(coordinator, clock)
     member = GroupMember(member_client, _group(config), rebalances)
     validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
@@ -100,7 +102,7 @@ def distributed_herder(
         HerderState(
             exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
         ),
-        Hands(worker, config_store, statuses, member, inbox, stages, leader),
+        Hands(worker, config_store, status_store, statuses, member, inbox, stages, leader),
         stores,
         Surface(queries, validator, rebalances),
         clock,
@@ -151,6 +153,24 @@ def _config_store(config: DistributedConfig, inbox: HerderInbox, loggers: Logger
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = _topic(config.config_topic, "config.storage")
     store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), updated)
+    return store
+
+
+def _status_store(
+    config: DistributedConfig,
+    inbox: HerderInbox,
+    config_store: KafkaConfigBackingStore,
+    on_topics_reset: Callable[[str], None],
+) -> KafkaStatusBackingStore:
+    def updated(keys: tuple[StatusKey, ...]) -> None:
+        known = config_store.snapshot()
+        if any(is_stray(key, known) and store.contains(key) for key in keys):
+            inbox.post(StrayStatusSeen())
+        # Whoever reset them: the tasks here tell again of those that they use.
+        for connector in {key[0] for key in keys if is_topic_key(key) and not store.contains(key)}:
+            on_topics_reset(connector)
+
+    store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config), updated)
     return store
 
 

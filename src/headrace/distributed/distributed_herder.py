@@ -124,9 +124,10 @@ class DistributedHerder:
         return self._state
 
     def failure(self) -> BaseException | None:
-        """Also a config topic that is read no more: a herder that hears of nothing is as good as dead."""
+        """Also an internal topic that is read no more: a herder that hears of nothing is as good as dead, and statuses
+        and offsets that stand still would be taken for what is."""
         if self._failure is None and self._state.phase is Phase.ACTIVE:
-            return self._hands.config_store.failure()
+            return self._stores.failure()
         return self._failure
 
     def stage(self) -> str:
@@ -205,7 +206,10 @@ class DistributedHerder:
     def still_mine(self, id: ConnectorTaskId) -> bool:
         """Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6)."""
         config = self._hands.config_store.refresh(_READ_TIMEOUT)
-        return self._hands.member.in_session() and self._state.may_run(id, config)
+        reason = self._state.refusal(id, config) if self._hands.member.in_session() else "this worker is in no session"
+        if reason is not None:
+            _log.warning("Task %s may not go on here: %s", id, reason)
+        return reason is None
 
     # ---- requests
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
 from headrace.distributed.herder_events import HerderEvent
 from headrace.distributed.session_keys import SessionKeyRules
-from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChanged
 from headrace.model.state import TargetState
@@ -220,6 +220,4 @@ class Later(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class SweepStatuses(HerderAction):
-    """Remove the statuses of connectors and tasks that ``config`` does not have."""
-
-    config: ClusterConfigState
+    """Remove the statuses of connectors and tasks that do not exist."""

@@ -25,10 +25,9 @@ from headrace.distributed.herder_actions import (
     PlanRestart,
     Rejoin,
     Reply,
-    SweepStatuses,
 )
 from headrace.distributed.herder_events import HerderEvent
-from headrace.distributed.herder_state import HerderState, Phase, RunPhase
+from headrace.distributed.herder_state import HerderState, Phase
 
 Settled = tuple[HerderState, list[HerderAction]]
 
@@ -131,6 +130,10 @@ def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
             return fencing_requests.fencing_ask_due(state, connector), []
         case events.SessionKeyExpired():
             return key_rotation.session_key_expired(state, event), []
+        case events.StrayStatusSeen():
+            return replace(state, sweep=True), []
+        case events.SweepEnded():
+            return leader_duties.sweep_ended(state, event)
     return _absorb_offsets(state, event)
 
 
@@ -159,6 +162,7 @@ def _settle_types(state: HerderState) -> Settled:
     """Only source connectors are fenced, and which class is one is found out away from the herder's thread."""
     configs = state.config.connector_configs
     asked = {name for _, name in state.leadership.fencing_requests}
+    asked |= {wanted.name for wanted in state.leadership.offset_requests}
     known = {
         config.get(CONNECTOR_CLASS) or "" for name, config in configs.items() if state.exactly_once or name in asked
     }
@@ -178,16 +182,11 @@ def _settle_health(state: HerderState) -> Settled:
     return replace(state, health_asked=()), [Reply(request) for request in state.health_asked]
 
 
-def _settle_leftovers(state: HerderState) -> Settled:
-    """Once nothing stops any more: statuses of what is gone are removed, and a herder that is to end ends."""
+def _settle_end(state: HerderState) -> Settled:
+    """A herder that is to end ends once nothing runs here any more."""
     if state.phase is Phase.STOPPING and not state.connectors and not state.tasks:
         return replace(state, phase=Phase.STOPPED), [Leave()]
-    stopping = any(run.stopping for run in state.tasks.values()) or any(
-        run.phase is RunPhase.STOPPING for run in state.connectors.values()
-    )
-    if not state.sweep or stopping or not state.in_step or state.phase is not Phase.ACTIVE:
-        return state, []
-    return replace(state, sweep=False), [SweepStatuses(state.config)]
+    return state, []
 
 
 _DUTIES: tuple[Callable[[HerderState], Settled], ...] = (
@@ -196,6 +195,7 @@ _DUTIES: tuple[Callable[[HerderState], Settled], ...] = (
     offset_duties.settle_removed_offsets,
     fencing_requests.settle_fencing_requests,
     key_rotation.settle_session_key,
+    leader_duties.settle_sweep,
 )
 
 _SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
@@ -209,5 +209,5 @@ _SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
     _settle_duties,
     leader_duties.settle_writes,
     _settle_health,
-    _settle_leftovers,
+    _settle_end,
 )

@@ -304,6 +304,18 @@ class SessionKeyExpired(HerderEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class StrayStatusSeen(HerderEvent):
+    """There is, or may be, a status of a connector or task that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepEnded(HerderEvent):
+    """All such statuses are removed; or not, and it has to be tried again."""
+
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class HealthAsked(HerderEvent):
     """Somebody wants to know whether this worker serves requests (KIP-1017)."""
 

@@ -143,6 +143,8 @@ class Leadership:
     """Connectors whose offsets are being changed: nothing else is written about them meanwhile."""
     deleting_offsets: frozenset[str] = frozenset()
     """Connectors that were removed with their offsets, which are being deleted."""
+    sweeping: bool = False
+    """Statuses of what does not exist are being removed: nothing that could have a status is created meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class HerderState:
     health_asked: tuple[int, ...] = ()
     """Requests that are answered as soon as this worker is one of the group."""
     sweep: bool = False
-    """Statuses of what is gone are to be removed, once nothing is stopping that could still write some."""
+    """There may be statuses of what does not exist; the leader removes them, and others when they become the leader."""
 
     @property
     def is_leader(self) -> bool:
@@ -270,14 +272,21 @@ class HerderState:
             )
         )
 
-    def may_run(self, id: ConnectorTaskId, config: ClusterConfigState) -> bool:
-        """Whether a task that runs here may go on, by ``config``, the newest state of the config topic."""
+    def refusal(self, id: ConnectorTaskId, config: ClusterConfigState) -> str | None:
+        """Return why a task that was started here may not go on, by ``config``, the newest state of the config topic.
+
+        None if it may.
+        """
         run = self.tasks.get(id)
-        return (
-            run is not None
-            and not run.stopping
-            and not run.stale
-            and id in self.wanted_tasks()
-            and config.task_config_offsets.get(id.connector) == run.generation
-            and not replace(self, config=config).awaits_fencing(id.connector)
-        )
+        if run is None or id not in self.wanted_tasks():
+            return "it is not assigned to this worker any more"
+        if run.stopping or run.stale:
+            return "it is being stopped"
+        newest = config.task_config_offsets.get(id.connector)
+        if newest is None:
+            return "its connector has been deleted"
+        if newest != run.generation:
+            return f"there are newer task configs, at offset {newest} and not {run.generation} of the config topic"
+        if replace(self, config=config).awaits_fencing(id.connector):
+            return f"no task count record follows its task configs at offset {newest} of the config topic"
+        return None

@@ -31,6 +31,7 @@ from headrace.distributed.herder_actions import (
     RefuseNotLeader,
     ReleaseWrites,
     Reply,
+    SweepStatuses,
     Write,
 )
 from headrace.distributed.herder_events import (
@@ -41,18 +42,20 @@ from headrace.distributed.herder_events import (
     FencingFailed,
     ReconfigurationRequested,
     RemovedOffsetsDue,
+    StrayStatusSeen,
+    SweepEnded,
     WriteDone,
     WriteFailed,
 )
-from headrace.distributed.herder_state import HerderState, Leadership, Phase, Privileges
+from headrace.distributed.herder_state import HerderState, Leadership, Phase, Privileges, RunPhase
 from headrace.distributed.own_work import fail_starts
-from headrace.distributed.zombie_fencing import producers_to_fence, rounds_due
+from headrace.distributed.zombie_fencing import lacks_record, producers_to_fence, rounds_due
 from headrace.herder.errors import (
     AlreadyExistsError,
     BadRequestError,
     NotFoundError,
     OvertakenError,
-    RebalanceNeededError,
+    RemovedTaskError,
 )
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
@@ -194,11 +197,27 @@ def settle_fencing(state: HerderState) -> Settled:
 
 def begin_round(state: HerderState, name: str, producers: int) -> Settled:
     """A round of zombie fencing of a connector; it ends with the task count record."""
-    generation = state.config.task_config_offsets[name]
+    generation = state.config.generation(name)
     state = lead(state, fencing={**state.leadership.fencing, name: generation})
     if producers:
         return state, [Fence(name, generation, producers, state.config.connector_configs[name])]
     return enqueue(state, _task_count(state, name, generation)), []
+
+
+def settle_sweep(state: HerderState) -> Settled:
+    """Has stray statuses removed, unless something that has a status is just being created, or is stopping here."""
+    stopping = any(run.stopping for run in state.tasks.values()) or any(
+        run.phase is RunPhase.STOPPING for run in state.connectors.values()
+    )
+    creating = isinstance(state.leadership.writing, PutConnector | PutTaskConfigs)
+    due = state.sweep and state.leadership.privileges is Privileges.HELD and not state.leadership.sweeping
+    if not due or stopping or creating:
+        return state, []
+    return lead(replace(state, sweep=False), sweeping=True), [SweepStatuses()]
+
+
+def sweep_ended(state: HerderState, event: SweepEnded) -> Settled:
+    return lead(state, sweeping=False), [Later(_RETRY, StrayStatusSeen())] if event.failed else []
 
 
 def settle_writes(state: HerderState) -> Settled:
@@ -222,6 +241,8 @@ def _on_hold(state: HerderState, write: ConfigWrite) -> bool:
     """A connector is left alone while its offsets are changed, and not created anew before its old ones are gone."""
     if not state.is_leader or isinstance(write, OfNoConnector):
         return False
+    if state.leadership.sweeping and isinstance(write, PutConnector | PutTaskConfigs):
+        return True
     waits_for_removal = isinstance(write, PutConnector) and write.name in state.config.removed_offsets
     return waits_for_removal or write.name in state.leadership.changing_offsets
 
@@ -235,8 +256,8 @@ def _judge(state: HerderState, write: ConfigWrite) -> HerderAction | None:
         case PutTaskConfigs():
             return _judge_task_configs(state, write)
         case PutTaskCount(name=name, generation=generation):
-            current = state.config.task_config_offsets.get(name) == generation
-            return Write(write) if current and name in state.config.pending_fencing else None
+            current = state.config.generation(name) == generation
+            return Write(write) if current and lacks_record(state.config, name) else None
         case PutOffsetsDeleted(name=name):
             return Write(write) if name in state.config.removed_offsets else None
         case PutSessionKey(replaces=replaces):
@@ -295,7 +316,16 @@ def _no_such(config: ClusterConfigState, write: UserWrite) -> ConnectError | Non
         return None
     if config.task_config(id) is None:
         return NotFoundError(f"Unknown task: {id}")
-    return RebalanceNeededError(f"Task {id} is no task of its connector any more")
+    return RemovedTaskError(
+        f"Task {id} does not exist any more: connector {write.name} {_tasks_now(config, write.name)}"
+    )
+
+
+def _tasks_now(config: ClusterConfigState, name: str) -> str:
+    target, count = config.target_state(name) or TargetState.STARTED, len(config.tasks(name))
+    if target is not TargetState.STARTED and not count:
+        return f"is {target.value} and has no tasks until it is resumed"
+    return f"is {target.value} and has {count} task{'' if count == 1 else 's'}"
 
 
 def refusal(state: HerderState, request: int) -> RefuseNotLeader:

@@ -18,6 +18,7 @@ from headrace.distributed.herder_actions import (
 from headrace.distributed.herder_events import OffsetsEnded, RemovedOffsetsDue
 from headrace.distributed.herder_state import HerderState, Phase, Privileges
 from headrace.distributed.leader_duties import Settled, begin_round, enqueue, lead, refusal
+from headrace.distributed.zombie_fencing import lacks_record
 from headrace.herder.errors import BadRequestError, NotFoundError, RebalanceNeededError
 from headrace.model.state import TargetState
 
@@ -78,8 +79,7 @@ def settle_removed_offsets(state: HerderState) -> Settled:
             # A worker that knows no such records has made it anew: the offsets are the new one's.
             state = removed_offsets_gone(state, name)
         else:
-            producers = removed.producers if state.exactly_once else 0
-            actions.append(DeleteRemovedOffsets(name, removed.config, producers))
+            actions.append(DeleteRemovedOffsets(name, removed.config, removed.producers))
     return state, actions
 
 
@@ -115,11 +115,15 @@ def _is_busy(state: HerderState, name: str) -> bool:
 
 
 def _awaits_round(state: HerderState, wanted: OffsetsRequest) -> bool:
-    """Whether former tasks may still write: no task count record has followed the stop yet (invariant 6)."""
+    """Whether former tasks may still write: no task count record has followed the stop, or a deletion (invariant 6).
+
+    A former task count record says that there were exactly-once tasks, whatever this leader's own setting is: workers
+    may have it switched on one by one (KIP-618, *Upgrading*).
+    """
     return (
         not wanted.change.dry_run
-        and state.exactly_once
-        and wanted.name in state.config.pending_fencing
+        and (state.exactly_once or bool(state.config.task_count_records.get(wanted.name)))
+        and lacks_record(state.config, wanted.name)
         and state.type_of(wanted.name) in ("source", None)
     )
 
@@ -131,7 +135,7 @@ def _fence(state: HerderState, wanted: OffsetsRequest) -> Settled:
         not _awaits_round(state, wanted)
         or state.type_of(name) is None
         or state.leadership.privileges is not Privileges.HELD
-        or state.leadership.fencing.get(name) == state.config.task_config_offsets[name]
+        or state.leadership.fencing.get(name) == state.config.generation(name)
     ):
         return state, []
     return begin_round(state, name, state.config.task_count_records.get(name, 0))

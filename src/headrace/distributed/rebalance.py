@@ -65,8 +65,9 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
         revoked_connectors=frozenset(assignment.revoked_connectors),
         revoked_tasks=frozenset(assignment.revoked_tasks),
     )
-    first = state.membership is None
-    state = replace(state, membership=membership, rejoining=False, sweep=state.sweep or first)
+    # Nobody may have looked for stray statuses while the former leader was on its way out.
+    leads_now = membership.is_leader and not state.is_leader
+    state = replace(state, membership=membership, rejoining=False, sweep=state.sweep or leads_now)
     delay = assignment.delay_ms / 1000
     return state, [*timer, *([Later(delay, RejoinDue(event.generation))] if delay > 0 else [])]
 

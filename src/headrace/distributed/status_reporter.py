@@ -7,15 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from headrace.herder.restart_plan import RestartPlan, restart_plan
-from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 from headrace.worker.status_listener import Runnable
-
-_TIMEOUT = 30.0
-"""Seconds for the status topic to be written and read."""
 
 VersionOf = Callable[[Runnable], str | None]
 """The version of a connector's or task's code, None where it is not known."""
@@ -81,26 +77,12 @@ class StatusReporter:
         return restart_plan(state, tasks, only_failed=only_failed, include_tasks=include_tasks)
 
     def reset_topics(self, name: str) -> None:
-        """Forgets which topics the connector was seen to use; a task tells of each only once."""
-        for status in self._store.topics(name):
-            self._store.delete_topic(name, status.topic)
+        """Forgets which topics the connector was seen to use.
 
-    def sweep(self, config: ClusterConfigState) -> None:
-        """Removes the statuses of connectors and tasks that ``config`` does not have, by tombstones as Java's. Blocks.
-
-        Every worker does so for itself: tombstones more than once do no harm. Reads what was written so far first, or a
-        status that is just on its way would outlast it.
+        Each worker hears of that from the status topic, and has its tasks tell anew of those that they go on using.
         """
-        self._store.flush(_TIMEOUT)
-        self._store.refresh(_TIMEOUT)
-        for name in self._store.connectors():
-            if not config.contains(name):
-                self._store.delete(name)
-                continue
-            existing = set(config.tasks(name))
-            for status in self._store.tasks(name):
-                if status.id not in existing and name not in config.inconsistent:
-                    self._store.put(self._status(status.id, State.DESTROYED, self._generation()))
+        for status in self._store.topics(name):
+            self._store.delete((name, status.topic))
 
     def _put(self, id: Runnable, state: State, trace: str | None = None) -> None:
         generation = self._held[id] = self._generation()

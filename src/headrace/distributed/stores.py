@@ -28,6 +28,8 @@ class Store(Protocol):
 
     def stop(self) -> None: ...
 
+    def failure(self) -> BaseException | None: ...
+
 
 class Stores:
     """Starts all stores at once, and waits for brokers that are down for as long as it takes."""
@@ -73,6 +75,10 @@ class Stores:
     def trouble(self) -> str | None:
         """What the brokers' last answer was while there was none of use."""
         return self._trouble
+
+    def failure(self) -> BaseException | None:
+        """Why one of the topics is read no more, if so."""
+        return next((failure for _, store in self._stores if (failure := store.failure()) is not None), None)
 
     def stop(self) -> None:
         """Blocks until the topics' threads have ended."""

@@ -19,6 +19,15 @@ def producers_to_fence(config: ClusterConfigState, connector: str) -> int:
     return before
 
 
+def lacks_record(config: ClusterConfigState, connector: str) -> bool:
+    """Whether no round of fencing has followed the connector's newest task configs, or its deletion.
+
+    A connector that was created again and has no task configs yet still has the task count record of its deleted tasks.
+    """
+    deleted = connector not in config.task_config_offsets and bool(config.task_count_records.get(connector))
+    return connector in config.pending_fencing or deleted
+
+
 def rounds_due(state: HerderState) -> list[str]:
     """Connectors whose newest tasks wait for a round of fencing that the leader has not begun.
 

@@ -26,6 +26,10 @@ class RebalanceNeededError(ConnectError):
     """The request has to wait for a rebalance to end; try again (409 with Retry-After)."""
 
 
+class RemovedTaskError(ConnectError):
+    """The connector had such a task and has it no more; trying again does not help (409, as in Kafka Connect)."""
+
+
 class OvertakenError(ConnectError):
     """What the request was made from has changed meanwhile; make it again (409)."""
 

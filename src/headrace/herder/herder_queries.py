@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from headrace import __version__
+from headrace import KAFKA_VERSION, __version__
 from headrace.herder.errors import NotFoundError
 from headrace.model.cluster_config_state import ClusterConfigState, Config
 from headrace.model.ids import ConnectorTaskId
@@ -56,7 +56,7 @@ class HerderQueries:
 
     def server_info(self) -> ServerInfo:
         """``commit`` is unknown: a release is told by its version."""
-        return ServerInfo(__version__, "unknown", self._cluster_id())
+        return ServerInfo(KAFKA_VERSION, "unknown", self._cluster_id(), __version__)
 
     def connectors(self) -> tuple[str, ...]:
         return self._config().connectors()

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.config.connector_config import PLUGIN_VERSION, PREDICATES, TRANSFORMS
-from headrace.config.source_connector_config import DEFAULT_GROUP, GROUPS, TOPIC_CREATION
+from headrace.config.topic_creation import (
+    DEFAULT_GROUP,
+    IGNORED,
+    INCLUDE,
+    TOPIC_CREATION,
+    named_groups,
+    uses_topic_creation,
+)
 from headrace.herder.enriched_definition import CONVERTERS, aliases
 from headrace.herder.preflight import CLIENT_PREFIXES
 from headrace.model.cluster_config_state import Config
@@ -36,13 +43,29 @@ def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]
             yield f"{property}: version {wanted} is asked for, but {version} is what is installed and used"
 
 
+def idle_topic_creation(config: Config, enabled: bool) -> Iterator[str]:
+    """A line for what a source connector says of topics to be made without any effect (KIP-158)."""
+    if not enabled:
+        if uses_topic_creation(config):
+            yield f"{TOPIC_CREATION}*: without effect, as this worker has topic.creation.enable=false"
+        return
+    for group in named_groups(config):
+        include = f"{TOPIC_CREATION}{group}.{INCLUDE}"
+        if not (config.get(include) or "").strip():
+            yield f"{include}: it has no pattern, so the group has no topic"
+
+
 def _is_free(name: str, config: Config) -> bool:
     """Whether names below its prefix are not defined anywhere: those of Kafka's clients and topics, and of Spark."""
-    groups = [DEFAULT_GROUP, *aliases(config, GROUPS)]
+    if name in IGNORED:
+        return False
+    groups = [DEFAULT_GROUP, *named_groups(config)]
     return name.startswith((*CLIENT_PREFIXES, _SPARK_OPTIONS, *(f"{TOPIC_CREATION}{group}." for group in groups)))
 
 
 def _reason(name: str, config: Config) -> str | None:
+    if name in IGNORED:
+        return ": the default group has every topic that no other group has"
     for property in CONVERTERS:
         if name.startswith(f"{property}.") and property not in config:
             return f": it belongs to a {property}, and this connector has the worker's, with the worker's settings"

@@ -15,7 +15,19 @@ AUTHORIZATION_CODES = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
+UNREADABLE_CODES = frozenset(
+    {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._UNSUPPORTED_FEATURE, KafkaError.INVALID_MSG}
+)
+"""A consumer goes on behind records that it could not read."""
 _TOO_LARGE_CODES = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
+# Of one record, which nobody will ever take as it is.
+_REFUSED_CODES = _TOO_LARGE_CODES | {
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.INVALID_TIMESTAMP,
+    KafkaError.INVALID_RECORD,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+}
 FENCED_CODES = frozenset(
     {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.FENCED_INSTANCE_ID}
 )
@@ -81,6 +93,18 @@ class AuthorizationError(KafkaClientError):
     """The principal lacks an ACL."""
 
 
+class RecordTooLargeError(KafkaClientError):
+    """Client or broker do not take a record of that size."""
+
+
+class TopicAuthorizationError(AuthorizationError):
+    """The principal lacks an ACL for ``topic``."""
+
+    def __init__(self, message: str, topic: str) -> None:
+        super().__init__(message)
+        self.topic = topic
+
+
 class ProducerFencedError(KafkaClientError):
     """Another producer has taken the transactional id over; this one can write no more (invariant 2)."""
 
@@ -97,6 +121,11 @@ def is_too_large(error: BaseException) -> bool:
     """Whether a record was refused for its size, by the client or the broker."""
     found = kafka_error(error) or (kafka_error(error.__cause__) if error.__cause__ is not None else None)
     return found is not None and found.code() in _TOO_LARGE_CODES
+
+
+def is_refused(error: KafkaError) -> bool:
+    """Whether a record was not written, and will not be however often it is sent."""
+    return error.code() in _REFUSED_CODES and not error.fatal()
 
 
 def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
@@ -120,6 +149,19 @@ def fatal_error(producer: Producer) -> KafkaError | None:
     except KafkaException as e:
         error = kafka_error(e)
         return error if error is not None and error.fatal() else None
+    return None
+
+
+def unauthorized_transaction(producer: Producer) -> KafkaError | None:
+    """The missing ACL for which the coordinator took no partition into the open transaction; None if it is not that.
+
+    Ask it within a transaction only. Records that fail for it say no more than that they were purged.
+    """
+    try:
+        producer.begin_transaction()
+    except KafkaException as e:
+        error = kafka_error(e)
+        return error if error is not None and error.code() in AUTHORIZATION_CODES else None
     return None
 
 

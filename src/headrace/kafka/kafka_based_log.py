@@ -13,12 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.kafka import clients
 from headrace.kafka.end_waiters import EndWaiters
-from headrace.kafka.errors import AUTHORIZATION_CODES, KafkaClientError, RetriableKafkaError, connect_error
+from headrace.kafka.errors import (
+    AUTHORIZATION_CODES,
+    UNREADABLE_CODES,
+    KafkaClientError,
+    RetriableKafkaError,
+    connect_error,
+)
 from headrace.kafka.record_sender import RecordSender
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 
@@ -27,6 +33,7 @@ _log = logging.getLogger(__name__)
 _BATCH = 1000
 _IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
 _REFRESH_PARTITIONS_EVERY = 60.0
+_LOOK = 5.0
 
 
 class LogRecord(NamedTuple):
@@ -42,7 +49,8 @@ class KafkaBasedLog:
     """Tails a topic on a thread of its own and hands every batch to ``on_records``, on that thread, in partition order.
 
     ``start``, ``stop``, ``flush`` block; ``send`` and ``read_to_end`` do not. Any thread may call them. An error that
-    ends the log's thread (an exception of ``on_records``, a lost ACL) fails all waiters, present and future.
+    ends the log's thread (an exception of ``on_records``, a lost ACL, a corrupt record) fails all waiters, present and
+    future.
     With ``isolation.level=read_committed`` in ``consumer_props`` only committed records are handed out.
     """
 
@@ -65,7 +73,7 @@ class KafkaBasedLog:
         self._waiters: EndWaiters | None = None
         self._partitions: tuple[int, ...] = ()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"log-{topic}", daemon=True)
+        self._thread: threading.Thread | None = None
 
     @property
     def partitions(self) -> tuple[int, ...]:
@@ -75,6 +83,7 @@ class KafkaBasedLog:
     def start(self, timeout: float = 120.0) -> None:
         """Make the topic if it is absent (and was asked for), tail it, return when it was read to its present end.
 
+        RetriableError if that takes longer than ``timeout`` seconds: it may be called again, and then begins anew.
         ConfigError if a topic that was to be compacted is not, or cannot be made as asked for.
         """
         self._admin = TopicAdmin(self._admin_props)
@@ -83,7 +92,9 @@ class KafkaBasedLog:
         self._partitions = self._await_partitions(self._admin, time.monotonic() + timeout)
         self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions)
         self._consumer: Consumer = clients.consumer(self._consumer_props)
+        self._check_readable()
         self._assign(self._partitions)
+        self._thread = threading.Thread(target=self._run, name=f"log-{self.topic}", daemon=True)
         self._thread.start()
         try:
             # An open transaction may be that of a task which only this start brings back: it is not waited for. Those
@@ -91,17 +102,22 @@ class KafkaBasedLog:
             self._waiters.add(committed=True).result(timeout)
         except TimeoutError:
             reason = self.waiting_for() or "no answer from the brokers"
-            self.stop()
+            self._end_thread()
+            self._stopping.clear()
             message = f"Topic '{self.topic}' was not read to its end in {timeout:g} s: {reason}"
             raise RetriableKafkaError(message) from None
 
     def stop(self) -> None:
         """End the thread; waiters fail. Idempotent; ``on_records`` is not called after this returns."""
-        self._stopping.set()
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._end_thread()
         if self._sender is not None:
             self._sender.close()
+
+    def _end_thread(self) -> None:
+        self._stopping.set()
+        thread = self._thread
+        if thread is not None and thread.is_alive() and threading.current_thread() is not thread:
+            thread.join()
 
     def send(self, key: bytes | None, value: bytes | None) -> Future[None]:
         """Write one record; the future ends when the brokers have it, with RetriableError if they do not for now."""
@@ -158,6 +174,16 @@ class KafkaBasedLog:
             self._stopping.wait(pause)
             pause = min(pause * 2, 0.5)
 
+    def _check_readable(self) -> None:
+        """AuthorizationError if the consumer is not even told of the topic: it would wait for it without a word."""
+        try:
+            error = self._consumer.list_topics(self.topic, timeout=_LOOK).topics[self.topic].error
+        except KafkaException:
+            return  # brokers that are away for now are waited for
+        if error is not None and error.code() in AUTHORIZATION_CODES:
+            self._consumer.close()
+            raise connect_error(error, f"reading topic '{self.topic}'")
+
     def _assign(self, partitions: Sequence[int]) -> None:
         self._consumer.incremental_assign([TopicPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
 
@@ -205,8 +231,15 @@ class KafkaBasedLog:
         if error.code() == KafkaError._PARTITION_EOF:
             assert partition is not None and offset is not None
             waiters.reached(partition, offset)
+        elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            # The client looks for a coordinator, though it joins no group and commits nothing: who may read the topic
+            # needs no right to a group (KIP-618).
+            _log.debug("Reading topic '%s' goes on without a group: %s", self.topic, error.str())
         elif error.fatal() or error.code() in AUTHORIZATION_CODES:
             raise connect_error(error, f"reading topic '{self.topic}'")
+        elif error.code() in UNREADABLE_CODES:
+            where = f"topic '{self.topic}' partition {partition}, offset {offset}"
+            raise KafkaClientError(f"Records cannot be read, and must not be left out: {where}: {error.str()}")
         else:
             _log.warning("Reading topic '%s' goes on after an error: %s", self.topic, error.str())
         return None

@@ -82,6 +82,10 @@ class ClusterConfigState:
             return ()
         return tuple(ConnectorTaskId(connector, n) for n in range(self.task_counts.get(connector, 0)))
 
+    def generation(self, connector: str) -> int:
+        """Return the generation of the connector's task configs; -1 if it has had none since it was created."""
+        return self.task_config_offsets.get(connector, -1)
+
     def all_task_configs(self, connector: str) -> tuple[Config, ...]:
         """Configs of the connector's tasks in order; empty while the connector is inconsistent."""
         return tuple(self.task_configs[task] for task in self.tasks(connector) if task in self.task_configs)

@@ -13,11 +13,12 @@ from headrace.model.ids import ConnectorTaskId
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """``GET /``."""
+    """``GET /``. ``version`` is Kafka's, by which clients tell what a worker can do."""
 
     version: str
     commit: str
     kafka_cluster_id: str | None
+    headrace_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class ConnectorState:
     """The connector's part of a status; ``trace`` only when FAILED."""
 
     state: str
-    worker_id: str
+    worker_id: str | None
     trace: str | None = None
     version: str | None = None
 
@@ -54,7 +55,7 @@ class TaskState:
 
     id: int
     state: str
-    worker_id: str
+    worker_id: str | None
     trace: str | None = None
     version: str | None = None
 

@@ -15,7 +15,7 @@ class ConnectorStatus:
 
     connector: str
     state: State
-    worker_id: str
+    worker_id: str | None
     generation: int
     trace: str | None = None
     version: str | None = None
@@ -27,7 +27,7 @@ class TaskStatus:
 
     id: ConnectorTaskId
     state: State
-    worker_id: str
+    worker_id: str | None
     generation: int
     trace: str | None = None
     version: str | None = None

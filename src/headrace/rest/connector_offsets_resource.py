@@ -15,9 +15,10 @@ from headrace.herder.herder import Herder
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 from headrace.rest import entities
+from headrace.rest.accepted import JSON, accepted_types, json_router
 from headrace.rest.api_schemas import body_doc
 from headrace.rest.connectors_resource import Name
-from headrace.rest.request_body import check_text, malformed
+from headrace.rest.request_body import malformed
 from headrace.rest.request_handler import RequestHandler
 from headrace.storage import json_bytes
 
@@ -27,7 +28,7 @@ DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be d
 
 def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """As ``connectors_router``."""
-    router = APIRouter(prefix="/connectors", tags=["offsets"], default_response_class=JSONResponse)
+    router = json_router("offsets", "/connectors")
 
     @router.get("/{connector}/offsets", summary="A connector's committed offsets")
     async def get_offsets(name: Name) -> Response:
@@ -56,8 +57,7 @@ def parse_offsets(body: bytes) -> tuple[ConnectorOffset, ...]:
     """``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. BadRequestError, saying what is wrong, else."""
     try:
         value = json_bytes.loads(body)
-        check_text(value)
-    except (DataError, ValueError, RecursionError) as error:
+    except DataError as error:
         raise malformed(error, "the body") from error
     if not isinstance(value, dict):
         raise BadRequestError("Expected a JSON object with the field 'offsets' in the body")
@@ -88,5 +88,4 @@ def _check_fields(value: dict[str, Any], known: set[str], where: str) -> None:
 
 def _accepts_json(request: Request) -> bool:
     """Whether the request says so itself, and not only that it takes anything: KIP-875 answers without a body."""
-    accepted = ",".join(request.headers.getlist("accept")).split(",")
-    return any(each.partition(";")[0].strip().lower() == "application/json" for each in accepted)
+    return JSON in accepted_types(request)

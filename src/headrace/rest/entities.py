@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 def server_info(info: ServerInfo) -> Json:
-    return {"version": info.version, "commit": info.commit, "kafka_cluster_id": info.kafka_cluster_id}
+    return asdict(info)
 
 
 def connector_info(info: ConnectorInfo) -> Json:
@@ -95,5 +95,6 @@ def _task_id(task: ConnectorTaskId) -> Json:
 
 def _state(state: ConnectorState | TaskState) -> Json:
     """Trace and version are left out where there is none."""
-    shown = {"state": state.state, "worker_id": state.worker_id, "trace": state.trace, "version": state.version}
-    return {key: value for key, value in shown.items() if value is not None}
+    shown = {"state": state.state, "worker_id": state.worker_id}
+    more = {"trace": state.trace, "version": state.version}
+    return {**shown, **{key: value for key, value in more.items() if value is not None}}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,9 +16,12 @@ from headrace.herder.errors import BadRequestError
 from headrace.model.state import TargetState
 from headrace.rest.api_schemas import body_doc
 from headrace.rest.raw_path import encoded
+from headrace.storage import json_bytes
 
 _ADDRESSABLE: Final = 4096
 """How long a name may be as a segment of a path: with what stands around it, nothing on the way refuses it."""
+_JSON: Final = "application/json"
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
 """What Java's ``String.trim`` takes away."""
 _INITIAL_STATES: Final = {
@@ -40,13 +43,16 @@ class CreateConnectorRequest:
 
 
 async def check_content_type(request: Request) -> None:
-    """415 for a body that says it is something else than JSON; also where no body is wanted."""
-    content_type = request.headers.get("content-type")
-    if content_type is None:
+    """415 for a body that does not say it is JSON; also where no body is wanted.
+
+    A browser lets any page send any other type without asking first (CORS), and none at all. What has a body and
+    changes nothing by it, as a GET, may leave the type out, as in Kafka Connect.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == _JSON or (not media_type and request.method not in _WITH_BODY):
         return
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type not in ("application/json", "*/*") and await request.body():
-        raise HTTPException(415)
+    if await request.body():
+        raise HTTPException(415, f"The body has to come with the header Content-Type: {_JSON}")
 
 
 async def read_create_request(request: Request) -> CreateConnectorRequest:
@@ -56,7 +62,9 @@ async def read_create_request(request: Request) -> CreateConnectorRequest:
     if unknown:
         raise BadRequestError(f"Unrecognized field '{unknown[0]}': known are name, config and initial_state")
     config = connector_config(body.get("config"), "config")
-    name = body.get("name", config.get("name"))
+    name = body.get("name")
+    if name is None:
+        name = ""
     if not isinstance(name, str):
         raise BadRequestError("The field 'name' of the request must be a string")
     return CreateConnectorRequest(name.strip(_BLANKS), config, initial_state(body.get("initial_state")))
@@ -76,13 +84,14 @@ def connector_config(value: Any, where: str) -> dict[str, str | None]:
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     """The config with its ``name``. BadRequestError or ConfigError if it has another one, or one that cannot be."""
+    given = config.get("name")
     if not name:
-        raise BadRequestError("Invalid value '' for configuration name: a connector's name cannot be empty")
+        hint = "the request needs a field 'name' of its own" if given else "a connector's name cannot be empty"
+        raise BadRequestError(f"Invalid value '' for configuration name: {hint}")
     NonEmptyStringWithoutControlChars().ensure_valid("name", name)
     if len(encoded(name)) > _ADDRESSABLE:
         start = f"Invalid value '{name[:40]}...' for configuration name"
         raise BadRequestError(f"{start}: it is too long for a URL, so that nobody could ask for the connector")
-    given = config.get("name")
     if given is not None and given != name:
         raise BadRequestError(
             f"Connector name configuration ({given}) doesn't match connector name in the request ({name})"
@@ -94,8 +103,8 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
     """A JSON object with its numbers as texts. BadRequestError if it is not one."""
     try:
         # Numbers stay as written: "tasks.max": 1 is the text 1, and 1.50 is not 1.5.
-        value = json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse)
-        check_text(value)
+        value = json.loads(body, parse_int=str, parse_float=str, parse_constant=json_bytes.refuse_constant)
+        json_bytes.check_text(value)
     except (ValueError, RecursionError) as error:
         raise malformed(error, where) from error
     if not isinstance(value, dict):
@@ -107,19 +116,6 @@ def malformed(error: Exception, where: str) -> BadRequestError:
     """For what a JSON parser raised."""
     why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return BadRequestError(f"Malformed JSON in {where}: {why}")
-
-
-def check_text(value: Any) -> None:
-    """ValueError for what a lenient parser has let through but nobody can store or send: half a character, NaN."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):x}"
-        raise ValueError(f"{half} is half a character and stands alone") from None
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not allowed")
 
 
 def _text(key: str, value: Any) -> str | None:

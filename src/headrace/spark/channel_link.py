@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.logs.loggers import apply_levels
 from headrace.spark import messages
@@ -36,6 +36,7 @@ class ChannelLink:
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._asking = threading.Lock()
         self._finished = False
+        self._told_topics: set[str] = set()
         self.frames = ProcessFrames(self.send, connection)
 
     def listen(self) -> None:
@@ -44,12 +45,16 @@ class ChannelLink:
 
     def confirm_start(self) -> bool:
         answer = self._ask(messages.ConfirmStart())
+        if isinstance(answer, Refused) and answer.for_good:
+            raise ConfigError(answer.reason)
         if isinstance(answer, Refused):
             raise RetriableKafkaError(f"the worker could not tell whether the task may start: {answer.reason}")
         return answer is Command.GO
 
     def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
         answer: OffsetsRead = self._ask(messages.ReadOffsets(partitions))
+        if answer.error is not None and answer.for_good:
+            raise ConfigError(answer.error)
         if answer.error is not None:
             raise RetriableKafkaError(f"source offsets could not be read: {answer.error}")
         return list(answer.offsets)
@@ -69,7 +74,12 @@ class ChannelLink:
         self.send(messages.OffsetsCommitted(offsets))
 
     def topics_used(self, topics: Sequence[str]) -> None:
-        self.send(messages.TopicsUsed(topics))
+        told = self._told_topics
+        new = [topic for topic in topics if topic not in told]
+        if new:
+            self.send(messages.TopicsUsed(new))
+            # If they were to be forgotten meanwhile, this is the former set, and they are told of again.
+            told.update(new)
 
     def metrics(self, values: Mapping[str, float]) -> None:
         self.send(messages.Metrics(values))
@@ -108,6 +118,8 @@ class ChannelLink:
             threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
         elif message in (Command.PAUSE, Command.RESUME):
             self.control.set_paused(message is Command.PAUSE)
+        elif message is Command.FORGET_TOPICS:
+            self._told_topics = set()
         elif isinstance(message, messages.LogLevels):
             apply_levels(message.levels)
         elif isinstance(message, messages.FrameJobEnded):

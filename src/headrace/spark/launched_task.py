@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import log_context, within
 from headrace.logs.loggers import Loggers
 from headrace.model.info import SparkAttempt
@@ -119,12 +119,18 @@ class LaunchedTask:
         if self.without_process:
             self._tell(lambda: self._listener.waiting(self._spec.id, reason))
 
+    def forget_topics(self) -> None:
+        self._send(Command.FORGET_TOPICS)
+
     def send_log_levels(self) -> None:
         """The worker's have changed."""
+        self._send(messages.LogLevels(self._loggers.set_levels()))
+
+    def _send(self, message: object) -> None:
         with self._lock:
             attempt = self._attempt
         if attempt is not None:
-            attempt.channel.send(messages.LogLevels(self._loggers.set_levels()))
+            attempt.channel.send(message)
 
     def attached(self, channel: AttemptChannel, attach: Attach) -> None:
         """Serve one attempt until its process lets go of the channel. On the channel's thread."""
@@ -246,10 +252,12 @@ class LaunchedTask:
 
     def _confirm(self, attempt: Attempt) -> None:
         refusal = self._refusal(attempt.number)
-        if refusal is not None and refusal.outcome is Outcome.TAINTED:
-            attempt.channel.send(messages.Refused(refusal.reason))
+        if refusal is None:
+            attempt.channel.send(Command.GO)
+        elif refusal.outcome is Outcome.ABANDONED:
+            attempt.channel.send(Command.ABANDON)
         else:
-            attempt.channel.send(Command.GO if refusal is None else Command.ABANDON)
+            attempt.channel.send(messages.Refused(refusal.reason, refusal.outcome is Outcome.FAILED))
 
     def _run_frame_job(self, attempt: Attempt, request: messages.RunFrameJob) -> None:
         attempt.channel.send(self._frames.run(request))
@@ -260,6 +268,8 @@ class LaunchedTask:
             if not self._stopping and self._listener.confirm_start(self._spec.id, number):
                 return None
             return Ended(Outcome.ABANDONED)
+        except ConfigError as error:
+            return Ended(Outcome.FAILED, str(error))
         except Exception as error:
             # Not knowing is no permission; the attempt ends and another one asks again.
             _log.warning("task %s may not start yet: %s", self._spec.id, error, exc_info=_unexpected(error))
@@ -270,7 +280,7 @@ class LaunchedTask:
             answer = messages.OffsetsRead(self._listener.read_offsets(self._spec.id, partitions))
         except Exception as error:
             _log.warning("offsets of task %s could not be read: %s", self._spec.id, error, exc_info=_unexpected(error))
-            answer = messages.OffsetsRead((), str(error))
+            answer = messages.OffsetsRead((), str(error), isinstance(error, ConfigError))
         attempt.channel.send(answer)
 
     def _write_offsets(self, attempt: Attempt, records: Mapping[bytes, bytes | None]) -> None:

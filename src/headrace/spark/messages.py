@@ -22,6 +22,8 @@ class Command(Enum):
     PAUSE = "PAUSE"
     RESUME = "RESUME"
     STOP = "STOP"
+    FORGET_TOPICS = "FORGET_TOPICS"
+    """Tell of the topics in use anew, for the worker was made to forget them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,23 @@ class LogLevels:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Down, the answer to ConfirmStart where the worker could not find out: a later attempt asks again."""
+    """Down, the answer to ConfirmStart where the worker could not find out: a later attempt asks again.
+
+    ``for_good``: it never may, as it is configured.
+    """
 
     reason: str
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRead:
-    """Down, the answer to ReadOffsets; ``error`` instead of offsets when they could not be read."""
+    """Down, the answer to ReadOffsets; ``error`` instead of offsets when they could not be read, and ``for_good`` if
+    nobody will be able to until a user changes something."""
 
     offsets: Sequence[Mapping[str, Any] | None]
     error: str | None = None
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +142,7 @@ class OffsetsCommitted:
 
 @dataclass(frozen=True, slots=True)
 class TopicsUsed:
-    """Up: topics seen for the first time by this attempt."""
+    """Up: topics in use of which the worker was not told yet, or was made to forget."""
 
     topics: Sequence[str]
 

@@ -10,9 +10,10 @@ It is JSON with one source partition per line, for people to read and, while no 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,14 +28,15 @@ Offsets = dict[bytes, bytes]
 
 
 def parse(data: bytes) -> Offsets:
-    """The offsets in a file. DataError, of one line, for one that was not written so."""
+    """The offsets in a file. DataError, of one line, for one that was not written so, or could be meant in two ways."""
     if data.startswith(_JAVA_SERIALIZED):
         raise DataError("it is in Java's binary format, which only Kafka Connect on Java reads; name another file")
     if not data.strip():
         return {}
     match json_bytes.loads(data):
         case {"version": 1, "offsets": list() as offsets}:
-            return dict(_record(number, item) for number, item in enumerate(offsets, 1))
+            json.loads(data, object_pairs_hook=_refuse_repetition)
+            return _without_repetition(_record(number, item) for number, item in enumerate(offsets, 1))
         case {"version": int() as version} if version != _VERSION:
             raise DataError(f"it has version {version} of the format, and this headrace knows {_VERSION} only")
     raise DataError('it does not look like {"version":1,"offsets":[...]}')
@@ -70,6 +72,24 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _refuse_repetition(members: list[tuple[str, Any]]) -> None:
+    """A parser would take the last of two, and nobody would hear of the first."""
+    names: set[str] = set()
+    for name, _ in members:
+        if name in names:
+            raise DataError(f"it has {name} twice in one object")
+        names.add(name)
+
+
+def _without_repetition(records: Iterable[tuple[bytes, bytes]]) -> Offsets:
+    offsets: Offsets = {}
+    for number, (key, value) in enumerate(records, 1):
+        if key in offsets:
+            raise DataError(f"offset {number} in it is of the same source partition as another")
+        offsets[key] = value
+    return offsets
 
 
 def _record(number: int, item: Any) -> tuple[bytes, bytes]:

@@ -198,6 +198,7 @@ class StandaloneHerder:
         check_topic_reset(self._hands.worker.config)
         for status in self._hands.statuses.topics(name):
             self._hands.statuses.delete_topic(name, status.topic)
+        self._hands.worker.forget_topics(name)
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         config = self._hands.configs.snapshot().connector_config(name)

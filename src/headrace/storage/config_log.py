@@ -134,14 +134,14 @@ class ConfigLog:
     def apply(self, key: bytes | None, value: bytes | None, offset: int) -> _Updates:
         """Take in one record, and tell what changed by it.
 
-        Records that make no sense are passed over with a warning. DataError for a count that is no whole number.
+        Records that make no sense are passed over with a warning. DataError for a count that is none.
         """
         if key is None:
             _log.warning("The config topic's record at offset %d has no key and is passed over", offset)
             return ()
         name = key.decode(errors="replace")
         try:
-            parsed = json_bytes.loads(value) if value is not None else None
+            parsed = json_bytes.loads(value) if value else None  # Java's converter reads no bytes as null
         except DataError as e:
             _log.warning("The config topic's record '%s' at offset %d is passed over: %s", name, offset, e)
             return ()
@@ -198,8 +198,12 @@ class ConfigLog:
     @_fold.register
     def _(self, record: records.CommitRecord) -> _Updates:
         """Task configs count only with their commit record. Compaction can have removed some of them: then the
-        connector is inconsistent until it is configured anew (KAFKA-17719)."""
+        connector is inconsistent until it is configured anew (KAFKA-17719). Those of a connector that is not there are
+        what compaction left of a removed one: they must not come back with the next of its name (KAFKA-16838)."""
         name, count = record.connector, record.tasks
+        if name not in self._connectors:
+            self._remove(name)
+            return ()
         if count is None:
             return ()
         deferred = self._deferred.get(name, {})
@@ -222,15 +226,15 @@ class ConfigLog:
             if name in self._connectors:
                 self._target_states[name] = TargetState.STARTED
             return ()
+        changed = self._target_states.get(name) is not record.state
         self._target_states[name] = record.state
         # A creation writes the state before the configuration: there is nothing yet that could change.
-        return (TargetStateChanged(name),) if name in self._connectors else ()
+        return (TargetStateChanged(name),) if changed and name in self._connectors else ()
 
     @_fold.register
     def _(self, record: records.TaskCountRecord) -> _Updates:
-        if record.tasks is None:
-            self._task_count_records.pop(record.connector, None)
-        else:
+        """A tombstone removes nothing: the producers of tasks that are gone still have to be fenced (invariant 6)."""
+        if record.tasks is not None:
             self._task_count_records[record.connector] = record.tasks
             self._pending_fencing.discard(record.connector)
         return ()
@@ -247,6 +251,10 @@ class ConfigLog:
     @_fold.register
     def _(self, record: records.TaskRestartRecord) -> _Updates:
         return (TaskRestartRequested(record.id),)
+
+    @_fold.register
+    def _(self, record: records.RequestRemovedRecord) -> _Updates:
+        return ()
 
     @_fold.register
     def _(self, record: records.RemovedOffsetsRecord) -> _Updates:

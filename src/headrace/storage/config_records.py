@@ -6,6 +6,8 @@ A record is a pair of key and value bytes. Task counts are written under KIP-618
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +31,10 @@ TASK_COUNT_RELEASED = "tasks-fencing-"
 TASK_COUNT_KIP = "tasks-count-"
 LOGGER = "logger-cluster-"
 SESSION_KEY = "session-key"
+
+_TASK_NUMBER = re.compile("[0-9]{1,10}")
+_MAX_INT = 2**31 - 1
+"""Java's greatest task number and count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,13 @@ class TaskRestartRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestRemovedRecord:
+    """A removal of the connector has removed a request to restart it or one of its tasks; nothing follows from it."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemovedOffsetsRecord:
     """The offsets of a removed connector are to be deleted; no ``config``: they are. Ours, as ``TaskRestartRecord``."""
 
@@ -120,6 +133,7 @@ ConfigRecord = (
     | SessionKeyRecord
     | RestartRecord
     | TaskRestartRecord
+    | RequestRemovedRecord
     | RemovedOffsetsRecord
     | LoggerRecord
 )
@@ -188,8 +202,10 @@ def _record(key: str, value: Mapping[str, Any]) -> Record:
 def decode(key: str, value: Any) -> ConfigRecord | None:
     """The record of a key and its parsed value; None where the value makes no sense, as Java passes over such records.
 
-    DataError for a count that is not a whole number: nobody can tell what the cluster is to run then.
+    DataError for a count that is none: nobody can tell what the cluster is to run then.
     """
+    if key == SESSION_KEY:
+        return _session_key(value)
     for prefix, decoder in _DECODERS:
         if key.startswith(prefix):
             return decoder(key.removeprefix(prefix), value)
@@ -199,8 +215,8 @@ def decode(key: str, value: Any) -> ConfigRecord | None:
 def _connector(name: str, value: Any) -> ConfigRecord | None:
     if value is None:
         return ConnectorRecord(name, None)
-    properties = _member(value, "properties")
-    return ConnectorRecord(name, properties) if isinstance(properties, dict) else None
+    config = _config(value)
+    return ConnectorRecord(name, config) if config is not None else None
 
 
 def _task(rest: str, value: Any) -> ConfigRecord | None:
@@ -209,14 +225,16 @@ def _task(rest: str, value: Any) -> ConfigRecord | None:
         return None
     if value is None:
         return TaskRecord(id, None)
-    properties = _member(value, "properties")
-    return TaskRecord(id, properties) if isinstance(properties, dict) else None
+    config = _config(value)
+    return TaskRecord(id, config) if config is not None else None
 
 
 def task_id(text: str) -> ConnectorTaskId | None:
     """The task that ``connector-0`` names."""
-    name, dash, number = text.rpartition("-")
-    return ConnectorTaskId(name, int(number)) if dash and name and number.isascii() and number.isdigit() else None
+    name, _, number = text.rpartition("-")
+    if not name or _TASK_NUMBER.fullmatch(number) is None or int(number) > _MAX_INT:
+        return None
+    return ConnectorTaskId(name, int(number))
 
 
 def _commit(name: str, value: Any) -> ConfigRecord | None:
@@ -228,8 +246,10 @@ def _commit(name: str, value: Any) -> ConfigRecord | None:
 def _target_state(name: str, value: Any) -> ConfigRecord | None:
     if value is None:
         return TargetStateRecord(name, None)
-    state = _member(value, "state.v2") or _member(value, "state")
-    return TargetStateRecord(name, TargetState(state)) if state in TargetState.__members__ else None
+    newer, older = _member(value, "state.v2"), _member(value, "state")
+    state = newer if isinstance(newer, str) else older
+    known = isinstance(state, str) and state in TargetState.__members__
+    return TargetStateRecord(name, TargetState(state)) if known else None
 
 
 def _task_count(field: str, name: str, value: Any) -> ConfigRecord | None:
@@ -238,15 +258,24 @@ def _task_count(field: str, name: str, value: Any) -> ConfigRecord | None:
     return TaskCountRecord(name, _whole(value.get(field), name)) if isinstance(value, dict) else None
 
 
-def _session_key(_: str, value: Any) -> ConfigRecord | None:
+def _session_key(value: Any) -> ConfigRecord | None:
     key, algorithm = _member(value, "key"), _member(value, "algorithm")
     created = _member(value, "creation-timestamp")
-    if not (isinstance(key, str) and isinstance(algorithm, str) and type(created) is int):
+    if not (_is_base64(key) and isinstance(algorithm, str) and type(created) is int):
         return None
     return SessionKeyRecord(SessionKey(key, algorithm, created))
 
 
+def _is_base64(key: Any) -> bool:
+    try:
+        return isinstance(key, str) and len(base64.b64decode(key, validate=True)) > 0
+    except ValueError:
+        return False
+
+
 def _restart(name: str, value: Any) -> ConfigRecord | None:
+    if value is None:
+        return RequestRemovedRecord(name)
     if not isinstance(value, dict):
         return None
     return RestartRecord(name, value.get("only-failed") is True, value.get("include-tasks") is True)
@@ -254,16 +283,20 @@ def _restart(name: str, value: Any) -> ConfigRecord | None:
 
 def _task_restart(rest: str, value: Any) -> ConfigRecord | None:
     id = task_id(rest)
-    return TaskRestartRecord(id) if id is not None and isinstance(value, dict) else None
+    if id is None:
+        return None
+    if value is None:
+        return RequestRemovedRecord(id.connector)
+    return TaskRestartRecord(id) if isinstance(value, dict) else None
 
 
 def _removed_offsets(name: str, value: Any) -> ConfigRecord | None:
     if value is None:
         return RemovedOffsetsRecord(name, None)
-    properties = _member(value, "properties")
-    if not isinstance(properties, dict):
+    config = _config(value)
+    if config is None:
         return None
-    return RemovedOffsetsRecord(name, properties, _whole(value.get("producers"), REMOVED_OFFSETS + name))
+    return RemovedOffsetsRecord(name, config, _whole(value.get("producers"), REMOVED_OFFSETS + name))
 
 
 def _logger(name: str, value: Any) -> ConfigRecord | None:
@@ -282,8 +315,21 @@ _DECODERS = (
     (TASK_RESTART, _task_restart),
     (REMOVED_OFFSETS, _removed_offsets),
     (LOGGER, _logger),
-    (SESSION_KEY, _session_key),
 )
+
+
+def _config(value: Any) -> Config | None:
+    """The ``properties``, all of them texts, numbers and true and false as they are written; None for anything else.
+
+    Java keeps whatever is there, and fails wherever it is used.
+    """
+    properties = _member(value, "properties")
+    if not isinstance(properties, dict) or any(isinstance(text, dict | list) for text in properties.values()):
+        return None
+    return {
+        name: text if text is None or isinstance(text, str) else json_bytes.dumps(text).decode()
+        for name, text in properties.items()
+    }
 
 
 def _member(value: Any, name: str) -> Any:
@@ -291,6 +337,6 @@ def _member(value: Any, name: str) -> Any:
 
 
 def _whole(value: Any, key: str) -> int:
-    if type(value) is not int:
-        raise DataError(f"The config topic's record for '{key}' holds {value!r} where a whole number must be")
+    if type(value) is not int or not 0 <= value <= _MAX_INT:
+        raise DataError(f"The config topic's record for '{key}' holds {value!r:.100} where a count must be")
     return value

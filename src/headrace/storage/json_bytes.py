@@ -6,15 +6,17 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
 from headrace.api.errors import DataError
 from headrace.api.java_text import double_text
 
+_MAX_LEVELS = 200
+"""Java's converter stops at 1000. Python's stack holds no thousand levels, and what is read must be writable."""
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -28,31 +30,72 @@ def dumps(value: Any) -> bytes:
         return _text(value).encode()
     except UnicodeEncodeError as e:
         raise DataError(f"Text that is not Unicode cannot be stored: {e}") from e
+    except RecursionError as e:
+        raise DataError(
+            "A value with so many levels of objects and arrays cannot be stored in an internal topic"
+        ) from e
 
 
 def loads(data: bytes) -> Any:
-    """What ``data`` holds; whole numbers keep all their digits. DataError if it is not JSON."""
+    """What ``data`` holds; whole numbers keep all their digits.
+
+    DataError if it is not JSON, or such as nobody can write again: NaN, text that is not Unicode, or more than 200
+    levels of objects and arrays.
+    """
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return _loads_slowly(data)
     # orjson reads a whole number beyond 64 bits as a float.
-    return _loads_slowly(data) if isinstance(value, float) or _holds_large(value) else value
+    large = [leaf for leaf in _leaves(value) if isinstance(leaf, float) and abs(leaf) >= 2.0**63]
+    return _loads_slowly(data) if large else value
 
 
-def _holds_large(value: Any) -> bool:
-    if isinstance(value, float):
-        return abs(value) >= 2.0**63
-    if isinstance(value, dict):
-        return any(map(_holds_large, value.values()))
-    return isinstance(value, list) and any(map(_holds_large, value))
+def _leaves(value: Any) -> Iterator[Any]:
+    """The members that are no objects or arrays. DataError if some are nested too deeply."""
+    level = [value]
+    for _ in range(_MAX_LEVELS + 1):
+        inner: list[Any] = []
+        for member in level:
+            if isinstance(member, dict):
+                inner.extend(member.values())
+            elif isinstance(member, list):
+                inner.extend(member)
+            else:
+                yield member
+        if not inner:
+            return
+        level = inner
+    raise DataError(f"Not JSON that can be read: it has more than {_MAX_LEVELS} levels of objects and arrays")
 
 
 def _loads_slowly(data: bytes) -> Any:
     try:
-        return json.loads(data)
-    except (ValueError, UnicodeDecodeError) as e:
+        value = json.loads(data.decode(), parse_constant=refuse_constant)
+        check_text(value)
+    except RecursionError as e:
+        raise DataError("Not JSON that can be read: it is nested too deeply") from e
+    except ValueError as e:
         raise DataError(f"Not JSON: {e}") from e
+    for _ in _leaves(value):
+        pass
+    return value
+
+
+def refuse_constant(constant: str) -> NoReturn:
+    """Raise ValueError: NaN and infinities are no JSON. As ``parse_constant`` of ``json.loads``."""
+    raise ValueError(f"{constant} is not allowed")
+
+
+def check_text(value: Any) -> None:
+    """Raise ValueError for text that a lenient parser lets through but nobody can store or send: half a character.
+
+    Infinities pass: a number as great as 1e400 is read as one, as Java does.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as e:
+        raise ValueError(f"\\u{ord(e.object[e.start]):x} is half a character and stands alone") from None
 
 
 def _text(value: Any) -> str:

@@ -55,6 +55,7 @@ class KafkaConfigBackingStore:
 
     def start(self) -> None:
         """Make the topic if need be and read it. ConfigError if the topic cannot be what it has to be."""
+        self._fold = ConfigLog()  # A start that took too long has read a part, and is made again.
         self._log.start()
         if len(self._log.partitions) != 1:
             self._log.stop()
@@ -107,11 +108,16 @@ class KafkaConfigBackingStore:
         self._write(f"the configuration of connector '{name}'", [*state, records.connector(name, config)])
 
     def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
-        """Tombstones for all keys: task records that were left would come back with a connector of the same name
-        (KAFKA-16838). The connector's own goes first, so that nobody reacts to the rest."""
+        """Write tombstones for all keys but the task count records': task records that were left would come back with a
+        connector of the same name (KAFKA-16838). The connector's own goes first, so that nobody reacts to the rest.
+
+        A task of the removed connector can still be alive, frozen or cut off. A connector of the same name fences it,
+        because the task count record says how many producers there are (invariant 2; KIP-618, *Fencing on deletion*).
+        """
         state = self.refresh(_TIMEOUT)
         first = [f"{records.CONNECTOR}{name}".encode(), f"{records.TARGET_STATE}{name}".encode()]
-        rest = sorted(self._fold.live_keys(name) - set(first))
+        kept = {key for key, _ in records.task_count(name, 0)}
+        rest = sorted(self._fold.live_keys(name) - kept - set(first))
         group = [records.tombstone(key) for key in (*first, *rest)]
         config = state.connector_config(name)
         if with_offsets and config is not None:
@@ -160,7 +166,8 @@ class KafkaConfigBackingStore:
             try:
                 end = self._write_transaction(producer, group)
             except Exception as e:
-                error = connect_error(fatal_error(producer.records.client) or e, f"writing {what}")
+                doing = f"writing {what} as {producer.transactional_id}"
+                error = connect_error(fatal_error(producer.records.client) or e, doing)
                 # Invariant 5: an uncertain transaction taints its producer. Whoever claims next ends the transaction.
                 self._drop_producer()
                 if isinstance(error, ProducerFencedError):

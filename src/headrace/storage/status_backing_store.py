@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from headrace.api.errors import RetriableError
@@ -19,6 +19,8 @@ from headrace.storage.status_log import StatusLog
 
 _log = logging.getLogger(__name__)
 
+OnUpdate = Callable[[tuple[records.StatusKey, ...]], None]
+
 
 class KafkaStatusBackingStore:
     """Any thread may call it. Reads answer from what was last read of the topic, writes go out in the background.
@@ -27,17 +29,22 @@ class KafkaStatusBackingStore:
     or task has been written here, or another worker's has been read. ``start``, ``stop``, ``flush``, ``refresh`` block.
     """
 
-    def __init__(self, topic: TopicSpec, clients: LogClients) -> None:
+    def __init__(self, topic: TopicSpec, clients: LogClients, on_update: OnUpdate = lambda keys: None) -> None:
+        """``on_update`` is called on the log's thread after each batch of records, with what they are about; not for
+        what is read during ``start``. It must not block."""
         self._log = open_log(topic, clients, self._on_records)
         self._statuses = StatusLog()
         self._lock = threading.Lock()
         self._newest: dict[bytes, int] = {}
         """Key to the number of the last write under it: an older write is not repeated."""
+        self._on_update = on_update
+        self._started = False
         self._stopped = threading.Event()
 
     def start(self) -> None:
         """Make the topic if need be and read it. ConfigError if it is not compacted."""
         self._log.start()
+        self._started = True
 
     def stop(self) -> None:
         self._stopped.set()
@@ -70,22 +77,9 @@ class KafkaStatusBackingStore:
         """A connector was seen to use a topic (KIP-558)."""
         self._send(*records.encode(status), safely=None)
 
-    def delete_topic(self, connector: str, topic: str) -> None:
-        """The connector no longer counts as a user of the topic."""
-        self._send(records.topic_key(connector, topic), None, safely=None)
-
-    def delete(self, connector: str) -> None:
-        """Remove all statuses of a connector, its tasks and its topics."""
-        with self._lock:
-            tasks = list(self._statuses.tasks.get(connector, ()))
-            topics = list(self._statuses.topics.get(connector, ()))
-        keys = [
-            records.connector_key(connector),
-            *(records.task_key(ConnectorTaskId(connector, task)) for task in tasks),
-            *(records.topic_key(connector, topic) for topic in topics),
-        ]
-        for key in keys:
-            self._send(key, None, safely=None)
+    def delete(self, key: records.StatusKey) -> None:
+        """Remove the status of a connector, of a task or of a topic that a connector uses, whoever has written it."""
+        self._send(records.key_bytes(key), None, safely=None)
 
     # ---- reads
 
@@ -103,10 +97,15 @@ class KafkaStatusBackingStore:
             found = self._statuses.tasks.get(connector, {})
             return tuple(found[task] for task in sorted(found))
 
-    def connectors(self) -> tuple[str, ...]:
-        """Names of the connectors with a status, sorted."""
+    def keys(self) -> tuple[records.StatusKey, ...]:
+        """Return what there are statuses about: connectors, tasks and topics, also of connectors without a status."""
         with self._lock:
-            return tuple(sorted(self._statuses.connectors))
+            return self._statuses.keys()
+
+    def contains(self, key: records.StatusKey) -> bool:
+        """Whether there is a status about ``key``."""
+        with self._lock:
+            return self._statuses.contains(key)
 
     def topics(self, connector: str) -> tuple[TopicStatus, ...]:
         """Topics that the connector was seen to use, sorted."""
@@ -145,5 +144,6 @@ class KafkaStatusBackingStore:
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
         with self._lock:
-            for record in batch:
-                self._statuses.apply(record.key, record.value)
+            keys = [self._statuses.apply(record.key, record.value) for record in batch]
+        if self._started:
+            self._on_update(tuple(key for key in keys if key is not None))

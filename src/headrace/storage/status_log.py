@@ -26,8 +26,8 @@ class StatusLog:
         self.tasks: dict[str, dict[int, TaskStatus]] = {}
         self.topics: dict[str, dict[str, TopicStatus]] = {}
 
-    def apply(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in one record; those that make no sense are passed over with a warning."""
+    def apply(self, key: bytes | None, value: bytes | None) -> records.StatusKey | None:
+        """Take in one record, and return what it is about; those that make no sense are passed over with a warning."""
         name = key.decode(errors="replace") if key is not None else ""
         about = records.decode_key(name)
         if about is None:
@@ -36,6 +36,21 @@ class StatusLog:
             self._remove(about)
         else:
             self._read(name, about, value)
+        return about
+
+    def keys(self) -> tuple[records.StatusKey, ...]:
+        """Return what there are statuses about."""
+        tasks = (ConnectorTaskId(name, task) for name, tasks in self.tasks.items() for task in tasks)
+        topics = ((name, topic) for name, topics in self.topics.items() for topic in topics)
+        return (*self.connectors, *tasks, *topics)
+
+    def contains(self, key: records.StatusKey) -> bool:
+        """Whether there is a status about ``key``."""
+        if isinstance(key, str):
+            return key in self.connectors
+        if isinstance(key, ConnectorTaskId):
+            return key.task in self.tasks.get(key.connector, {})
+        return key[1] in self.topics.get(key[0], {})
 
     def _read(self, name: str, about: records.StatusKey, value: bytes) -> None:
         try:
@@ -58,6 +73,8 @@ class StatusLog:
                 self.topics.setdefault(connector, {})[str(topic)] = status
 
     def _remove(self, about: records.StatusKey) -> None:
+        """Java lets a connector's tasks go with it. But records lie in several partitions and are read in any order:
+        what the tasks of a connector created again have said since may have been read before."""
         if isinstance(about, str):
             self.connectors.pop(about, None)
         elif isinstance(about, ConnectorTaskId):

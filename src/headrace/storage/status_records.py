@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
@@ -33,6 +33,13 @@ def task_key(id: ConnectorTaskId) -> bytes:
 
 def topic_key(connector: str, topic: str) -> bytes:
     return f"{TOPIC}{topic}{_TOPIC_CONNECTOR}{connector}".encode()
+
+
+def key_bytes(key: StatusKey) -> bytes:
+    """Return the key of the records about a connector, a task or a connector's topic."""
+    if isinstance(key, str):
+        return connector_key(key)
+    return task_key(key) if isinstance(key, ConnectorTaskId) else topic_key(*key)
 
 
 def encode(status: Status) -> tuple[bytes, bytes | None]:
@@ -74,16 +81,23 @@ def decode_key(key: str) -> StatusKey | None:
     return None
 
 
+def is_topic_key(key: StatusKey) -> TypeGuard[TopicKey]:
+    """Whether ``key`` is that of a topic that a connector uses."""
+    return isinstance(key, tuple) and not isinstance(key, ConnectorTaskId)
+
+
 def decode_status(key: StatusKey, value: Any) -> Status | None:
     """The status of a key and its parsed value; None where the value makes no sense."""
     if not isinstance(value, dict):
         return None
     if isinstance(key, tuple) and not isinstance(key, ConnectorTaskId):
         return _decode_topic(value.get("topic"))
-    state, worker, generation = value.get("state"), value.get("worker_id"), value.get("generation")
-    if state not in State.__members__ or not isinstance(worker, str) or type(generation) is not int:
+    state, generation = value.get("state"), value.get("generation")
+    worker, trace, version = value.get("worker_id"), value.get("trace"), value.get("version")
+    if not isinstance(state, str) or state not in State.__members__ or type(generation) is not int:
         return None
-    trace, version = value.get("trace"), value.get("version")
+    if not all(text is None or isinstance(text, str) for text in (worker, trace, version)):
+        return None
     if isinstance(key, ConnectorTaskId):
         return TaskStatus(key, State(state), worker, generation, trace, version)
     return ConnectorStatus(key, State(state), worker, generation, trace, version)
@@ -91,6 +105,6 @@ def decode_status(key: StatusKey, value: Any) -> Status | None:
 
 def _decode_topic(value: Any) -> TopicStatus | None:
     match value:
-        case {"name": str() as topic, "connector": str() as name, "task": int() as task, "discoverTimestamp": at}:
-            return TopicStatus(topic, name, task, at) if type(at) is int else None
+        case {"name": str() as topic, "connector": str() as name, "task": task, "discoverTimestamp": at}:
+            return TopicStatus(topic, name, task, at) if type(task) is type(at) is int else None
     return None

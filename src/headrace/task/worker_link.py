@@ -35,7 +35,8 @@ class WorkerLink(Protocol):
 
     def offsets_committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None: ...
 
-    def topics_used(self, topics: Sequence[str]) -> None: ...
+    def topics_used(self, topics: Sequence[str]) -> None:
+        """Topics that were just read or written. The worker is told of each once, until it is made to forget them."""
 
     def metrics(self, values: Mapping[str, float]) -> None: ...
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,7 +100,10 @@ class GlobalOffsetCopies:
                 )
 
     def forget(self, connector: str) -> None:
-        """What waits to be copied is not to be any more: somebody changes the connector's offsets."""
+        """What waits to be copied is not to be any more: somebody changes the connector's offsets.
+
+        When this returns nothing of it is sent to the worker's topic any more; what was sent is ahead of what comes.
+        """
         with self._changed:
             self._waiting = {key: each for key, each in self._waiting.items() if each.connector != connector}
             self._changed.notify_all()
@@ -140,13 +144,20 @@ class GlobalOffsetCopies:
         records = {key: each.value for key, each in batch.items()}
         if again:
             records |= self._committed_now(batch)
-        writing = self._target.set(records)
+        writing = self._send(batch, records)
         while not self._stopping:
             try:
                 return writing.result(_LOOK)
             except TimeoutError:
                 # The store goes on by itself while brokers are away.
                 continue
+
+    def _send(self, batch: Mapping[bytes, _Waiting], records: Records) -> Future[None]:
+        """Under the lock, so that whoever has had a copy forgotten is written after it if it was sent before."""
+        with self._changed:
+            return self._target.set(
+                {key: records[key] for key, each in batch.items() if self._waiting.get(key) is each}
+            )
 
     def _committed_now(self, batch: Mapping[bytes, _Waiting]) -> dict[bytes, bytes | None]:
         found: dict[bytes, bytes | None] = {}

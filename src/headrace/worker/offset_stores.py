@@ -82,6 +82,11 @@ class OffsetStores:
         """Whether the connector keeps its offsets elsewhere than the worker does."""
         return self._own.of(config) is not None
 
+    def own_topic_error(self, config: Config) -> ConfigError | None:
+        """Why the connector's own topic is read no more, if that will not pass by itself. Never blocks."""
+        source = self._own.of(config)
+        return self._own.error(config, source) if source is not None else None
+
     def copy_to_worker_store(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
         """Keeps the worker's topic up with a connector's own, should that setting be taken back. Never blocks."""
         source = self._own.of(config)

@@ -7,13 +7,14 @@ import threading
 from dataclasses import replace
 from typing import Final
 
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.config import client_configs
-from headrace.config.source_connector_config import OFFSETS_TOPIC
-from headrace.config.worker_config import BOOTSTRAP_SERVERS, InternalTopic, WorkerConfig
-from headrace.kafka.errors import AuthorizationError
+from headrace.config.source_connector_config import OFFSETS_TOPIC, own_offsets_topic
+from headrace.config.worker_config import InternalTopic, WorkerConfig
 from headrace.model.cluster_config_state import Config
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
+from headrace.storage.unusable_offsets_topic import unusable
 from headrace.worker.global_offset_copies import Source
 
 _BROKERS_DEFAULTS: Final = InternalTopic("", -1, -1, {})
@@ -40,7 +41,7 @@ class OwnOffsetTopics:
     def topic(self, config: Config) -> str | None:
         """The topic that the connector's tasks write to, in the cluster that they write to."""
         common = self._config.offset_topic
-        return config.get(OFFSETS_TOPIC) or (common.name if common is not None else None)
+        return own_offsets_topic(config) or (common.name if common is not None else None)
 
     def opened(self, source: Source) -> KafkaOffsetBackingStore | None:
         """The store of that topic, if it is open and alive."""
@@ -49,7 +50,10 @@ class OwnOffsetTopics:
         return store if store is not None and store.failure() is None else None
 
     def store(self, config: Config, source: Source) -> KafkaOffsetBackingStore:
-        """One thread opens a store, the others that need it wait; one that died is opened anew."""
+        """One thread opens a store, the others that need it wait; one that died is opened anew.
+
+        ConfigError, which tells what to do, if the topic cannot be made or read; RetriableError while brokers are away.
+        """
         with self._lock:
             opening = self._opening.setdefault(source, threading.Lock())
         with opening:
@@ -60,10 +64,17 @@ class OwnOffsetTopics:
                     self._stores[source] = store
             return store
 
+    def error(self, config: Config, source: Source) -> ConfigError | None:
+        """Why that topic is read no more, if that will not pass by itself."""
+        with self._lock:
+            store = self._stores.get(source)
+        failure = store.failure() if store is not None else None
+        return unusable(config, *source, failure) if isinstance(failure, ConnectError) else None
+
     def _open(self, config: Config, name: str) -> KafkaOffsetBackingStore:
         topic = self._config.offset_topic or _BROKERS_DEFAULTS
         spec = compacted_topic(name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
-        if config.get(OFFSETS_TOPIC):
+        if own_offsets_topic(config) is not None:
             spec = replace(spec, named_by=f"{OFFSETS_TOPIC} of connector {config['name']}")
         clients = LogClients(
             client_configs.source_offsets_consumer(self._config, config),
@@ -73,15 +84,10 @@ class OwnOffsetTopics:
         store = KafkaOffsetBackingStore(spec, clients)
         try:
             store.start()
-        except AuthorizationError as error:
+        except ConnectError as error:
             store.stop()
-            servers = clients.admin[BOOTSTRAP_SERVERS]
-            raise AuthorizationError(
-                f"Connector {config['name']} keeps its offsets in topic '{name}' of the cluster at {servers} "
-                f"({_why_own(config)}), and may not make or read it: {error}. Let its admin principal "
-                "(admin.override.*) Describe and Create the topic, and its consumer's (consumer.override.*) Read it; "
-                "or make the topic, compacted, before the connector starts"
-            ) from error
+            servers = client_configs.producer_servers(self._config, config)
+            raise (unusable(config, name, servers, error) or error) from error
         return store
 
     def stop(self) -> None:
@@ -91,9 +97,3 @@ class OwnOffsetTopics:
             self._stores.clear()
         for store in stores:
             store.stop()
-
-
-def _why_own(config: Config) -> str:
-    if config.get(OFFSETS_TOPIC):
-        return f"{OFFSETS_TOPIC}={config[OFFSETS_TOPIC]}"
-    return "its producer.override.bootstrap.servers are not the worker's"

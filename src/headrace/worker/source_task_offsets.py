@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.offset_codec import encode_key, encode_offset
@@ -25,20 +25,31 @@ class SourceTaskOffsets:
         self._copied = stores.has_own(config)
         self._first_read = True
 
-    def prepare(self) -> None:
+    def open(self) -> None:
         with self._stages.stage(f"opening of the offsets topics of task {self._id}"):
             self._stores.of(self._config)
+
+    def prepare(self) -> None:
+        self.open()
         self._stores.tell_origin(self._config)
         self._first_read = True
 
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
         with self._stages.stage(f"reading of the offsets of task {self._id}"):
-            found: list[Offset | None] = list(self._stores.reader(self._config).offsets(partitions))
+            found = self._read(partitions)
         if self._first_read:
             # The attempt has fenced all others and committed nothing yet.
             self._first_read = False
             self._stores.copy_missing(self._config, [encode_key(self._id.connector, each) for each in partitions])
         return found
+
+    def _read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        try:
+            return list(self._stores.reader(self._config).offsets(partitions))
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            raise (self._stores.own_topic_error(self._config) or error) from error
 
     def write(self, records: Mapping[bytes, bytes | None]) -> None:
         self._stores.write_to_worker_store(records)
@@ -59,6 +70,9 @@ class SourceTaskOffsets:
 
 class NoTaskOffsets:
     """``TaskOffsets`` of a sink's task, which keeps its offsets in its consumer group."""
+
+    def open(self) -> None:
+        """There is nothing to open."""
 
     def prepare(self) -> None:
         """There is nothing to prepare."""

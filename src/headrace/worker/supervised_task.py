@@ -36,11 +36,17 @@ Offset = Mapping[str, Any]
 class TaskOffsets(Protocol):
     """The source offsets of one task's connector."""
 
+    def open(self) -> None:
+        """Makes the connector's own offsets topic, if it has one and that is not there yet. Blocks.
+
+        ConfigError if that cannot be, or the topic cannot be used; RetriableError while that is not known.
+        """
+
     def prepare(self) -> None:
-        """Makes the connector's own offsets topic, if it has one and that is not there yet. Blocks; ConnectError."""
+        """As ``open``, for an attempt that is about to read its offsets."""
 
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Blocks for a read to the end of the offsets topics (invariant 3). RetriableError if that takes too long."""
+        """Blocks for a read to the end of the offsets topics (invariant 3). Errors are those of ``open``."""
 
     def write(self, records: Mapping[bytes, bytes | None]) -> None:
         """Writes offset records where the worker keeps them; blocks until they are there. ConnectError if not."""
@@ -120,6 +126,7 @@ class SupervisedTask:
             if launch.spec.exactly_once and not self._still_ours():
                 log.info("Task %s is not started: it has newer task configs, or is another worker's now", self.id)
                 return None
+            self._open(launch.offsets)
             with self._lock:
                 if self.phase not in _ALIVE or self._handle is not None:
                     return None
@@ -142,6 +149,16 @@ class SupervisedTask:
         except RetriableError as error:
             log.warning("Whether task %s may still start here is not known: %s", self.id, error)
             return True
+
+    def _open(self, offsets: TaskOffsets) -> None:
+        """Before a producer is there that would fence a former attempt in vain (KIP-618).
+
+        What may pass by itself is no reason to wait here, where nobody could tell: each attempt asks again.
+        """
+        try:
+            offsets.open()
+        except RetriableError as error:
+            log.warning("The offsets topic of task %s cannot be used yet: %s", self.id, error)
 
     def end_attempts(self, reason: str, patience: float) -> bool:
         """Ends what runs, by killing if that takes more than ``patience`` seconds, so that it can be launched anew.
@@ -192,6 +209,13 @@ class SupervisedTask:
         with self._lock:
             handle = self._handle
         return handle is None or handle.await_stopped(timeout)
+
+    def forget_topics(self) -> None:
+        """Has it tell of the topics in use anew; blocks while its process takes nothing."""
+        with self._lock:
+            handle = self._handle
+        if handle is not None:
+            handle.forget_topics()
 
     def spark_attempt(self) -> SparkAttempt | None:
         """What Spark runs of it now; asks Spark."""

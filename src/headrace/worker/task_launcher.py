@@ -26,13 +26,17 @@ class TaskListener(Protocol):
     def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
         """Asked after the attempt's ``init_transactions``: may it poll (GO), or was the task taken away (ABANDON)?
 
-        Reads the config topic to the end, so it blocks (invariants 4 and 6).
+        Reads the config topic to the end, so it blocks (invariants 4 and 6). ConfigError if the task can never start as
+        it is configured; any other error means that it is not known yet.
         """
 
     def read_offsets(
         self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]
     ) -> list[Mapping[str, Any] | None]:
-        """Source offsets, after a read to the end of the offsets topics (invariant 3); blocks."""
+        """Source offsets, after a read to the end of the offsets topics (invariant 3); blocks.
+
+        ConfigError if they can never be read as the task is configured.
+        """
 
     def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
         """Asked of a worker without an offsets topic: have source offsets written, keys and values as ``offset_codec``
@@ -50,7 +54,7 @@ class TaskListener(Protocol):
         """Source offsets that have just become visible, as (partition, offset)."""
 
     def topics_used(self, task: ConnectorTaskId, topics: Sequence[str]) -> None:
-        """Topics seen for the first time by this attempt (KIP-558)."""
+        """Topics seen for the first time by this attempt (KIP-558), or since ``forget_topics``."""
 
     def metrics(self, task: ConnectorTaskId, values: Mapping[str, float]) -> None:
         """The attempt's figures, about once a second while they change."""
@@ -93,6 +97,9 @@ class TaskHandle(Protocol):
 
     def await_stopped(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds; True when its process is proved gone."""
+
+    def forget_topics(self) -> None:
+        """Have it tell of the topics in use anew, each with its next record. Blocks while the process takes nothing."""
 
     def spark_attempt(self) -> SparkAttempt | None:
         """What runs of it now, None while no process has attached; asks Spark, which may take its time."""

@@ -79,6 +79,7 @@ class Worker:
         self._stages = Stages(clock)
         self._offsets = OffsetStores(config, offsets)
         self.transformer = config_transformer(config.raw, plugins)
+        self.transformer.warn_of_missing_limits()
         self.override_policy = override_policy(config, plugins)
         self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
         self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets, launcher.run_job)
@@ -195,6 +196,10 @@ class Worker:
         return self._stages.run(
             f"what Spark runs of connector {connector}", lambda: self._tasks.spark_attempts(connector)
         )
+
+    def forget_topics(self, connector: str) -> None:
+        """The topics of a connector were reset (KIP-558): its tasks here tell of those anew that they go on using."""
+        self._tasks.forget_topics(connector)
 
     # ---- figures
 

@@ -54,10 +54,18 @@ class WorkerTasks:
 
     def spark_attempts(self, connector: str) -> Mapping[int, SparkAttempt]:
         """What Spark runs of a connector's tasks, by their numbers; asks Spark."""
-        with self._lock:
-            tasks = [task for id, task in self._tasks.items() if id.connector == connector]
-        found = ((task.id.task, task.spark_attempt()) for task in tasks)
+        found = ((task.id.task, task.spark_attempt()) for task in self._of(connector))
         return {number: attempt for number, attempt in found if attempt is not None}
+
+    def forget_topics(self, connector: str) -> None:
+        """Has a connector's tasks tell of the topics in use anew."""
+        for task in self._of(connector):
+            # Each by itself: a process that stands still takes nothing.
+            self._stages.run(f"topics of task {task.id} to be told anew", task.forget_topics)
+
+    def _of(self, connector: str) -> list[SupervisedTask]:
+        with self._lock:
+            return [task for id, task in self._tasks.items() if id.connector == connector]
 
     def start(self, task: SupervisedTask, make: Callable[[], TaskLaunch]) -> None:
         """What goes wrong becomes the task's status. ConnectError if it is here already.

@@ -54,7 +54,7 @@ class Parts:
         return "waiting for Kafka to answer"
 
     def server_info(self) -> ServerInfo:
-        return ServerInfo("0", "0", self.cluster_id)
+        return ServerInfo("0", "0", self.cluster_id, "0")
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from headrace.spark.messages import (
     ReadOffsets,
     Refused,
     Running,
+    TopicsUsed,
     WriteOffsets,
 )
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
@@ -120,6 +121,31 @@ def test_commands(pipe: Any) -> None:
     wait_for(lambda: link.control.paused, 5)
     there.send(Command.RESUME)
     wait_for(lambda: not link.control.paused, 5)
+
+
+def until_running(there: Connection[Any, Any]) -> list[object]:
+    """What is said before it."""
+    said = []
+    while (message := there.recv()) != Running():
+        said.append(message)
+    return said
+
+
+def test_the_worker_hears_of_each_topic_once_until_it_was_made_to_forget_them(pipe: Any) -> None:
+    link, there = pipe
+    link.topics_used(["a", "b"])
+    link.topics_used(["b", "a"])
+    link.topics_used(["b", "c"])
+    link.running()
+    assert until_running(there) == [TopicsUsed(["a", "b"]), TopicsUsed(["c"])]
+    there.send(Command.FORGET_TOPICS)
+    there.send(Command.PAUSE)  # taken in after the former
+    wait_for(lambda: link.control.paused, 5)
+    assert not there.poll(0.05), "nothing is told before the next record"
+    link.topics_used(["b"])
+    link.topics_used(["b"])
+    link.running()
+    assert until_running(there) == [TopicsUsed(["b"])]
 
 
 def test_a_stop_that_hangs_does_not_close_the_ears(pipe: Any) -> None:

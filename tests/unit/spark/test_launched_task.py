@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
@@ -69,6 +69,8 @@ def test_a_whole_life(launch: Any, caplog: pytest.LogCaptureFixture) -> None:
         launch.wait_for(("attempt", 0), *events)
     [line] = [record for record in caplog.records if record.name == "some.logger"]
     assert (line.levelno, line.getMessage(), line.connector_context) == (logging.WARNING, "look", "[c|task-0] ")  # type: ignore[attr-defined]
+    task.forget_topics()
+    assert process.take() is Command.FORGET_TOPICS
     task.stop()
     assert process.take() is Command.STOP
     assert not task.await_stopped(0.02)
@@ -254,6 +256,43 @@ def test_not_knowing_is_no_permission(launch: Any, impatient: None, error: Excep
     launch.listener.may_start = lambda attempt: True
     launch.engine.await_job(3)
     assert isinstance(launch.process().take(), Start)
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_a_task_that_can_never_start_as_it_is_configured(launch: Any, refused: int) -> None:
+    """An attempt that follows another one makes no producer that would fence in vain."""
+
+    def unusable(attempt: int) -> bool:
+        if attempt == refused:
+            raise ConfigError("no ACL for the offsets topic")
+        return True
+
+    launch.listener.may_start = unusable
+    task = launch.start()
+    process = launch.process()
+    process.take()
+    if refused:
+        process.end()
+        assert launch.process().take() is Command.STOP
+    else:
+        process.say(ConfirmStart())
+        assert process.take() == Refused("no ACL for the offsets topic", for_good=True)
+        process.end(Ended(Outcome.FAILED, "no ACL for the offsets topic"))
+    launch.engine.end_job()
+    assert task.await_stopped(10)
+    assert launch.listener.events[-2:] == [("failed", "no ACL for the offsets topic"), "stopped"]
+
+
+def test_offsets_that_can_never_be_read(launch: Any) -> None:
+    def unreadable(partitions: Any) -> Any:
+        raise ConfigError("no ACL for the offsets topic")
+
+    launch.listener.offsets = unreadable
+    launch.start()
+    process = launch.process()
+    process.take()
+    process.say(ReadOffsets([{}]))
+    assert process.take() == OffsetsRead((), "no ACL for the offsets topic", for_good=True)
 
 
 @pytest.mark.parametrize("error", [RetriableError("away"), KeyError("a defect")])

@@ -285,6 +285,7 @@ def test_topics_in_use(herder: StandaloneHerder, launcher: FakeLauncher, source_
     assert herder.active_topics("c") == ("a", "b")
     herder.reset_active_topics("c")
     assert herder.active_topics("c") == herder.active_topics("none") == ()
+    wait_for(lambda: handle(launcher, T0).calls == handle(launcher, T1).calls == ["forget topics"], WAIT)
 
 
 def test_offsets_of_a_stopped_connector_can_be_changed(

@@ -52,7 +52,11 @@ def test_what_json_cannot_hold_is_refused(value: object) -> None:
         json_bytes.dumps({"x": value})
 
 
-@pytest.mark.parametrize("data", [b"", b"{nope", b"\xff"])
+def test_a_number_that_is_too_great_is_infinite() -> None:
+    assert json_bytes.loads(b'{"n":[1e400,-1e400]}') == {"n": [float("inf"), float("-inf")]}
+
+
+@pytest.mark.parametrize("data", [b"", b"{nope", b"\xff", b"NaN", b"[-Infinity]", b'"\\ud800"'])
 def test_what_is_not_json_is_refused(data: bytes) -> None:
     with pytest.raises(DataError):
         json_bytes.loads(data)

@@ -106,6 +106,9 @@ class FakeHandle:
     def await_stopped(self, timeout: float) -> bool:
         return self.gone.wait(timeout)
 
+    def forget_topics(self) -> None:
+        self.calls.append("forget topics")
+
     def spark_attempt(self) -> SparkAttempt | None:
         return SparkAttempt("app", 3, "driver", 0, "host", 42) if not self.gone.is_set() else None
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
 from headrace.task.task_spec import TaskKind
+from headrace.worker.own_offset_topics import OwnOffsetTopics
 from headrace.worker.worker import Worker
 from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
@@ -55,6 +56,19 @@ def test_what_spark_runs(worker: Worker, launcher: Any, callbacks: Any, source_c
     assert {number: attempt.pid for number, attempt in found.items()} == {1: 42}
     worker.stop_tasks([other]).result(WAIT)
     assert worker.spark_attempts("d").result(WAIT) == {}
+
+
+def test_topics_are_to_be_told_anew_by_all_tasks_of_a_connector(
+    worker: Worker, launcher: Any, callbacks: Any, source_config: Any
+) -> None:
+    second, other = ConnectorTaskId("c", 1), ConnectorTaskId("d", 0)
+    for id in (TASK, second, other):
+        start(worker, source_config(id.connector), callbacks, id)
+    handles = {id: launcher.launched(id) for id in (TASK, second, other)}
+    worker.forget_topics("c")
+    worker.forget_topics("none")
+    wait_for(lambda: [handles[id].calls for id in (TASK, second)] == [["forget topics"]] * 2, WAIT)
+    assert handles[other].calls == []
 
 
 def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any) -> None:
@@ -134,10 +148,52 @@ def test_committed_offsets_stay_where_they_are(
     assert offsets.written == {}
 
 
-def test_those_of_an_own_topic_are_copied(
-    worker: Worker, launcher: Any, offsets: Any, callbacks: Any, source_config: Any
+def own_topic(monkeypatch: pytest.MonkeyPatch, opened: Any) -> dict[str, str]:
+    def store(topics: Any, config: Any, source: Any) -> Any:
+        if isinstance(opened, Exception):
+            raise opened
+        return opened
+
+    monkeypatch.setattr(OwnOffsetTopics, "store", store)
+    return {"offsets.storage.topic": "own"}
+
+
+def test_an_own_topic_that_cannot_be_used_fails_the_task_before_it_has_a_producer(
+    worker: Worker,
+    launcher: Any,
+    status: Any,
+    callbacks: Any,
+    source_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    start(worker, source_config() | {"offsets.storage.topic": "own"}, callbacks)
+    own = own_topic(monkeypatch, ConfigError("not compacted", "offsets.storage.topic", "own"))
+    start(worker, source_config() | own, callbacks)
+    assert status.await_event("failure", TASK) == "not compacted"
+    assert TASK not in launcher.handles
+
+
+def test_an_own_topic_that_cannot_be_used_yet_is_each_attempts_to_find_out(
+    worker: Worker,
+    launcher: Any,
+    callbacks: Any,
+    source_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start(worker, source_config() | own_topic(monkeypatch, RetriableError("no broker")), callbacks)
+    handle = launcher.launched(TASK)
+    with pytest.raises(RetriableError, match="no broker"):
+        handle.listener.confirm_start(TASK, 0)
+
+
+def test_those_of_an_own_topic_are_copied(
+    worker: Worker,
+    launcher: Any,
+    offsets: Any,
+    callbacks: Any,
+    source_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start(worker, source_config() | own_topic(monkeypatch, offsets), callbacks)
     handle = launcher.launched(TASK)
     assert handle.spec.offsets_topic == "own"
     handle.listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
@@ -190,7 +246,7 @@ def test_a_stop_does_not_end_before_the_process(
     [
         ({"connector.class": "Nothing"}, {}, "no such connector"),
         ({}, {"task.class": None}, "lacks task.class"),
-        ({"producer.override.bootstrap.servers": "x"}, {}, "policy does not allow 'bootstrap.servers'"),
+        ({"producer.override.sasl.kerberos.kinit.cmd": "x"}, {}, "a command that a shell runs"),
         ({"transaction.boundary": "never"}, {}, "transaction.boundary"),
     ],
 )
