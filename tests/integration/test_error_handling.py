@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from tests.support.exactly_once import assert_contiguous
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for
@@ -153,6 +154,112 @@ def test_a_task_stops_while_it_tries_again_for_ever(worker: WorkerProcess, broke
 def config(worker: WorkerProcess, name: str, **changes: str) -> dict[str, Any]:
     found: dict[str, Any] = worker.rest.get(f"/connectors/{name}/config").json()
     return {**found, **changes}
+
+
+SWELL = {
+    "transforms": "swell",
+    "transforms.swell.type": "failing_transforms.Swell",
+    "transforms.swell.every": "7",
+    "transforms.swell.bytes": "200000",
+}
+LARGE = 701
+"""Numbers, of which the last one is too large for its topic."""
+
+
+def make_small(broker: EmbeddedBroker, topic: str) -> None:
+    spec = TopicSpec(topic, 1, 1, {"max.message.bytes": "100000"})
+    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([spec])
+
+
+def assert_large_are_set_aside(worker: WorkerProcess, broker: EmbeddedBroker, name: str) -> None:
+    good, bad = wait_for_both(broker.bootstrap_servers, name, LARGE)
+    assert [int(record.value or b"-1") for record in good] == [n for n in range(LARGE) if n % 7]
+    assert numbers(bad) == list(range(0, LARGE, 7))
+    for record in bad:
+        headers = dict(record.headers)
+        assert headers["__connect.errors.stage"] == b"KAFKA_PRODUCE"
+        java = b"org.apache.kafka.common.errors.RecordTooLargeException"
+        assert headers["__connect.errors.exception.class.name"] == java
+        assert b"max.message.bytes=100000" in (headers["__connect.errors.exception.message"] or b"")
+    last, topic = {json.dumps({"id": "0"}): {"seqno": LARGE - 1}}, worker.properties["offset.storage.topic"]
+    wait_for(lambda: committed_offsets(broker.bootstrap_servers, topic, name) == last, 30, "the last offset")
+
+
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+def test_records_too_large_for_their_topic_are_set_aside_exactly_once(
+    point: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    once = tmp_path / "once"
+    once.touch()
+    make_small(broker, unique)
+    create_numbered(worker, unique, LARGE, **SWELL, **set_aside(unique), **{"die.at": point, "die.once": str(once)})
+    assert_large_are_set_aside(worker, broker, unique)
+    assert not once.exists(), "the process never died"
+    assert both_topics(broker.bootstrap_servers, unique) == wait_for_both(broker.bootstrap_servers, unique, LARGE)
+    figures = worker.rest.get("/metrics").text
+    skipped = [line for line in figures.splitlines() if "records_skipped" in line and f'"{unique}"' in line]
+    assert skipped and float(skipped[0].split()[-1]) > 0, figures
+    worker.delete(unique)
+
+
+def test_records_too_large_at_least_once(
+    at_least_once_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    make_small(broker, unique)
+    create_numbered(at_least_once_worker, unique, LARGE, **SWELL, **set_aside(unique))
+    assert_large_are_set_aside(at_least_once_worker, broker, unique)
+
+
+def test_what_brokers_refuse_at_least_once(
+    at_least_once_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    """Only the broker sees that records are too large when they are compressed. It refuses whole batches for them."""
+    topics = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
+    topics.create_topics([TopicSpec(unique, 1, 1, {"max.message.bytes": "2000"})])
+    small = {**SWELL, "transforms.swell.type": "failing_transforms.Swell", "transforms.swell.random": "true"}
+    small["transforms.swell.bytes"] = "5000"
+    create_numbered(
+        at_least_once_worker, unique, 71, **small, **set_aside(unique), **{"producer.override.compression.type": "gzip"}
+    )
+    good, bad = wait_for_both(broker.bootstrap_servers, unique, 71)
+    assert sorted(int(record.value or b"-1") for record in good) == [n for n in range(71) if n % 7]
+    assert sorted(numbers(bad)) == list(range(0, 71, 7))
+    for record in bad:
+        headers = dict(record.headers)
+        assert headers["__connect.errors.stage"] == b"KAFKA_PRODUCE"
+        assert b"MSG_SIZE_TOO_LARGE" in (headers["__connect.errors.exception.message"] or b"")
+    last, topic = {json.dumps({"id": "0"}): {"seqno": 70}}, at_least_once_worker.properties["offset.storage.topic"]
+    wait_for(lambda: committed_offsets(broker.bootstrap_servers, topic, unique) == last, 30, "the last offset")
+    assert at_least_once_worker.task_states(unique) == ["RUNNING"]
+
+
+def test_records_too_large_are_not_tolerated_by_default(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    make_small(broker, unique)
+    create_numbered(worker, unique, 50, **{**SWELL, "transforms.swell.every": "33"}, batch="10")
+    assert "MSG_SIZE_TOO_LARGE" in failure(worker, unique)
+    assert read_committed(broker.bootstrap_servers, unique) == []
+    worker.delete(unique)
+
+
+def test_a_record_too_large_for_the_dead_letter_topic_leaves_its_place_there(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Though the user has not asked for headers, they tell where the record is."""
+    file, huge = tmp_path / "lines.txt", b"x" * 2_000_000
+    file.write_bytes(b"\n".join([b"first", huge, b"third", huge, b""]))
+    config = {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(file), "topic": unique}
+    told = {"errors.deadletterqueue.context.headers.enable": "false"}
+    worker.create(unique, **config, **set_aside(unique, **told))
+    good, bad = wait_for_both(broker.bootstrap_servers, unique, 4)
+    assert [record.value for record in good] == [b"first", b"third"]
+    assert [(record.key, record.value) for record in bad] == [(None, None)] * 2
+    places = [json.loads(dict(record.headers)["__connect.errors.source.offset"] or b"") for record in bad]
+    assert places == [{"position": 2_000_007}, {"position": 4_000_014}]
+    offsets = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
+    assert offsets == {json.dumps({"filename": str(file)}): {"position": file.stat().st_size}}
+    worker.delete(unique)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from tests.support.exactly_once import assert_contiguous, assert_exactly_once
+from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
@@ -54,6 +56,50 @@ def test_aborted_records_are_invisible_and_their_offsets_count(
     written = offset_records(broker, offsets_topic, unique)
     assert {record["seqno"] % 100 for record in written} == {50, 99}, "offsets stand where transactions end"
     assert len(written) == 40
+    worker.delete(unique)
+
+
+FILTER = {
+    "transforms": "none",
+    "transforms.none.type": "org.apache.kafka.connect.transforms.Filter",
+    "transforms.none.predicate": "any",
+    "predicates": "any",
+    "predicates.any.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+    "predicates.any.pattern": ".*",
+}
+"""Leaves nothing of any batch."""
+
+
+def test_the_offsets_of_batches_that_are_dropped_whole(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+) -> None:
+    """KIP-618: each is committed in a transaction of offsets alone, and whoever comes next goes on behind it."""
+    servers, offsets_topic = broker.bootstrap_servers, worker.properties["offset.storage.topic"]
+    topics = TopicAdmin({"bootstrap.servers": servers})
+    topics.create_topics([TopicSpec(unique, 1, 1)])
+    create_numbered(worker, unique, 300, **FILTER)
+    last = {'{"id": "0"}': {"seqno": 299}}
+    wait_for(lambda: committed_offsets(servers, offsets_topic, unique) == last, 60, "the last offset")
+    assert [record["seqno"] for record in offset_records(broker, offsets_topic, unique)] == [99, 199, 299]
+    committed = [r for r in read_committed(servers, offsets_topic) if f'"{unique}"'.encode() in (r.key or b"")]
+    [partition] = {record.partition for record in committed}
+    # A marker follows each of them: they were written in transactions. The topic of the records was in none.
+    assert topics.end_offsets(offsets_topic)[partition] > committed[-1].offset + 1
+    assert topics.end_offsets(unique) == {0: 0}
+
+    killed = worker.task_process()
+    killed.kill()
+    wait_for(lambda: worker.task_process().pid != killed.pid, 60, "the next attempt")
+    worker.wait_for_tasks(unique)
+    config = {
+        **worker.rest.get(f"/connectors/{unique}/config").json(),
+        "count": "500",
+        "predicates.any.pattern": "none",
+    }
+    assert worker.rest.put(f"/connectors/{unique}/config", json=config).status_code == 200
+    assert wait_for_values(servers, unique, 200) == [b"%d" % n for n in range(300, 500)]
+    last = {'{"id": "0"}': {"seqno": 499}}
+    assert committed_offsets(servers, offsets_topic, unique) == last
     worker.delete(unique)
 
 

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.kafka import clients
 from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from tests.support.acls import LENIENT, add_rules, all_but
 from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration
@@ -76,23 +77,12 @@ def test_a_topic_of_which_nothing_is_removed_is_warned_about(
 
 
 def test_a_principal_that_may_not_look_is_taken_at_its_word(topic: str, caplog: pytest.LogCaptureFixture) -> None:
-    authorizer = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-    }
-    with EmbeddedBroker(port=0, properties=authorizer, jvm_options=QUICK_START_JVM_OPTIONS) as guarded:
+    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as guarded:
         admin = TopicAdmin({"bootstrap.servers": guarded.bootstrap_servers})
         admin.create_topics([TopicSpec(topic, 1, 1)])
-        rules = [
-            AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*", operation, permission)
-            for operation, permission in [
-                (AclOperation.ALL, AclPermissionType.ALLOW),
-                (AclOperation.DESCRIBE_CONFIGS, AclPermissionType.DENY),
-            ]
-        ]
-        client = clients.admin_client({"bootstrap.servers": guarded.bootstrap_servers})
-        for made in client.create_acls(rules).values():
-            made.result(30)
+        what = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:*", "*")
+        ends = all_but(AclOperation.DESCRIBE_CONFIGS)
+        add_rules(guarded.bootstrap_servers, *((*what, *end) for end in ends))
         wait_for(lambda: _is_refused(admin, topic), 30, "the new rules to hold")
         admin.verify_compacted(topic, "config.storage.topic")
     assert f"Whether topic '{topic}' (config.storage.topic) is compacted cannot be checked" in caplog.text

@@ -11,13 +11,14 @@ from typing import Final
 from headrace.api.config_def import ConfigDef, Importance, Type, Width, parse_type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import (
-    CaseInsensitiveValidString,
     CompositeValidator,
     LambdaValidator,
     NonEmptyString,
     NonEmptyStringWithoutControlChars,
     NonNull,
+    Nullable,
     Range,
+    ValidString,
 )
 from headrace.config.base_config import BaseConfig
 
@@ -99,18 +100,18 @@ def _connector_def() -> ConfigDef:
                 doc="Aliases of the predicates that transformations may name.",
                 group="Predicates", order_in_group=13, width=Width.LONG, display_name="Predicates")
         .define("config.action.reload", Type.STRING, "restart", importance=low,
-                validator=CaseInsensitiveValidString("none", "restart"),
+                validator=ValidString("none", "restart"),
                 doc="What to do when a value from outside, behind a reference, changes.",
                 group=_COMMON, order_in_group=14, width=Width.MEDIUM, display_name="Reload Action")
-        .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Range.at_least(-1),
+        .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Nullable(Range.at_least(-1)),
                 doc="How many ms an operation that fails with a retriable error is tried again; -1 is for ever.",
                 group=_ERRORS, order_in_group=1, width=Width.MEDIUM, display_name="Retry Timeout for Errors")
-        .define(ERRORS_RETRY_DELAY_MAX, Type.LONG, 60000, importance=medium, validator=Range.at_least(0),
+        .define(ERRORS_RETRY_DELAY_MAX, Type.LONG, 60000, importance=medium, validator=Nullable(Range.at_least(0)),
                 doc="The longest wait between two tries, in ms.",
                 group=_ERRORS, order_in_group=2, width=Width.MEDIUM,
                 display_name="Maximum Delay Between Retries for Errors")
         .define(ERRORS_TOLERANCE, Type.STRING, "none", importance=medium,
-                validator=CaseInsensitiveValidString("none", "all"),
+                validator=ValidString("none", "all"),
                 doc="all: records that cannot be transformed or converted are skipped; none: they fail the task.",
                 group=_ERRORS, order_in_group=3, width=Width.SHORT, display_name="Error Tolerance")
         .define(ERRORS_LOG_ENABLE, Type.BOOLEAN, False, importance=medium, doc="Log tolerated errors too.",
@@ -131,7 +132,7 @@ def with_dead_letter_queue(definition: ConfigDef) -> ConfigDef:
                 doc="Topic for records that cannot be transformed or converted; none if empty.",
                 group=_ERRORS, order_in_group=6, width=Width.MEDIUM, display_name="Dead Letter Queue Topic Name")
         .define(DLQ_REPLICATION_FACTOR, Type.SHORT, 3, importance=medium,
-                validator=LambdaValidator(_check_factor, lambda: "-1 or [1,...]"),
+                validator=Nullable(LambdaValidator(_check_factor, lambda: "-1 or [1,...]")),
                 doc="Replication factor of that topic, if the connector has to create it; -1 is the broker's default.",
                 group=_ERRORS, order_in_group=7, width=Width.MEDIUM,
                 display_name="Dead Letter Queue Topic Replication Factor")
@@ -211,7 +212,7 @@ class ConnectorConfig(BaseConfig):
 
     @property
     def tolerates_errors(self) -> bool:
-        return str(self.get(ERRORS_TOLERANCE)).lower() == "all"
+        return str(self.get(ERRORS_TOLERANCE)) == "all"
 
     @property
     def error_handling(self) -> ErrorHandling:

@@ -9,6 +9,7 @@ from typing import Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type, Width
 from headrace.api.errors import ConfigError
+from headrace.api.validators import ValidList
 from headrace.config.connector_config import DLQ_TOPIC, ConnectorConfig, with_dead_letter_queue
 
 TOPICS: Final = "topics"
@@ -18,7 +19,7 @@ TOPICS_REGEX: Final = "topics.regex"
 def _sink_def() -> ConfigDef:
     return with_dead_letter_queue(
         ConfigDef(ConnectorConfig.DEFINITION)
-        .define(TOPICS, Type.LIST, "", importance=Importance.HIGH, doc="Topics to read.",
+        .define(TOPICS, Type.LIST, "", importance=Importance.HIGH, validator=ValidList(), doc="Topics to read.",
                 group="Common", order_in_group=4, width=Width.LONG, display_name="Topics")
         .define(TOPICS_REGEX, Type.STRING, "", importance=Importance.HIGH,
                 doc="Pattern of the names of topics to read, in place of topics.",
@@ -34,13 +35,15 @@ class SinkConnectorConfig(ConnectorConfig):
     def __init__(self, props: Mapping[str, str | None]) -> None:
         super().__init__(props)
         if self.topics and self.topics_regex is not None:
-            reason = f"give either {TOPICS} or {TOPICS_REGEX}"
-            raise ConfigError.invalid(TOPICS_REGEX, self.topics_regex.pattern, reason)
+            both = f"{TOPICS} and {TOPICS_REGEX} are mutually exclusive options, but both are set."
+            raise ConfigError(both, TOPICS, also=(TOPICS_REGEX,))
         if not self.topics and self.topics_regex is None:
-            raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}", TOPICS)
+            raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}", TOPICS, also=(TOPICS_REGEX,))
         queue = self.dead_letter_queue
         if queue is not None and self.reads(queue.topic):
-            raise ConfigError.invalid(DLQ_TOPIC, queue.topic, "the connector reads this topic itself")
+            name = TOPICS if self.topics else TOPICS_REGEX
+            reason = f"it has {queue.topic}, the {DLQ_TOPIC}, which the connector cannot read as well"
+            raise ConfigError.invalid(name, self.raw.get(name), reason)
 
     @property
     def topics(self) -> tuple[str, ...]:

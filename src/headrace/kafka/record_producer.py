@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,15 +17,20 @@ from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,
     ProducerFencedError,
+    TopicAuthorizationError,
     UncertainCommitError,
     connect_error,
     fatal_error,
+    is_refused,
     is_retriable,
     kafka_error,
+    unauthorized_transaction,
 )
 
 Delivered = Callable[[str, int, int, int | None], None]
 """Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
+Refused = Callable[[ConnectError, bytes | None, bytes | None], None]
+"""Called for a record that the brokers refuse for good, with the reason, its key and its value."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
 
 _CHUNK = 10_000
@@ -32,6 +38,7 @@ _NO_TOPIC = "?"
 _FULL_WAIT = 0.05
 _LOST_CONNECTION = ("FAIL ", "REQTMOUT ")
 _COORDINATOR = "TxnCoordinator"
+_UNAUTHORIZED = re.compile(r'Failed to add partition "(.+)" \[\d+\] to transaction: .*Topic authorization failed')
 _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})
 
 
@@ -50,11 +57,12 @@ class RecordProducer:
             "queue.buffering.max.kbytes": 2_097_151,
             "delivery.report.only.error": not every_delivery,
             "error_cb": self._on_error,
-            "logger": _Log(self._on_lost_coordinator),
+            "logger": _Log(self._on_lost_coordinator, self._on_unauthorized),
         }
         self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
         self._bytes = 0
         self._transport_error: str | None = None
+        self._unauthorized_topic: str | None = None
         self._failed: list[tuple[KafkaError, str]] = []
         self._every_delivery = every_delivery
         self._taken = self._delivered = self._lost = 0
@@ -72,8 +80,12 @@ class RecordProducer:
         timestamp: int | None = None,
         headers: RawHeaders | None = None,
         on_delivered: Delivered | None = None,
+        on_refused: Refused | None = None,
     ) -> None:
-        """One record. KafkaClientError if it can never be sent (too large)."""
+        """One record. KafkaClientError if it can never be sent (too large).
+
+        What brokers refuse is told to ``on_refused``, and otherwise is a failed delivery.
+        """
         self._make_room((len(value) if value else 0) + (len(key) if key else 0))
         try:
             self.client.produce(
@@ -81,7 +93,7 @@ class RecordProducer:
                 value,
                 key,
                 -1 if partition is None else partition,
-                on_delivery=partial(self._on_delivery, on_delivered),
+                on_delivery=partial(self._on_delivery, on_delivered, on_refused),
                 timestamp=timestamp or 0,
                 headers=cast(Any, headers),
             )
@@ -95,12 +107,13 @@ class RecordProducer:
         keys: Sequence[bytes | None] | None,
         values: Sequence[bytes | None],
         on_delivered: Delivered | None = None,
+        on_refused: Refused | None = None,
     ) -> None:
-        """Records without partitions, timestamps and headers, in order: librdkafka takes them a chunk at a time.
+        """As ``send``, without partitions, timestamps and headers, in order: librdkafka takes them a chunk at a time.
 
         ``produce_batch`` drops headers and timestamps without a word, so nothing that has any may come this way.
         """
-        on_delivery = partial(self._on_delivery, on_delivered)
+        on_delivery = partial(self._on_delivery, on_delivered, on_refused)
         for start in range(0, len(values), _CHUNK):
             chunk = values[start : start + _CHUNK]
             if keys is None:
@@ -167,7 +180,16 @@ class RecordProducer:
             return None
         failed, self._failed = self._failed, []
         error, topic = next((f for f in failed if not is_retriable(f[0]) and not _is_purge(f[0])), failed[0])
-        return connect_error(error, f"writing to topic {topic}")
+        if _is_purge(error) and (unauthorized := unauthorized_transaction(self.client)) is not None:
+            error, topic = unauthorized, self._unauthorized_topic or topic
+        failure = connect_error(error, f"writing to topic {topic}")
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return TopicAuthorizationError(str(failure), topic)
+        return failure
+
+    def forget_failures(self) -> None:
+        """Those of records that nobody waits for any more."""
+        self._failed = []
 
     def take_transport_error(self) -> str | None:
         """The last transport error that the client met since this was asked last."""
@@ -200,9 +222,14 @@ class RecordProducer:
         except (KafkaException, SystemError) as error:
             raise self.failure(error, "writing") from error
 
-    def _on_delivery(self, delivered: Delivered | None, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(
+        self, delivered: Delivered | None, refused: Refused | None, error: KafkaError | None, message: Message
+    ) -> None:
         if error is not None:
             self._lost += 1
+            if refused is not None and is_refused(error):
+                refused(connect_error(error, f"writing to topic {message.topic()}"), message.key(), message.value())
+                return
             self._failed.append((error, message.topic() or ""))
             return
         self._delivered += 1
@@ -219,20 +246,27 @@ class RecordProducer:
     def _on_lost_coordinator(self, line: str) -> None:
         self._transport_error = line
 
+    def _on_unauthorized(self, topic: str) -> None:
+        self._unauthorized_topic = topic
+
 
 class _Log:
-    """The client's log, in which alone it tells of a lost connection to the transaction coordinator.
+    """The client's log, in which alone it tells of a lost connection to the transaction coordinator, and which topic
+    the coordinator lets nobody write to.
 
     The request that was on its way it sends again, without a word to the error callback.
     """
 
-    def __init__(self, on_lost: Callable[[str], None]) -> None:
+    def __init__(self, on_lost: Callable[[str], None], on_unauthorized: Callable[[str], None]) -> None:
         self._on_lost = on_lost
+        self._on_unauthorized = on_unauthorized
 
     def log(self, level: int, text: str, *args: object) -> None:
         line = text % args if args else text
         if line.startswith(_LOST_CONNECTION) and _COORDINATOR in line:
             self._on_lost(line)
+        elif (refused := _UNAUTHORIZED.search(line)) is not None:
+            self._on_unauthorized(refused[1])
         LIBRDKAFKA_LOG.log(level, line)
 
 

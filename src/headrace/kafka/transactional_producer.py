@@ -112,7 +112,7 @@ class TransactionalProducer:
             self.records.flush(timeout)
         self._end("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
         # The records that it purged were told as failed.
-        self.records.delivery_failure()
+        self.records.forget_failures()
 
     def close(self) -> None:
         """Abort a transaction that nobody will commit; where the brokers are at fault the next attempt's init does it.

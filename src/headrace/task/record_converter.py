@@ -29,7 +29,8 @@ RawHeaders = list[tuple[str, bytes | None]]
 class TopicBatch:
     """Converted records of one topic, in order, as columns. An absent column (None) holds nothing for any record.
 
-    ``sources`` are the polled records behind the rows, where somebody asked for them.
+    ``sources`` are the polled records behind the rows, where somebody asked for them. ``origins``, where they are
+    known, are what a failure of a row is told to be about: the same, of tables made only when they are looked at.
     """
 
     topic: str
@@ -39,11 +40,32 @@ class TopicBatch:
     timestamps: list[int | None] | None = None
     headers: list[RawHeaders | None] | None = None
     sources: Sequence[SourceRecord] | None = None
+    origins: Sequence[SourceRecord] | None = None
 
     @property
     def plain(self) -> bool:
         """Whether there are only keys and values, which is what a whole batch can be sent with."""
         return self.partitions is None and self.timestamps is None and self.headers is None
+
+    def only(self, row: int) -> TopicBatch:
+        """That row alone."""
+        return self._of([row])
+
+    def without(self, rows: Set[int]) -> TopicBatch:
+        """The batch without those rows."""
+        return self._of([row for row in range(len(self.values)) if row not in rows]) if rows else self
+
+    def origin(self, row: int) -> SourceRecord:
+        """What a failure of that row is told to be about; the row itself where nobody knows where it came from."""
+        if self.origins is not None:
+            return self.origins[row]
+        return SourceRecord(None, None, self.topic, key=self.keys[row] if self.keys else None, value=self.values[row])
+
+    def _of(self, rows: Sequence[int]) -> TopicBatch:
+        columns = {name: getattr(self, name) for name in ("keys", "partitions", "timestamps", "headers", "sources")}
+        taken = {name: column and [column[row] for row in rows] for name, column in columns.items()}
+        origins = None if self.origins is None else _Chosen(self.origins, rows)
+        return TopicBatch(self.topic, [self.values[row] for row in rows], **taken, origins=origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +176,12 @@ class RecordConverter:
         if values is None or ("key" in names and keys is None):
             return None
         return TopicBatch(
-            topic, values, keys, partitions=_integers(rows, "partition"), timestamps=_integers(rows, "timestamp")
+            topic,
+            values,
+            keys,
+            partitions=_integers(rows, "partition"),
+            timestamps=_integers(rows, "timestamp"),
+            origins=_TableRecords(rows),
         )
 
     def _batch(self, rows: _Rows) -> TopicBatch:
@@ -213,6 +240,7 @@ class _Rows:
             partitions=_column([record.kafka_partition for record in self.records]),
             timestamps=_column([record.timestamp for record in self.records]),
             sources=self._sources,
+            origins=self._sources,
         )
 
     def _remove(self, failed: Set[int]) -> None:
@@ -220,6 +248,35 @@ class _Rows:
         self.records = _without(failed, self.records)
         self._sources = _without(failed, self._sources)
         self._columns = {name: _without(failed, column) for name, column in self._columns.items()}
+
+
+class _TableRecords(Sequence[SourceRecord]):
+    """Rows of a table as records."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return int(self._rows.num_rows)
+
+    def __getitem__(self, row: Any) -> Any:
+        from headrace.api.arrow_records import table_to_records
+
+        return table_to_records(self._rows.slice(row, 1))[0]
+
+
+class _Chosen(Sequence[SourceRecord]):
+    """Some of many records, which are looked at one by one if at all."""
+
+    def __init__(self, records: Sequence[SourceRecord], rows: Sequence[int]) -> None:
+        self._records = records
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._records[self._rows[place]]
 
 
 def _without(rows: Set[int], column: Sequence[T]) -> list[T]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,3 +47,18 @@ class Waver(Transformation[SourceRecord]):
             self._left -= 1
             raise RetriableError(f"{record.value} has to wait")
         return record
+
+
+class Swell(Transformation[SourceRecord]):
+    """Makes every `every`th number a text of `bytes` bytes, which cannot be compressed if they are `random`."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        self._every = int(configs["every"])
+        self._bytes = int(configs["bytes"])
+        self._random = configs.get("random") == "true"
+
+    def apply(self, record: SourceRecord) -> SourceRecord:
+        if int(record.value) % self._every:
+            return record
+        text = os.urandom(self._bytes // 2).hex() if self._random else "x" * self._bytes
+        return record.replace(value=text)

@@ -38,6 +38,8 @@ def test_defaults() -> None:
         ("tasks.max", "many"),
         ("tasks.max.enforce", "perhaps"),
         ("errors.tolerance", "some"),
+        ("errors.tolerance", "ALL"),
+        ("config.action.reload", "RESTART"),
         ("config.action.reload", "x"),
         ("errors.retry.timeout", "-2"),
         ("transforms", "a, a"),
@@ -125,6 +127,7 @@ def test_source_defaults_and_boundaries() -> None:
     )
     assert config.transaction_boundary is TransactionBoundary.INTERVAL
     assert (config.transaction_boundary_interval, config.offsets_topic) == (0.3, "o")
+    assert SourceConnectorConfig(BASE | {"offsets.storage.topic": " "}).offsets_topic is None, "the worker's (KIP-618)"
 
 
 @pytest.mark.parametrize(
@@ -132,49 +135,12 @@ def test_source_defaults_and_boundaries() -> None:
     [
         ("transaction.boundary", "batch"),
         ("transaction.boundary.interval.ms", "0"),
-        ("offsets.storage.topic", ""),
         ("exactly.once.support", "please"),
     ],
 )
 def test_bad_source_value(name: str, value: str) -> None:
     with pytest.raises(ConfigError) as error:
         SourceConnectorConfig(BASE | {name: value})
-    assert error.value.name == name
-
-
-def test_topic_groups_inherit_from_the_default() -> None:
-    config = SourceConnectorConfig(
-        BASE
-        | {
-            "topic.creation.groups": "logs",
-            "topic.creation.default.partitions": "3",
-            "topic.creation.default.replication.factor": "-1",
-            "topic.creation.default.retention.ms": "5",
-            "topic.creation.logs.include": "log.*,audit",
-            "topic.creation.logs.exclude": "log-x",
-            "topic.creation.logs.partitions": "9",
-        }
-    )
-    logs, default = config.topic_groups
-    assert (logs.partitions, logs.replication_factor, logs.config) == (9, -1, {"retention.ms": "5"})
-    assert [topic for topic in ("log-a", "log-x", "audit", "my-log") if logs.matches(topic)] == ["log-a", "audit"]
-    assert default.matches("anything")
-    assert SourceConnectorConfig(BASE).topic_groups == ()
-
-
-@pytest.mark.parametrize(
-    ("props", "name"),
-    [
-        ({"topic.creation.default.partitions": "1"}, "topic.creation.default.replication.factor"),
-        ({"topic.creation.default.replication.factor": "0"}, "topic.creation.default.replication.factor"),
-        ({"topic.creation.groups": "g"}, "topic.creation.g.include"),
-        ({"topic.creation.groups": "g", "topic.creation.g.include": "("}, "topic.creation.g.include"),
-    ],
-)
-def test_bad_topic_groups(props: dict[str, str | None], name: str) -> None:
-    default = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
-    with pytest.raises(ConfigError) as error:
-        SourceConnectorConfig(BASE | (default if "topic.creation.groups" in props else {}) | props)
     assert error.value.name == name
 
 
@@ -189,10 +155,11 @@ def test_sink_topics() -> None:
     ("props", "name"),
     [
         ({}, "topics"),
-        ({"topics": "a", "topics.regex": "b"}, "topics.regex"),
+        ({"topics": "a", "topics.regex": "b"}, "topics"),
+        ({"topics": "a,,b"}, "topics"),
         ({"topics.regex": "("}, "topics.regex"),
-        ({"topics": "a", "errors.deadletterqueue.topic.name": "a"}, "errors.deadletterqueue.topic.name"),
-        ({"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"}, "errors.deadletterqueue.topic.name"),
+        ({"topics": "a", "errors.deadletterqueue.topic.name": "a"}, "topics"),
+        ({"topics.regex": "d.*", "errors.deadletterqueue.topic.name": "dlq"}, "topics.regex"),
     ],
 )
 def test_bad_sink(props: dict[str, str | None], name: str) -> None:
@@ -204,7 +171,7 @@ def test_bad_sink(props: dict[str, str | None], name: str) -> None:
 def test_error_handling() -> None:
     assert ConnectorConfig(BASE).error_handling == ErrorHandling()
     given = {
-        "errors.tolerance": "ALL",
+        "errors.tolerance": "all",
         "errors.retry.timeout": "-1",
         "errors.retry.delay.max.ms": "1500",
         "errors.log.enable": "true",

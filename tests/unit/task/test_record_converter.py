@@ -173,6 +173,25 @@ def test_partitions_and_timestamps_of_a_table(converter: RecordConverter) -> Non
     assert (batch.partitions, batch.timestamps, batch.plain) == ([None, 3], None, False)
 
 
+def test_rows_are_taken_out_of_a_batch_with_all_that_is_known_of_them(converter: RecordConverter) -> None:
+    table = pa.table(
+        {
+            "topic": ["t"] * 3,
+            "value": ["1", "2", "3"],
+            "key": ["a", None, "c"],
+            "timestamp": pa.array([7, None, 9], pa.int64()),
+            "source_partition": pa.array([{"p": 0}] * 3),
+            "source_offset": pa.array([{"n": 1}, {"n": 2}, {"n": 3}]),
+        }
+    )
+    [batch] = converter.convert_table(table) or []
+    rest, last = batch.without({0, 2}), batch.without({1}).only(1)
+    assert batch.without(set()) is batch
+    assert (rest.values, rest.keys, rest.timestamps, rest.origin(0).source_offset) == ([b"2"], [None], [None], {"n": 2})
+    assert (last.values, last.keys, last.timestamps, last.origin(0).source_offset) == ([b"3"], [b"c"], [9], {"n": 3})
+    assert TopicBatch("t", [b"v"], [b"k"]).origin(0).key == b"k", "nobody knows more of it"
+
+
 def test_what_has_no_columnar_path(plugins: Plugins, converter: RecordConverter, errors: Any) -> None:
     table = pa.table({"topic": ["t"], "value": ["1"]})
     assert record_converter({"value.converter": PLAIN}, WORKER, plugins, errors()).convert_table(table) is None

@@ -159,6 +159,7 @@ def test_a_poll_is_a_transaction(stage: Stage, record: Any) -> None:
         ("topics", ["t"]),
         ("offsets", [({"p": "p"}, {"n": 2})]),
         "commit",
+        ("topics", ["t"]),
         ("offsets", [({"p": "p"}, {"n": 3})]),
     ]
 
@@ -343,6 +344,7 @@ def test_at_least_once_tells_of_records_at_once_and_of_offsets_when_due(stage: S
         ("record", "b", 0),
         ("record", "c", 0),
         "commit",
+        ("topics", ["t"]),
         ("offsets", [({"p": "p"}, {"n": 2}), ({"p": "p"}, {"n": 3})]),
     ]
     assert commits.log == ["commit", "commit", "flush", "commit"]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError
+from headrace.kafka import topic_admin
 from headrace.model.ids import ConnectorTaskId
+from headrace.task.source import topic_creation
 from headrace.task.source.source_task_factory import RunnableSourceTask, source_task
 from headrace.task.task_spec import TaskKind, TaskSpec
 from tests.unit.task import support_plugins
@@ -84,6 +86,44 @@ def test_a_topic_for_what_nobody_sets_aside_is_warned_of(
         "Task c-0: errors.deadletterqueue.topic.name=dead is without effect, as errors.tolerance=none lets no record "
         "be set aside"
     ]
+
+
+TOPICS = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
+
+
+@pytest.mark.parametrize(
+    ("worker", "properties", "made"),
+    [
+        ({}, TOPICS, True),
+        ({}, {}, False),
+        ({"topic.creation.enable": "false"}, TOPICS, False),
+        ({"topic.creation.enable": "false"}, {"topic.creation.default.partitions": "many"}, False),
+    ],
+)
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_topics_are_made_if_worker_and_connector_say_so(
+    exactly_once: bool,
+    worker: dict[str, str],
+    properties: dict[str, str],
+    made: bool,
+    make: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Any] = []
+
+    class Opened(topic_creation.TopicCreation):
+        """With its client made at once, and not for the first topic."""
+
+        def __init__(self, groups: Any, topics: Any, wait_for_stop: Any) -> None:
+            super().__init__(groups, topics, wait_for_stop)
+            topics()
+
+    monkeypatch.setattr(topic_admin, "TopicAdmin", seen.append)
+    monkeypatch.setattr(topic_creation, "TopicCreation", Opened)
+    more = {"admin.retry.backoff.ms": "7", "admin.client.id": "worker's", **worker}
+    spec = replace(SPEC, exactly_once=exactly_once, worker_config={**SPEC.worker_config, **more})
+    make(spec, **properties, **{"admin.override.client.id": "own"})
+    assert [(props["client.id"], props["retry.backoff.ms"]) for props in seen] == [("own", "7")] * made
 
 
 def test_bad_properties_are_named(make: Any) -> None:

@@ -18,6 +18,7 @@ import orjson
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 from headrace.api.schema import Schema, Struct
 from headrace.converters.json_converter import JsonConverter
+from headrace.kafka.errors import RecordTooLargeError
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext
 
@@ -29,6 +30,7 @@ _JAVA_NAMES: Final[dict[type[BaseException], str]] = {
     RetriableError: "org.apache.kafka.connect.errors.RetriableException",
     SchemaBuilderError: "org.apache.kafka.connect.errors.SchemaBuilderException",
     ConfigError: "org.apache.kafka.common.config.ConfigException",
+    RecordTooLargeError: "org.apache.kafka.common.errors.RecordTooLargeException",
 }
 
 

@@ -10,8 +10,8 @@ from typing import Generic
 from headrace.api.record import TimestampType
 from headrace.config.connector_config import ErrorHandling
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.errors.dead_letters import DeadLetter, dead_letter
-from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext
+from headrace.task.errors.dead_letters import DeadLetter, dead_letter, error_headers
+from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext, where
 from headrace.task.task_metrics import TaskMetrics
 
 _log = logging.getLogger(__name__)
@@ -47,8 +47,15 @@ class DeadLetterQueueReporter(Generic[O]):
     """
 
     def __init__(
-        self, task: ConnectorTaskId, context_headers: bool, send: Callable[[DeadLetter], None], metrics: TaskMetrics
+        self,
+        task: ConnectorTaskId,
+        context_headers: bool,
+        send: Callable[[DeadLetter], None],
+        metrics: TaskMetrics,
+        fits: Callable[[DeadLetter], bool] = lambda letter: True,
     ) -> None:
+        """``fits`` tells whether the topic takes a letter; else it gets headers alone: the record's place."""
+        self._fits = fits
         self._task = task
         self._context_headers = context_headers
         self._send = send
@@ -57,7 +64,12 @@ class DeadLetterQueueReporter(Generic[O]):
     def report(self, context: ProcessingContext[O]) -> None:
         if context.tolerated:
             self._metrics.add("deadletterqueue-produce-requests", 1)
-            self._send(dead_letter(self._task, context, self._context_headers))
+            letter = dead_letter(self._task, context, self._context_headers)
+            if not self._fits(letter):
+                message = "task %s: the dead letter topic takes no more than headers of %s"
+                _log.error(message, self._task, where(context.original))
+                letter = DeadLetter(None, None, error_headers(self._task, context), letter.timestamp)
+            self._send(letter)
 
 
 def _shown(original: Original) -> str:

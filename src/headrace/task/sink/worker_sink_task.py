@@ -132,7 +132,6 @@ class WorkerSinkTask:
         self._context = context
         self._around = surroundings
         self._backoff = _FIRST_BACKOFF
-        self._topics: set[str] = set()
 
     def run(self) -> None:
         try:
@@ -221,7 +220,7 @@ class WorkerSinkTask:
             begins, ends = messages.bounds()
             self._progress.offsets.consumed(ends, begins)
             self._around.metrics.add("sink-record-read-total", len(messages))
-            self._tell_topics({where.topic for where in ends})
+            self._around.link.topics_used(sorted({where.topic for where in ends}))
         return batch
 
     def _put(self, batch: SinkBatch) -> None:
@@ -254,9 +253,3 @@ class WorkerSinkTask:
         self._progress.batch = batch
         self._progress.pauses.redelivery = True
         self._consumer.apply_pauses()
-
-    def _tell_topics(self, topics: set[str]) -> None:
-        new = topics - self._topics
-        if new:
-            self._topics |= new
-            self._around.link.topics_used(sorted(new))

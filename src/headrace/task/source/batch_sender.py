@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
-from headrace.kafka.record_producer import Delivered, RecordProducer
+from headrace.kafka.record_producer import Delivered, RecordProducer, Refused
 from headrace.task.record_converter import TopicBatch
 
 RecordDelivered = Callable[[SourceRecord, RecordMetadata], None]
@@ -18,10 +18,14 @@ def send(
     batch: TopicBatch,
     delivered: Delivered | None = None,
     record_delivered: RecordDelivered | None = None,
+    refused: Refused | None = None,
 ) -> None:
-    """Send all rows in order. ``delivered`` is told of each row; ``record_delivered`` also which record it was."""
+    """Send all rows in order. ``delivered`` is told of each row; ``record_delivered`` also which record it was.
+
+    ``refused`` is told of what brokers refuse for good; without it that is a failed delivery.
+    """
     if batch.plain and (record_delivered is None or batch.sources is None):
-        producer.send_all(batch.topic, batch.keys, batch.values, delivered)
+        producer.send_all(batch.topic, batch.keys, batch.values, delivered, refused)
         return
     for row, value in enumerate(batch.values):
         told = delivered
@@ -35,6 +39,7 @@ def send(
             batch.timestamps[row] if batch.timestamps else None,
             batch.headers[row] if batch.headers else None,
             told,
+            refused,
         )
 
 

@@ -19,15 +19,13 @@ class CommittedOffsets:
     def __init__(self, callbacks: TaskCallbacks, link: WorkerLink) -> None:
         self._callbacks = callbacks
         self._link = link
-        self._topics: set[str] = set()
-        self._new_topics: list[str] = []
+        self._topics: dict[str, None] = {}
+        """Written to since the last commit."""
 
     def topics(self, batches: Sequence[TopicBatch]) -> None:
-        """Topics that are written to; the worker hears of new ones after the next commit (KIP-558)."""
+        """Topics that are written to; the link hears of them after the next commit (KIP-558)."""
         for batch in batches:
-            if batch.topic not in self._topics:
-                self._topics.add(batch.topic)
-                self._new_topics.append(batch.topic)
+            self._topics[batch.topic] = None
 
     def records(
         self, delivered: Sequence[tuple[SourceRecord, RecordMetadata | None]], dropped: Sequence[SourceRecord]
@@ -39,7 +37,7 @@ class CommittedOffsets:
     def offsets(self, offsets: Sequence[SourceOffset]) -> None:
         """After a commit: ``commit`` of the task, then the worker."""
         self._callbacks.offsets()
-        if self._new_topics:
-            self._link.topics_used(self._new_topics)
-            self._new_topics = []
+        if self._topics:
+            self._link.topics_used(list(self._topics))
+            self._topics.clear()
         self._link.offsets_committed([(o.partition, o.offset) for o in offsets])

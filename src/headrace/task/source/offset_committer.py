@@ -13,6 +13,7 @@ from headrace.kafka.errors import RetriableKafkaError
 from headrace.kafka.record_producer import RecordProducer
 from headrace.task.source.batch_sender import send
 from headrace.task.source.offset_writer import OffsetWriter
+from headrace.task.source.refused_records import RefusedRecords
 from headrace.task.source.source_batch import SourceBatch
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.source.submitted_records import SubmittedRecords
@@ -25,13 +26,22 @@ class OffsetCommitter:
     """The task's thread only. ``interval`` and ``timeout`` are the worker's ``offset.flush.*``, in seconds."""
 
     def __init__(
-        self, producer: RecordProducer, writer: OffsetWriter, interval: float, timeout: float, *, remember: bool
+        self,
+        producer: RecordProducer,
+        writer: OffsetWriter,
+        interval: float,
+        timeout: float,
+        refused: RefusedRecords | None = None,
+        *,
+        remember: bool,
     ) -> None:
+        """``refused`` handles what brokers refuse; without it that is a failure."""
         self._producer = producer
         self._writer = writer
         self._interval = interval
         self._timeout = timeout
-        self._remember = remember
+        self._refused = refused
+        self._note_delivered = self._note if remember else None
         self._submitted = SubmittedRecords()
         self._next: float | None = None
         self._delivered: Delivered = []
@@ -45,11 +55,15 @@ class OffsetCommitter:
         self._dropped.extend(batch.dropped)
         # A dead letter is delivered before its offset is committed, as all else.
         for topic in batch.all_topics:
-            send(self._producer, topic, submitted.ack, self._note if self._remember else None)
+            tolerated = self._refused is not None and topic is not batch.dead_letters
+            refused = self._refused.of(submitted, topic) if self._refused is not None and tolerated else None
+            send(self._producer, topic, submitted.ack, self._note_delivered, refused)
 
     def serve(self) -> None:
         """Run delivery callbacks; raises what made a delivery fail: a lost record must not be passed over."""
         self._producer.serve()
+        if self._refused is not None:
+            self._dropped += self._refused.settle(self._note_delivered)
         failure = self._producer.delivery_failure()
         if failure is not None:
             raise failure

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -53,6 +53,27 @@ class Batches(Protocol):
         """What was kept, asked for before a transaction ends; None if nothing was."""
 
     def close(self) -> None: ...
+
+
+class SteppedBatches:
+    """``Batches`` of others, each of which goes through ``step`` before it is handed out, and so joins a transaction.
+
+    Task's thread only.
+    """
+
+    def __init__(self, batches: Batches, step: Callable[[SourceBatch], SourceBatch]) -> None:
+        self._batches = batches
+        self._step = step
+
+    def make(self, polled: Polled) -> SourceBatch:
+        return self._step(self._batches.make(polled))
+
+    def rest(self) -> SourceBatch | None:
+        rest = self._batches.rest()
+        return None if rest is None else self._step(rest)
+
+    def close(self) -> None:
+        self._batches.close()
 
 
 class SourceBatches:

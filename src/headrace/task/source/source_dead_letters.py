@@ -7,6 +7,19 @@ from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.record_converter import TopicBatch
 
 
+def joined(first: TopicBatch | None, second: TopicBatch | None) -> TopicBatch | None:
+    """What two calls of ``take`` have given."""
+    if first is None or second is None:
+        return first or second
+    return TopicBatch(
+        first.topic,
+        values=[*first.values, *second.values],
+        keys=[*(first.keys or ()), *(second.keys or ())],
+        timestamps=[*(first.timestamps or ()), *(second.timestamps or ())],
+        headers=[*(first.headers or ()), *(second.headers or ())],
+    )
+
+
 class SourceDeadLetters:
     """Task's thread only. Collects what is set aside until the batch is made, so that it is written with it."""
 

@@ -15,10 +15,15 @@ from headrace.api.source import SourceTask
 from headrace.config.client_configs import source_task_admin
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
 from headrace.config.source_connector_config import SourceConnectorConfig
-from headrace.config.worker_config import WorkerConfig
+from headrace.config.topic_creation import topic_groups, uses_topic_creation
+from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
+from headrace.kafka.errors import TopicAuthorizationError
 from headrace.kafka.record_producer import RecordProducer
 from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.plugins.discovery import plugins_of
+from headrace.storage.unusable_offsets_topic import unusable
+from headrace.task.errors.dead_letters import DeadLetter
+from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
 from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
 from headrace.task.frames.frame_batches import GATHERED, FrameBatches
@@ -30,7 +35,10 @@ from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWork
 from headrace.task.source.offset_committer import OffsetCommitter
 from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
 from headrace.task.source.poller import Poller
-from headrace.task.source.source_batch import Batches, SourceBatches
+from headrace.task.source.producible_records import ProducibleRecords
+from headrace.task.source.record_sizes import MAX_REQUEST_SIZE, SizeLimits, topic_limits
+from headrace.task.source.refused_records import RefusedRecords
+from headrace.task.source.source_batch import Batches, SourceBatches, SteppedBatches
 from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
 from headrace.task.source.task_callbacks import TaskCallbacks
@@ -52,6 +60,12 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 _log = logging.getLogger(__name__)
 _STOP_TIME = 2.0
 _BROKERS_LONGEST_TRANSACTION = 900.0
+_MAX_REQUEST_SIZE = 1_048_576
+_RUNTIME = "org.apache.kafka.connect.runtime"
+_OPERATIONS = {
+    exactly_once: Operation(Stage.KAFKA_PRODUCE, f"{_RUNTIME}.{name}")
+    for exactly_once, name in ((True, "ExactlyOnceWorkerSourceTask"), (False, "WorkerSourceTask"))
+}
 TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 
 
@@ -74,12 +88,21 @@ class RunnableSourceTask:
         self._control = control
         self._closing = closing
         self.init = init
-        self.run = loop
+        self._loop = loop
 
     def start(self) -> None:
         self._task.initialize(self._context)
         if self._control.on_stop(self._stop_task):
             self._task.start(self._spec.task_config)
+
+    def run(self) -> None:
+        try:
+            self._loop()
+        except TopicAuthorizationError as error:
+            if error.topic != self._spec.offsets_topic:
+                raise
+            servers = self._spec.producer[BOOTSTRAP_SERVERS]
+            raise (unusable(self._spec.connector_config, error.topic, servers, error) or error) from error
 
     def close(self) -> None:
         # A task that has ended by itself is told to stop too, from another thread as ever, should that hang.
@@ -105,8 +128,8 @@ def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runna
     config = SourceConnectorConfig(spec.connector_config)
     task, metrics = task_class(), TaskMetrics(link.metrics, time.monotonic)
     callbacks = TaskCallbacks(task)
-    dead_letters = _dead_letters(spec, config)
-    errors = _errors(spec, config, dead_letters, metrics, control)
+    dead_letters, limits = _dead_letters(spec, config), _size_limits(spec, config)
+    errors = _errors(spec, config, dead_letters, limits, metrics, control)
     converter = record_converter(spec.connector_config, spec.worker_config, plugins, errors)
     name, remember = spec.id.connector, callbacks.wants_records
     batches: Batches
@@ -119,7 +142,11 @@ def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runna
     else:
         chain = transformation_chain(config, plugins, errors)
         batches = SourceBatches(name, chain, converter, dead_letters, remember=remember)
-    parts = _Parts(spec, config, task, batches, callbacks, metrics, link, control)
+    batches = _with_topics(batches, spec, config, control)
+    if config.tolerates_errors:
+        producible = ProducibleRecords(limits, errors, dead_letters, _OPERATIONS[spec.exactly_once])
+        batches = SteppedBatches(batches, producible.step)
+    parts = _Parts(spec, config, task, batches, callbacks, metrics, link, control, errors, dead_letters)
     return _exactly_once(parts) if spec.exactly_once else _at_least_once(parts)
 
 
@@ -135,6 +162,8 @@ class _Parts:
     metrics: TaskMetrics
     link: WorkerLink
     control: TaskControl
+    errors: RetryWithTolerance[SourceRecord]
+    dead_letters: SourceDeadLetters | None
 
     @property
     def poller(self) -> Poller:
@@ -154,6 +183,22 @@ class _Parts:
             create_dead_letter_topic(queue, source_task_admin(worker, self.config.raw, self.spec.id.task))
 
 
+def _with_topics(batches: Batches, spec: TaskSpec, config: SourceConnectorConfig, control: TaskControl) -> Batches:
+    """``batches``; if worker and connector say so, the task makes the topics that they go to."""
+    if not uses_topic_creation(config.raw):
+        return batches
+    worker = WorkerConfig(spec.worker_config)
+    if not worker.topic_creation_enabled:
+        return batches
+    # Few tasks make topics, and the admin client takes time to import.
+    from headrace.kafka.topic_admin import TopicAdmin
+    from headrace.task.source.topic_creation import TopicCreation
+
+    admin = source_task_admin(worker, config.raw, spec.id.task)
+    creation = TopicCreation(topic_groups(config.raw), lambda: TopicAdmin(admin), control.wait_for_stop)
+    return SteppedBatches(batches, creation.step)
+
+
 def _dead_letters(spec: TaskSpec, config: SourceConnectorConfig) -> SourceDeadLetters | None:
     queue = config.dead_letter_queue
     if queue is None:
@@ -164,17 +209,33 @@ def _dead_letters(spec: TaskSpec, config: SourceConnectorConfig) -> SourceDeadLe
     return SourceDeadLetters(queue.topic)
 
 
+def _size_limits(spec: TaskSpec, config: SourceConnectorConfig) -> SizeLimits:
+    # Librdkafka's own name for it may be used too.
+    given = spec.producer.get("message.max.bytes") or spec.producer.get(MAX_REQUEST_SIZE)
+    client = int(given or _MAX_REQUEST_SIZE)
+    if spec.producer.get("compression.type", "none") != "none":
+        return SizeLimits(client, None)
+    admin = source_task_admin(WorkerConfig(spec.worker_config), config.raw, spec.id.task)
+    return SizeLimits(client, topic_limits(admin))
+
+
 def _errors(
     spec: TaskSpec,
     config: SourceConnectorConfig,
     dead_letters: SourceDeadLetters | None,
+    limits: SizeLimits,
     metrics: TaskMetrics,
     control: TaskControl,
 ) -> RetryWithTolerance[SourceRecord]:
     handling, queue = config.error_handling, config.dead_letter_queue
     reporters: list[ErrorReporter[SourceRecord]] = [LogReporter(spec.id, handling, metrics)]
     if queue is not None and dead_letters is not None:
-        reporters.append(DeadLetterQueueReporter(spec.id, queue.context_headers, dead_letters.add, metrics))
+        topic = queue.topic
+
+        def fits(letter: DeadLetter) -> bool:
+            return limits.refusal(topic, letter.key, letter.value, letter.headers) is None
+
+        reporters.append(DeadLetterQueueReporter(spec.id, queue.context_headers, dead_letters.add, metrics, fits))
     return RetryWithTolerance(handling, reporters, metrics, control.wait_for_stop)
 
 
@@ -210,6 +271,7 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         TopicOffsetWriter(producer, spec.offsets_topic) if spec.offsets_topic else LinkOffsetWriter(parts.link),
         _flush_interval(spec),
         timeout,
+        _refused(parts, producer, timeout),
         remember=callbacks.wants_records,
     )
     loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.committed, parts.metrics, time.monotonic)
@@ -218,6 +280,12 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
     closing = (committer.close, parts.batches.close)
     # There is nobody to fence.
     return RunnableSourceTask(spec, parts.task, context, parts.control, parts.make_dead_letter_topic, loop.run, closing)
+
+
+def _refused(parts: _Parts, producer: RecordProducer, timeout: float) -> RefusedRecords | None:
+    if not parts.config.tolerates_errors:
+        return None
+    return RefusedRecords(producer, parts.errors, parts.dead_letters, _OPERATIONS[False], timeout)
 
 
 def _transaction_timeout(spec: TaskSpec, boundary: Boundary, retry_timeout: float | None) -> float:
