@@ -359,7 +359,14 @@ def test_restarts(worker: WorkerProcess, create: Callable[..., str], unique: str
     assert worker.rest.get(f"{url}/tasks/0/status").json()["state"] == "RUNNING"
     assert_error(worker.rest.post(f"{url}/tasks/5/restart"), 404, "Unknown task")
     stop(worker, url)
-    assert_error(worker.rest.post(f"{url}/tasks/0/restart"), 409, "no task of its connector any more")
+    for state_wanted in ("STOPPED", "PAUSED"):
+        refused = worker.rest.post(f"{url}/tasks/0/restart")
+        assert_error(refused, 409, f"{unique} is {state_wanted} and has no tasks until it is resumed")
+        assert "retry-after" not in refused.headers, "trying again does not help"
+        if state_wanted == "STOPPED":
+            assert worker.rest.put(f"{url}/pause").status_code == 202
+            wait_for(lambda: state(worker, unique) == "PAUSED", 30, "its pause")
+    stop(worker, url)
     restarted = worker.rest.post(f"{url}/restart?includeTasks=true")
     assert (restarted.status_code, restarted.json()["connector"]["state"]) == (202, "RESTARTING")
     wait_for(lambda: state(worker, unique) == "STOPPED", 30, "its being stopped again")

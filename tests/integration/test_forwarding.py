@@ -17,13 +17,15 @@ from headrace.config.mac_algorithms import mac_algorithm
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import HEADERS, SignedParts, sign
-from tests.support.polling import wait_for
-from tests.support.topics import read_committed
-from tests.support.worker_process import WorkerProcess
+from tests.support.polling import wait_for, within
+from tests.support.sinks import lines, make_topic, numbers, send
+from tests.support.topics import read_committed, values
+from tests.support.worker_process import WorkerProcess, once_settled
 
 GROWING = "growing_source.GrowingSourceConnector"
 NUMBERED = "numbered_source.NumberedSourceConnector"
 KEY_TTL_MS = 15_000
+JSON = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Pair:
             key = SessionKey(newest["key"], newest["algorithm"], newest["creation-timestamp"])
             algorithm = mac_algorithm("HmacSHA256")
             assert algorithm is not None
-            headers = sign(SignedParts(method, path, body), key, algorithm) | {"Content-Type": "application/json"}
+            headers = sign(SignedParts(method, path, body), key, algorithm) | JSON
             answer = worker.rest.request(method, path, content=body, headers=headers)
             if answer.status_code != 403 or self.session_keys()[-1] == newest:
                 return answer
@@ -151,12 +153,67 @@ def test_a_connectors_life_through_the_follower(pair: Pair, unique: str) -> None
         assert_error(worker.rest.delete(f"/connectors/{unique}"), 404, f"Connector {unique} not found")
 
 
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_offsets_are_changed_through_the_follower(pair: Pair, unique: str, tmp_path: Path, kind: str) -> None:
+    """Looked at here, altered and reset by the leader, and gone on from by whichever worker has the task (KIP-875)."""
+    if kind == "source":
+        more = config(unique, count="20")
+        partition, end, wanted = {"id": "0"}, {"seqno": 19}, {"seqno": 14}
+    else:
+        make_topic(pair.brokers, unique)
+        send(pair.brokers, unique, numbers(0, 20))
+        more = {"connector.class": "FileStreamSink", "topics": unique, "file": str(tmp_path / "out.txt")}
+        partition, end, wanted = (
+            {"kafka_topic": unique, "kafka_partition": 0},
+            {"kafka_offset": 20},
+            {"kafka_offset": 15},
+        )
+
+    def written() -> list[str]:
+        if kind == "sink":
+            return lines(tmp_path / "out.txt")
+        return [(value or b"").decode() for value in values(pair.brokers, unique)]
+
+    def told() -> list[Any]:
+        return [
+            each.rest.get(f"/connectors/{unique}/offsets").json()["offsets"] for each in (pair.leader, pair.follower)
+        ]
+
+    def stopped() -> None:
+        wait_for(lambda: told() == [[{"partition": partition, "offset": end}]] * 2, 60, lambda: f"{end}: {told()}")
+        assert pair.follower.rest.put(f"/connectors/{unique}/stop").status_code == 204
+        wait_for_states(pair, unique, "STOPPED")
+
+    def resumed(expected: list[int]) -> None:
+        assert pair.follower.rest.put(f"/connectors/{unique}/resume").status_code == 202
+        wait_for(lambda: written() == list(map(str, expected)), 60, lambda: f"{expected}: {written()}")
+
+    def change(method: str, **body: Any) -> httpx2.Response:
+        return once_settled(lambda: pair.follower.rest.request(method, f"/connectors/{unique}/offsets", **body))
+
+    pair.follower.create(unique, **more)
+    stopped()
+    body = {"offsets": [{"partition": partition, "offset": wanted}]}
+    altered = change("PATCH", json=body)
+    assert altered.status_code == 204, altered.text
+    assert told() == [body["offsets"]] * 2
+    resumed([*range(20), *range(15, 20)])
+    stopped()
+    for _ in range(2):
+        reset = change("DELETE")
+        assert reset.status_code == 204, reset.text
+        assert told() == [[], []]
+    resumed([*range(20), *range(15, 20), *range(20)])
+    assert_error(change("DELETE"), 400, f"Connector {unique} must be STOPPED")
+    pair.follower.delete(unique)
+
+
 def test_mistakes_through_the_follower_are_told_as_by_the_leader(pair: Pair, unique: str) -> None:
     wrong = {"name": unique, "config": {"connector.class": "NoSuch"}}
     answers = [worker.rest.post("/connectors", json=wrong) for worker in (pair.leader, pair.follower)]
     assert answers[0].status_code == answers[1].status_code == 400
     assert answers[0].json() == answers[1].json()
-    assert_error(pair.follower.rest.post("/connectors", content=b"{"), 400, "Malformed JSON")
+    assert_error(pair.follower.rest.post("/connectors", content=b"{", headers=JSON), 400, "Malformed JSON")
 
 
 def test_every_name_goes_through_the_follower(pair: Pair, unique: str) -> None:
@@ -185,10 +242,10 @@ def test_a_followers_connector_gets_its_tasks_and_changes_them(pair: Pair, uniqu
 def test_workers_refuse_what_is_not_signed_rightly(pair: Pair, method: str, path: str) -> None:
     url = f"/connectors/none/{path}"
     for worker in (pair.leader, pair.follower):
-        assert_error(worker.rest.request(method, url, content=b"[]"), 400, "has to be signed")
+        assert_error(worker.rest.request(method, url, content=b"[]", headers=JSON), 400, "has to be signed")
         good = pair.signed(worker, method, url, b"[]")
         assert_error(good, 404, "Connector none not found")
-        headers = {name: good.request.headers[name] for name in HEADERS}
+        headers = {name: good.request.headers[name] for name in HEADERS} | JSON
         again = worker.rest.request(method, url, content=b"[]", headers=headers)
         assert again.status_code == 403
         other = worker.rest.request(method, f"/connectors/other/{path}", content=b"[]", headers=headers)
@@ -207,7 +264,7 @@ def test_a_worker_asks_the_leader_for_a_round_of_fencing(pair: Pair, unique: str
 def test_the_leader_replaces_the_session_key(pair: Pair, unique: str) -> None:
     """Records are as Java writes them, and a follower's connector gets its tasks by the new key as well."""
     seen = len(pair.session_keys())
-    wait_for(lambda: len(pair.session_keys()) > seen, KEY_TTL_MS / 1000 + 10, "a new session key")
+    within(3 * KEY_TTL_MS / 1000, lambda: len(pair.session_keys()) > seen, "a new session key")
     *_, former, newest = pair.session_keys()
     assert newest.keys() == {"key", "algorithm", "creation-timestamp"}
     assert newest["algorithm"] == "HmacSHA256" and newest["key"] != former["key"]

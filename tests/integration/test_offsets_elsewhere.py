@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
@@ -24,7 +26,9 @@ from headrace.storage.offset_codec import encode_key, encode_offset
 from headrace.worker.offset_stores import OffsetStores
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for
-from tests.support.topics import committed_offsets
+from tests.support.sinks import create_sink, make_topic, wait_for_lines
+from tests.support.topics import committed_offsets, wait_for_values
+from tests.support.worker_process import WorkerProcess, once_settled
 
 WAIT = 30
 
@@ -138,6 +142,108 @@ def test_a_sinks_offsets_are_in_the_cluster_that_it_reads(broker: EmbeddedBroker
         assert committed(elsewhere, group, name) < 0
     finally:
         cluster.stop()
+
+
+# ---- through REST, with tasks that run before and afterwards
+
+
+@pytest.fixture(scope="module")
+def free_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """Its connectors may choose their brokers."""
+    more = {"group.id": "group-elsewhere", "connector.client.config.override.policy": "All"}
+    with WorkerProcess(tmp_path_factory.mktemp("free-worker"), broker.bootstrap_servers, **more) as running:
+        yield running
+
+
+@pytest.mark.parametrize("own_topic", [False, True], ids=["workers-topic-name", "own-topic"])
+def test_a_source_that_writes_elsewhere(
+    free_worker: WorkerProcess,
+    broker: EmbeddedBroker,
+    elsewhere: EmbeddedBroker,
+    unique: str,
+    tmp_path: Path,
+    own_topic: bool,
+) -> None:
+    """Looked at, altered and reset; the copies in the workers' cluster are changed with the offsets."""
+    worker, lines, file = free_worker, [b"one", b"two", b"three", b"four"], tmp_path / "lines.txt"
+    file.write_bytes(b"".join(line + b"\n" for line in lines))
+    config = {"connector.class": "FileStreamSource", "file": str(file), "topic": unique}
+    config["producer.override.bootstrap.servers"] = elsewhere.bootstrap_servers
+    common = worker.properties["offset.storage.topic"]
+    topic = f"{unique}-offsets" if own_topic else common
+    if own_topic:
+        config["offsets.storage.topic"] = topic
+
+    def stored() -> list[Any]:
+        places = ((elsewhere, topic), (broker, common))
+        found = [committed_offsets(where.bootstrap_servers, name, unique) for where, name in places]
+        return [next(iter(each.values()), None) for each in found]
+
+    def position(wanted: int) -> list[dict[str, Any]]:
+        return [{"partition": {"filename": str(file)}, "offset": {"position": wanted}}]
+
+    worker.create(unique, **config)
+    wait_for_values(elsewhere.bootstrap_servers, unique, 4)
+    wait_for(lambda: told(worker, unique) == position(19), 60, lambda: f"the end: {told(worker, unique)}")
+    stop(worker, unique)
+    change_by_rest(worker, unique, {"offsets": position(8)})
+    assert told(worker, unique) == position(8)
+    assert stored() == [{"position": 8}, {"position": 8}]
+    assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
+    assert wait_for_values(elsewhere.bootstrap_servers, unique, 6) == [*lines, b"three", b"four"]
+    wait_for(lambda: told(worker, unique) == position(19), 60, lambda: f"the end: {told(worker, unique)}")
+    stop(worker, unique)
+    change_by_rest(worker, unique)
+    assert told(worker, unique) == []
+    assert stored() == [None, None]
+    assert worker.rest.put(f"/connectors/{unique}/resume").status_code == 202
+    assert wait_for_values(elsewhere.bootstrap_servers, unique, 10)[6:] == lines
+    worker.delete(unique)
+    assert unique not in AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=WAIT).topics
+
+
+def test_a_sink_that_reads_elsewhere(
+    free_worker: WorkerProcess, broker: EmbeddedBroker, elsewhere: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    worker, bootstrap, file = free_worker, elsewhere.bootstrap_servers, tmp_path / "out.txt"
+    make_topic(bootstrap, unique)
+    fill(elsewhere, unique, 10)
+    servers = {f"{client}.override.bootstrap.servers": bootstrap for client in ("consumer", "admin")}
+    create_sink(worker, unique, unique, file, **servers)
+    wait_for_lines(file, 10)
+
+    def offset(wanted: int) -> list[dict[str, Any]]:
+        return [{"partition": {"kafka_topic": unique, "kafka_partition": 0}, "offset": {"kafka_offset": wanted}}]
+
+    wait_for(lambda: told(worker, unique) == offset(10), 60, lambda: f"the end: {told(worker, unique)}")
+    stop(worker, unique)
+    change_by_rest(worker, unique, {"offsets": offset(7)})
+    assert told(worker, unique) == offset(7)
+    worker.rest.put(f"/connectors/{unique}/resume")
+    assert wait_for_lines(file, 13)[10:] == ["7", "8", "9"]
+    stop(worker, unique)
+    change_by_rest(worker, unique)
+    assert told(worker, unique) == []
+    worker.rest.put(f"/connectors/{unique}/resume")
+    assert wait_for_lines(file, 23)[13:] == [str(n) for n in range(10)]
+    assert committed(broker, f"connect-{unique}", unique) < 0
+    worker.delete(unique)
+
+
+def told(worker: WorkerProcess, name: str) -> Any:
+    return worker.rest.get(f"/connectors/{name}/offsets").json()["offsets"]
+
+
+def stop(worker: WorkerProcess, name: str) -> None:
+    assert worker.rest.put(f"/connectors/{name}/stop").status_code == 204
+    wait_for(lambda: worker.status(name)["tasks"] == [], 30, lambda: f"no tasks: {worker.status(name)}")
+
+
+def change_by_rest(worker: WorkerProcess, name: str, body: dict[str, Any] | None = None) -> None:
+    """Alter the offsets, or reset them."""
+    method, more = ("DELETE", {}) if body is None else ("PATCH", {"json": body})
+    answer = once_settled(lambda: worker.rest.request(method, f"/connectors/{name}/offsets", **more))
+    assert answer.status_code == 204, answer.text
 
 
 def fill(broker: EmbeddedBroker, topic: str, records: int) -> None:

@@ -18,6 +18,7 @@ from headrace.api.source import SourceConnector
 from headrace.config.connector_config import CONNECTOR_CLASS, NAME
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.config.topic_creation import topic_creation_definition
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder import preflight
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
@@ -27,8 +28,9 @@ from headrace.herder.findings import Findings
 from headrace.herder.frame_check import check_by_frames
 from headrace.herder.frame_steps import Analyse, check_frame_steps
 from headrace.herder.named_plugins import NamedPlugins
+from headrace.herder.override_definitions import override_definitions
 from headrace.herder.plugin_config import plugin_config
-from headrace.herder.unknown_keys import other_versions, unknown_keys
+from headrace.herder.unknown_keys import idle_topic_creation, other_versions, unknown_keys
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins
@@ -117,12 +119,21 @@ class ConnectorValidator:
             infos = findings.infos(config.get(CONNECTOR_CLASS) or "", resolved.conceal)
             versions = {CONNECTOR_CLASS: connector.version(), **named.versions}
             unknown = unknown_keys(resolved.config, findings.names)
-            return _Validation(infos, (*unknown, *other_versions(config, versions)))
+            return _Validation(
+                infos, (*unknown, *other_versions(config, versions), *self._idle(connector, resolved.config))
+            )
+
+    def _idle(self, connector: Connector, config: Config) -> Iterator[str]:
+        if isinstance(connector, SourceConnector):
+            yield from idle_topic_creation(config, self._worker.topic_creation_enabled)
 
     def _instance(self, config: Config) -> Connector:
         name = config.get(CONNECTOR_CLASS)
         if name is None or not name.strip():
             raise BadRequestError(f"The configuration of connector {config.get(NAME)} lacks {CONNECTOR_CLASS}")
+        if name != name.strip():
+            # As in Java: of a name with spaces around it tools that compare names would not know the class.
+            raise BadRequestError(f"Invalid value '{name}' for configuration {CONNECTOR_CLASS}: no spaces around it")
         try:
             cls = self._plugins.connector(name)
         except ConfigError as error:
@@ -140,6 +151,8 @@ class ConnectorValidator:
         raw = {key: value for key, value in config.items() if value is not None}
         runtime = SourceConnectorConfig if isinstance(connector, SourceConnector) else SinkConnectorConfig
         definition = runtime_definition(runtime.DEFINITION, self._worker, config, named)
+        if runtime is SourceConnectorConfig and self._worker.topic_creation_enabled:
+            definition = ConfigDef(definition, topic_creation_definition(config))
         converters = converter_definition(config, named)
         findings.define(definition)
         findings.add(named.validate(definition, config))
@@ -150,6 +163,7 @@ class ConnectorValidator:
                 findings.error(key, f"Null value can not be supplied as the configuration value of {key}.")
         self._check_runtime(findings, connector, raw)
         self._check_connector(findings, connector, raw)
+        findings.define(override_definitions(raw))
         findings.define(converters)
         findings.add(named.validate(converters, with_converter_types(config)))
         if findings.sound():

@@ -41,8 +41,9 @@ class Findings:
             value.add_error_message(message)
 
     def refused(self, error: ConfigError) -> None:
-        """The same by the error that was raised for it."""
-        self.error(error.name or "", str(error))
+        """The same by the error that was raised for it, which may concern several properties."""
+        for name in (error.name or "", *error.also):
+            self.error(name, str(error))
 
     def sound(self, name: str | None = None) -> bool:
         """Whether nothing was found wrong so far, with one property or at all."""

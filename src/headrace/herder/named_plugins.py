@@ -11,7 +11,7 @@ from headrace.api.errors import ConfigError
 from headrace.api.validators import Validator
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.builtin import PluginKind
-from headrace.plugins.discovery import Plugins
+from headrace.plugins.discovery import Plugins, WrongKindError
 
 
 class Configurable(Protocol):
@@ -60,6 +60,10 @@ class NamedPlugins:
             return None
         try:
             cls = _FINDERS[kind](self._plugins)(name, property)
+        except WrongKindError as error:
+            self._classes[property], self._names[property] = object, error.class_name
+            self._broken[property] = f"Class {error.class_name} {error.reason}"
+            return None
         except ConfigError as error:
             self._unknown[name.strip()] = str(error).partition(f" for configuration {property}: ")[2] or str(error)
             return None

@@ -58,14 +58,17 @@ _MEANINGS: Final[Mapping[int, str]] = {
     401: "A REST extension wants credentials",
     403: "Not permitted here",
     404: "There is no such connector, task, plugin, logger or level",
+    406: "The header Accept does not have application/json",
     408: "The body has not come in time",
     409: "Not now: work is being moved between workers (then with Retry-After), or something contradicts the request",
     413: "The body is larger than rest.request.max.bytes",
-    415: "The body is something else than application/json",
+    415: "The body does not come with the header Content-Type: application/json",
     500: "It failed, or took too long: the message names what is being waited for",
     503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
 }
+_METRICS: Final = "/metrics"
 _ALL: Final = (400, 401, 413, 415, 408, 500, 503)
+_OF_JSON: Final = (406,)
 _OF_ONE_THING: Final = (404,)
 _OF_A_CHANGE: Final = (403, 409)
 
@@ -113,7 +116,8 @@ def _operations(made: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]
 
 def _errors(path: str, method: str) -> tuple[int, ...]:
     of_one = _OF_ONE_THING if "{" in path else ()
-    return (*_ALL, *of_one, *(() if method == "get" else _OF_A_CHANGE))
+    of_json = () if path == _METRICS else _OF_JSON
+    return (*_ALL, *of_json, *of_one, *(() if method == "get" else _OF_A_CHANGE))
 
 
 def _answer(status: int, schema: Schema | None) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def exactly(**fields: Schema) -> Schema:
 
 
 _CONFIG: Final = mapping(_TEXT_OR_NULL)
-_RUN: Final = {"state": _STATE, "worker_id": _TEXT, "trace_": _TEXT, "version_": _TEXT}
+_RUN: Final = {"state": _STATE, "worker_id": _TEXT_OR_NULL, "trace_": _TEXT, "version_": _TEXT}
 
 _SPARK: Final = {
     "anyOf": [
@@ -63,7 +63,7 @@ _SPARK: Final = {
 SCHEMAS: Final[dict[str, Schema]] = {
     "Error": exactly(error_code=_NUMBER, message=_TEXT),
     "Message": exactly(message=_TEXT),
-    "ServerInfo": exactly(version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT_OR_NULL),
+    "ServerInfo": exactly(version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT_OR_NULL, headrace_version=_TEXT),
     "Config": {
         **mapping({"type": ["string", "number", "boolean", "null"]}),
         "description": "The connector's properties. Numbers and booleans are taken as they are written.",
@@ -78,7 +78,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "StoredConfig": _CONFIG,
     "CreateConnector": {
         **exactly(
-            name_={**_TEXT, "description": "May be left out if the configuration has it."},
+            name={**_TEXT, "description": "If the configuration has a name too, the same."},
             config=ref("Config"),
             initial_state_={"enum": ["RUNNING", "PAUSED", "STOPPED", None]},
         ),

@@ -18,6 +18,7 @@ from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import Herder
 from headrace.logs.loggers import Loggers
 from headrace.rest import entities
+from headrace.rest.accepted import json_router
 from headrace.rest.api_description import describe, operation_id
 from headrace.rest.connector_offsets_resource import connector_offsets_router
 from headrace.rest.connector_plugins_resource import connector_plugins_router
@@ -87,9 +88,13 @@ def create_app(
 
 
 def _add_root(app: FastAPI, herder: Herder) -> None:
-    @app.get("/", summary="Version of the worker and id of its Kafka cluster", tags=["worker"])
+    router = json_router("worker")
+
+    @router.get("/", summary="Version of the worker and id of its Kafka cluster")
     async def root() -> Response:
         return JSONResponse(entities.server_info(herder.server_info()))
+
+    app.include_router(router)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -57,7 +57,8 @@ def parse_offsets(body: bytes) -> tuple[ConnectorOffset, ...]:
     """``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. BadRequestError, saying what is wrong, else."""
     try:
         value = json_bytes.loads(body)
-    except DataError as error:
+        json_bytes.check_text(value)
+    except (DataError, ValueError) as error:
         raise malformed(error, "the body") from error
     if not isinstance(value, dict):
         raise BadRequestError("Expected a JSON object with the field 'offsets' in the body")

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from starlette.responses import JSONResponse
 
 from headrace.herder.herder import Herder
 from headrace.rest import entities
+from headrace.rest.accepted import json_router
+from headrace.rest.query import java_boolean
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, read_config
 from headrace.rest.request_handler import RequestHandler
@@ -24,13 +26,14 @@ Name = Annotated[str, Depends(_decoded_name)]
 
 def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """As ``connectors_router``: what runs plugins' code is awaited."""
-    router = APIRouter(prefix="/connector-plugins", tags=["plugins"], default_response_class=JSONResponse)
+    router = json_router("plugins", "/connector-plugins")
 
     @router.get("", summary="Connectors that can be created")
     async def connector_plugins(
         connectors_only: Annotated[
-            bool, Query(alias="connectorsOnly", description="Converters, transformations and predicates too, if false")
-        ] = True,
+            bool,
+            java_boolean("connectorsOnly", True, "Converters, transformations and predicates too, if false"),
+        ],
     ) -> Response:
         return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins(connectors_only)])
 

@@ -17,6 +17,8 @@ from headrace.herder.herder import Herder, PutResult
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.rest import entities
+from headrace.rest.accepted import json_router
+from headrace.rest.query import java_boolean
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_config, read_create_request
 from headrace.rest.request_handler import RequestHandler
@@ -32,7 +34,7 @@ TaskNumber = Annotated[str, Path(description="The task's number, from 0 on", jso
 
 def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """Handlers run on the event loop: queries answer from a snapshot, requests are awaited, nothing blocks."""
-    router = APIRouter(prefix="/connectors", tags=["connectors"], default_response_class=JSONResponse)
+    router = json_router("connectors", "/connectors")
     _add_queries(router, herder, handler)
     _add_requests(router, herder, handler)
     return router
@@ -47,14 +49,14 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
     @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
     async def list_connectors(
         expand: Annotated[
-            list[str] | None, Query(description="info, status or both; spark adds to status what Spark runs")
+            list[str] | None,
+            Query(description="info and status, each by a parameter of its own; spark adds to status what Spark runs"),
         ] = None,
     ) -> Response:
-        names, wanted = herder.connectors(), _wanted(expand)
-        if _SPARK in wanted:
-            wanted.add("status")
-        if not wanted & _EXPANSIONS.keys():
+        names = herder.connectors()
+        if expand is None:
             return JSONResponse(names)
+        wanted = {*expand, "status"} if _SPARK in expand else set(expand)
         shown = {name: found for name in names if (found := _expanded(herder, name, wanted)) is not None}
         if _SPARK in wanted:
             for name, parts in shown.items():
@@ -75,7 +77,7 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
         name: Name,
         expand: Annotated[list[str] | None, Query(description="spark adds what Spark runs of each task")] = None,
     ) -> Response:
-        if _SPARK in _wanted(expand):
+        if _SPARK in (expand or ()):
             return JSONResponse(await status_with_spark(name))
         return JSONResponse(entities.connector_status(herder.connector_status(name)))
 
@@ -148,8 +150,8 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
     )
     async def restart(
         name: Name,
-        include_tasks: Annotated[bool, Query(alias="includeTasks", description="Its tasks as well")] = False,
-        only_failed: Annotated[bool, Query(alias="onlyFailed", description="Nothing but what has failed")] = False,
+        include_tasks: Annotated[bool, java_boolean("includeTasks", False, "Its tasks as well")],
+        only_failed: Annotated[bool, java_boolean("onlyFailed", False, "Nothing but what has failed")],
     ) -> Response:
         wanted = herder.restart_connector(name, only_failed=only_failed, include_tasks=include_tasks)
         status = await handler.complete(wanted)
@@ -177,11 +179,6 @@ _EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {
     "status": lambda herder, name: entities.connector_status(herder.connector_status(name)),
     "info": lambda herder, name: entities.connector_info(herder.connector_info(name)),
 }
-
-
-def _wanted(expand: list[str] | None) -> set[str]:
-    """The values of a parameter that may be given several times, and with several values each."""
-    return {each.strip().lower() for text in expand or () for each in text.split(",")}
 
 
 def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:

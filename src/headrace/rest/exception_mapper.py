@@ -21,6 +21,7 @@ from headrace.herder.errors import (
     NotLeaderError,
     OvertakenError,
     RebalanceNeededError,
+    RemovedTaskError,
     RequestTimeoutError,
 )
 from headrace.kafka.consumer_groups import ActiveGroupError
@@ -31,6 +32,7 @@ _STATUSES: Final[tuple[tuple[type[ConnectError], HTTPStatus], ...]] = (
     (NotFoundError, HTTPStatus.NOT_FOUND),
     (AlreadyExistsError, HTTPStatus.CONFLICT),
     (RebalanceNeededError, HTTPStatus.CONFLICT),
+    (RemovedTaskError, HTTPStatus.CONFLICT),
     (NotLeaderError, HTTPStatus.CONFLICT),
     (OvertakenError, HTTPStatus.CONFLICT),
     (ActiveGroupError, HTTPStatus.CONFLICT),
@@ -67,13 +69,18 @@ async def on_connect_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """No such path (404), no such method (405), and what else the framework itself refuses."""
+    """No such path (404), no such method (405), and what else the framework itself refuses.
+
+    OPTIONS of a path that there is, which is no method of any route, is told the methods and is no error.
+    """
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
     message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_allowed_methods(request))
+        if request.method == "OPTIONS":
+            return Response(headers=headers)
     return error_response(error.status_code, message, headers)
 
 
@@ -85,7 +92,7 @@ def _allowed_methods(request: Request) -> list[str]:
         return any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
 
     found = [method for method in _METHODS if allowed(method)]
-    return ["HEAD", *found] if "GET" in found else found
+    return [*(["HEAD"] if "GET" in found else []), *found, "OPTIONS"]
 
 
 async def on_unexpected_error(request: Request, error: Exception) -> Response:

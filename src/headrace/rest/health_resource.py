@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
+from headrace.rest.accepted import json_router
 from headrace.rest.request_handler import RequestHandler
 
 HEALTH_TIMEOUT_SECONDS: Final = 10.0
@@ -25,7 +26,7 @@ _UNHEALTHY: Final = "Worker was unable to handle this request and may be unable 
 def health_router(herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS) -> APIRouter:
     """A worker that has started has ``timeout`` seconds to show that it serves requests."""
     handler = RequestHandler(herder, timeout)
-    router = APIRouter(tags=["worker"], default_response_class=JSONResponse)
+    router = json_router("worker")
 
     @router.get("/health", summary="Whether the worker is ready to serve requests")
     async def health() -> Response:

@@ -14,6 +14,7 @@ from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.herder import Herder
 from headrace.logs.levels import level_of
 from headrace.logs.loggers import LoggerLevel, Loggers
+from headrace.rest.accepted import json_router
 from headrace.rest.api_schemas import body_doc
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import json_object
@@ -33,7 +34,7 @@ Name = Annotated[str, Depends(_decoded_name)]
 
 def loggers_router(loggers: Loggers, herder: Herder, handler: RequestHandler) -> APIRouter:
     """``loggers`` are this worker's; what is for the whole cluster goes through the herder."""
-    router = APIRouter(prefix="/admin/loggers", tags=["admin"], default_response_class=JSONResponse)
+    router = json_router("admin", "/admin/loggers")
 
     @router.get("", summary="Loggers and their levels")
     async def list_loggers() -> Response:

@@ -27,7 +27,7 @@ def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensi
         """What a request passes on its way in, read from the last line to the first.
 
         Bodies are read for those alone whom the extensions let pass; a browser asks without credentials whether a page
-        may use the API (CORS); the headers are for all answers.
+        may use the API (CORS), and other sites' pages may not; the headers are for all answers.
         """
         inner = BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout)
         inner = extensions.around(inner)

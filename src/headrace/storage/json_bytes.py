@@ -72,7 +72,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 def _loads_slowly(data: bytes) -> Any:
     try:
         value = json.loads(data.decode(), parse_constant=refuse_constant)
-        check_text(value)
+        check_text(value, infinities=True)
     except RecursionError as e:
         raise DataError("Not JSON that can be read: it is nested too deeply") from e
     except ValueError as e:
@@ -87,13 +87,13 @@ def refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not allowed")
 
 
-def check_text(value: Any) -> None:
-    """Raise ValueError for text that a lenient parser lets through but nobody can store or send: half a character.
+def check_text(value: Any, *, infinities: bool = False) -> None:
+    """Raise ValueError for what a lenient parser lets through but nobody can store or send: half a character, NaN.
 
-    Infinities pass: a number as great as 1e400 is read as one, as Java does.
+    With ``infinities`` a number as great as 1e400, which is read as one, may be there, as in what Java reads.
     """
     try:
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=infinities).encode()
     except UnicodeEncodeError as e:
         raise ValueError(f"\\u{ord(e.object[e.start]):x} is half a character and stands alone") from None
 

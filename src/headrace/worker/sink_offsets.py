@@ -142,5 +142,5 @@ def _integer(value: Any, what: str) -> int:
     """Texts of numbers will do, as in Kafka Connect."""
     number = int(value) if not isinstance(value, bool) and _INTEGER.fullmatch(str(value)) else None
     if number is None or not 0 <= number <= _MOST[what]:
-        raise DataError(f"Kafka {what}s are whole numbers from 0 on, not {value!r}")
+        raise DataError(f"Kafka {what}s are whole numbers from 0 to {_MOST[what]}, not {value!r}")
     return number

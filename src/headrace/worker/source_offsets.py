@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from headrace.api.connector import Connector
 from headrace.api.errors import DataError
@@ -17,17 +17,22 @@ from headrace.storage.offset_codec import encode_key, encode_offset, validate_fo
 from headrace.worker.offset_stores import OffsetStores
 
 Fields = Mapping[str, Any]
+_LONG: Final = range(-(2**63), 2**63)
 
 
 class SourceOffsets:
-    """``headrace.worker.connector_offsets.Offsets``."""
+    """``headrace.worker.connector_offsets.Offsets``.
+
+    Partitions with the same fields are one, in whatever order. In the topic they are not, for keys are compared as
+    bytes: what is written for one is written under all its keys, and so under that which its task reads.
+    """
 
     def __init__(self, config: Config, stores: OffsetStores) -> None:
         self._config = config
         self._stores = stores
 
     def read(self) -> tuple[ConnectorOffset, ...]:
-        return self._stores.offsets(self._config)
+        return tuple({_sorted(each.partition): each for each in self._stores.offsets(self._config)}.values())
 
     def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
         """As a connector would get them back: through JSON, and partitions with their fields in the stored order.
@@ -56,6 +61,10 @@ class SourceOffsets:
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
         name = str(self._config["name"])
         records = {encode_key(name, each.partition): encode_offset(each.offset) for each in wanted}
+        offsets = {_sorted(each.partition): each.offset for each in wanted}
+        for each in self._stores.offsets(self._config):
+            if (fields := _sorted(each.partition)) in offsets:
+                records[encode_key(name, each.partition)] = encode_offset(offsets[fields])
         self._stores.alter(self._config, records)
 
     def reset(self, known: Sequence[ConnectorOffset]) -> None:
@@ -64,7 +73,14 @@ class SourceOffsets:
 
 def _through_json(fields: Fields | None) -> dict[str, Any] | None:
     validate_format(fields)
-    return None if fields is None else loads(dumps(fields))
+    if fields is None:
+        return None
+    for name, value in fields.items():
+        if isinstance(value, int) and value not in _LONG:
+            # Java reads such a number from the topic as another one.
+            raise DataError(f"Offsets may only hold whole numbers of up to 64 bits, but field {name} holds {value}")
+    read: dict[str, Any] = loads(dumps(fields))
+    return read
 
 
 def _sorted(partition: Fields) -> bytes:

@@ -122,7 +122,7 @@ def test_an_unknown_class_is_answered_with_the_nearest() -> None:
             {"topic.creation.default.partitions": "x", "topic.creation.default.replication.factor": "1"},
             "topic.creation.default.partitions",
         ),
-        ({"producer.override.bootstrap.servers": "b:1"}, "producer.override.bootstrap.servers"),
+        ({"producer.override.sasl.kerberos.kinit.cmd": "k"}, "producer.override.sasl.kerberos.kinit.cmd"),
         ({"transaction.boundary": "sometimes"}, "transaction.boundary"),
     ],
 )

@@ -204,7 +204,7 @@ def test_stages_bring_their_properties_in_groups_of_their_own() -> None:
             "transforms.a.type",
             "Config 'transforms.a.negate' was provided but there is no config 'transforms.a.predicate'",
         ),
-        ({"predicates": "p", "predicates_p_type": "Filter"}, "predicates.p.type", "no such predicate"),
+        ({"predicates": "p", "predicates_p_type": "Filter"}, "predicates.p.type", "Filter is a transformation, not a"),
         ({"value_converter": "JsonConvertor"}, "value.converter", "did you mean 'JsonConverter'?"),
         (
             {"value_converter": "JsonConverter", "value_converter_schemas_enable": "perhaps"},
@@ -219,6 +219,65 @@ def test_what_is_wrong_with_a_plugins_properties(more: dict[str, str], property:
     assert errors(infos).keys() == {property}
     assert told in errors(infos)[property][0]
     assert "\n" not in errors(infos)[property][0]
+
+
+@pytest.mark.parametrize("property", ["value.converter", "header.converter", "transforms.a.type", "predicates.p.type"])
+@pytest.mark.parametrize(
+    ("given", "name", "reason"),
+    [
+        ("FileStreamSource", "org.apache.kafka.connect.file.FileStreamSourceConnector", "is a connector, not a"),
+        ("json:JSONDecoder", "json.decoder.JSONDecoder", "is not a"),
+    ],
+)
+def test_a_class_of_the_wrong_kind_is_shown(property: str, given: str, name: str, reason: str) -> None:
+    """As in Java: it is there, so it is a value, and what is wrong is told of it."""
+    infos = VALIDATOR.validate("Simple", GOOD | {"transforms": "a", "predicates": "p"} | {
+        "transforms.a.type": "Filter", "predicates.p.type": "RecordIsTombstone", property: given
+    })  # fmt: skip
+    assert errors(infos).keys() == {property}
+    (told,) = errors(infos)[property]
+    assert f"Class {name} {reason}" in told and "\n" not in told
+    assert value(infos, property).value == name
+
+
+NUMBERS = {Type.INT, Type.LONG, Type.SHORT, Type.DOUBLE}
+CONNECTORS = sorted(plugin.class_name for plugin in PLUGINS.describe() if plugin.type in ("source", "sink"))
+
+
+@pytest.mark.parametrize("connector", CONNECTORS)
+def test_one_thing_is_wrong_with_a_number_that_cannot_be_read(connector: str) -> None:
+    """As in Java, which has no validators there; of ``tasks.max`` alone, which has one, both tell two."""
+    for key in VALIDATOR.plugin_config(connector):
+        if key.type in {each.value for each in NUMBERS} and key.name != "tasks.max":
+            infos = VALIDATOR.validate(connector, {"name": "c", "connector.class": connector, key.name: "many"})
+            assert len(errors(infos)[key.name]) == 1, (key.name, errors(infos)[key.name])
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({}, {"topics", "topics.regex"}),
+        ({"topics": "a", "topics.regex": "b"}, {"topics", "topics.regex"}),
+        ({"topics": "a,a"}, {"topics"}),
+        ({"topics": "a,"}, {"topics"}),
+        ({"topics": "a,b", "errors.deadletterqueue.topic.name": "b"}, {"topics"}),
+        ({"topics.regex": "a.*", "errors.deadletterqueue.topic.name": "ab"}, {"topics.regex"}),
+        ({"topics.regex": "["}, {"topics.regex"}),
+    ],
+)
+def test_which_topics_a_sink_reads(more: dict[str, str], wrong: set[str]) -> None:
+    """Under the properties of which Java tells it, so that forms show it beside them."""
+    infos = VALIDATOR.validate("FileStreamSink", {"name": "c", "connector.class": "FileStreamSink", **more})
+    assert errors(infos).keys() == wrong
+    assert infos.error_count == len(wrong)
+
+
+@pytest.mark.parametrize("name", [" Simple", "Simple ", "\tSimple"])
+def test_spaces_around_the_connectors_class(name: str) -> None:
+    with pytest.raises(BadRequestError, match=r"connector\.class"):
+        VALIDATOR.validate("Simple", GOOD | {"connector.class": name})
+    with pytest.raises(BadRequestError, match=r"connector\.class"):
+        VALIDATOR.check("c", GOOD | {"connector.class": name})
 
 
 def test_converters_bring_their_properties() -> None:
@@ -239,15 +298,45 @@ def _definition(config: ConfigInfo) -> Any:
 
 
 def test_overrides_are_judged_by_the_policy_and_by_the_client() -> None:
-    more = {"bootstrap.servers": "b:1", "acks": "some", "linger.ms": "long", "batch.size": "5"}
+    command = "sasl.kerberos.kinit.cmd"
+    more = {command: "k", "acks": "some", "linger.ms": "long", "batch.size": "5"}
     infos = VALIDATOR.validate("Simple", GOOD | {f"producer.override.{name}": text for name, text in more.items()})
     wrong = errors(infos)
-    assert wrong.keys() == {f"producer.override.{name}" for name in ("bootstrap.servers", "acks", "linger.ms")}
+    assert wrong.keys() == {f"producer.override.{name}" for name in (command, "acks", "linger.ms")}
     assert "'some' for configuration producer.override.acks" in wrong["producer.override.acks"][0]
-    assert wrong["producer.override.bootstrap.servers"][0].startswith("producer.override.bootstrap.servers: The")
+    assert wrong[f"producer.override.{command}"][0].startswith(f"producer.override.{command}: '{command}' is a command")
     assert value(infos, "producer.override.batch.size") == ConfigValueInfo(
         "producer.override.batch.size", "5", (), (), True
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("producer.override.linger.ms", ("LONG", False, "5", "MEDIUM", "linger.ms")),
+        ("producer.override.bootstrap.servers", ("LIST", True, None, "HIGH", "bootstrap.servers")),
+        ("admin.override.bootstrap.servers", ("LIST", False, "", "HIGH", "bootstrap.servers")),
+        ("consumer.override.ssl.key.password", ("PASSWORD", False, None, "HIGH", "ssl.key.password")),
+        ("consumer.override.key.deserializer", ("CLASS", True, None, "HIGH", "key.deserializer")),
+        ("consumer.override.linger.ms", None),
+        ("producer.override.statistics.interval.ms", None),
+    ],
+)
+def test_overrides_of_what_clients_have_are_defined(name: str, shown: tuple[Any, ...] | None) -> None:
+    for more in ({}, {f"{name}.more": "1"}):
+        config = info(VALIDATOR.validate("Simple", GOOD | {name: "7", **more}), name)
+        assert config.value is not None and config.value.name == name
+        if shown is None:
+            assert config.definition is None
+            continue
+        key = config.definition
+        assert key is not None and key.documentation
+        assert (key.type, key.required, key.default_value, key.importance, key.display_name) == shown
+        assert (key.group, key.order_in_group, key.width) == (None, -1, "NONE")
+
+
+def test_what_is_not_overridden_is_not_defined() -> None:
+    assert not [config for config in validate().configs if ".override." in str(config.definition)]
 
 
 def test_an_overrides_secret_is_not_shown() -> None:
@@ -379,10 +468,73 @@ def test_properties_of_clients_topics_and_plugins_are_not_unknown(caplog: pytest
     assert warnings(caplog, **more) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"topic.creation.default.include": "t"}, ".default.include: the default group has every topic that no other"),
+        ({"topic.creation.groups": "g"}, "topic.creation.g.include: it has no pattern, so the group has no topic"),
+    ],
+)
+def test_topic_groups_without_effect_are_warned_about(
+    more: dict[str, str], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (line,) = warnings(caplog, **TOPICS, **more)
+    assert told in line
+
+
+def test_topic_creation_that_the_worker_does_not_do_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    """And nothing is wrong with it, as in Java."""
+    without = ConnectorValidator(DistributedConfig({**WORKER, "topic.creation.enable": "false"}), PLUGINS)
+    with caplog.at_level(logging.WARNING, "headrace.herder"):
+        without.check("c", {**GOOD, "topic.creation.default.partitions": "many"})
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "topic.creation.*: without effect, as this worker has topic.creation.enable=false" in line
+    assert "Topic Creation: default" not in without.validate("Simple", {**GOOD, **TOPICS}).groups
+
+
 def test_only_what_is_created_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "headrace.herder"):
         validate(sizee="1")
     assert [record for record in caplog.records if record.name.startswith("headrace.herder")] == []
+
+
+# ---- topics to be made
+
+
+TOPICS = {"topic.creation.default.partitions": "7", "topic.creation.default.replication.factor": "-1"}
+
+
+def test_topic_groups_have_definitions_with_the_default_groups_numbers() -> None:
+    infos = validate(**TOPICS, **{"topic.creation.groups": "g", "topic.creation.g.include": "a,b.*"})
+    assert errors(infos) == {}
+    assert {"Topic Creation", "Topic Creation: g", "Topic Creation: default"} <= set(infos.groups)
+    shown = {
+        _definition(config).name: (_definition(config).default_value, config.value and config.value.value)
+        for config in infos.configs
+        if _definition(config).name.startswith("topic.creation.")
+    }
+    assert shown == {
+        "topic.creation.groups": ("", "g"),
+        "topic.creation.g.include": ("", "a,b.*"),
+        "topic.creation.g.exclude": ("", ""),
+        "topic.creation.g.replication.factor": ("-1", "-1"),
+        "topic.creation.g.partitions": ("7", "7"),
+        "topic.creation.default.replication.factor": (None, "-1"),
+        "topic.creation.default.partitions": (None, "7"),
+    }
+    assert not any(name.startswith("Topic Creation:") for name in validate().groups)
+
+
+def test_all_that_is_wrong_with_topic_groups_is_told() -> None:
+    more = {"topic.creation.groups": "g", "topic.creation.g.include": "(", "topic.creation.g.partitions": "0"}
+    found = errors(validate(**more, **{"topic.creation.default.partitions": "x"}))
+    assert found.keys() == {
+        "topic.creation.g.include",
+        "topic.creation.g.partitions",
+        "topic.creation.default.partitions",
+        "topic.creation.default.replication.factor",
+    }
+    assert "Missing required configuration" in found["topic.creation.default.replication.factor"][0]
 
 
 # ---- a plugin's own properties

@@ -91,7 +91,7 @@ class InMemoryHerder:
         return self._answer(None)
 
     def server_info(self) -> ServerInfo:
-        return ServerInfo("0.1.0", "abc", "cluster")
+        return ServerInfo("4.3.1", "abc", "cluster", "0.1.0")
 
     def connectors(self) -> tuple[str, ...]:
         return tuple(sorted(self.configs))
@@ -129,6 +129,7 @@ class InMemoryHerder:
             raise self.error
 
     def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
+        self.asked = connectors_only
         return (PluginInfo("a.B", "source", "1.0"), PluginInfo("c.D", "sink", None))
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:

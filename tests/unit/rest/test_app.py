@@ -30,7 +30,12 @@ def create(client: httpx2.Client, name: str = "c", **more: Any) -> httpx2.Respon
 
 
 def test_root(client: httpx2.Client) -> None:
-    assert client.get("/").json() == {"version": "0.1.0", "commit": "abc", "kafka_cluster_id": "cluster"}
+    assert client.get("/").json() == {
+        "version": "4.3.1",
+        "commit": "abc",
+        "kafka_cluster_id": "cluster",
+        "headrace_version": "0.1.0",
+    }
 
 
 def test_create_answers_201_and_where_the_connector_is(client: httpx2.Client) -> None:
@@ -136,7 +141,9 @@ def test_numbers_and_booleans_of_a_config_are_taken_as_written(client: httpx2.Cl
         ('{"name": "c"}', "config"),
         ('{"name": "c", "config": null}', "config"),
         ('{"name": "c", "config": []}', "config"),
-        ('{"config": {}}', "'name'"),
+        ('{"config": {}}', "cannot be empty"),
+        ('{"config": {"name": "c"}}', "needs a field 'name'"),
+        ('{"name": null, "config": {"name": "c"}}', "needs a field 'name'"),
         ('{"name": 7.5e1, "config": {"name": "c"}}', "doesn't match"),
         ('{"name": {}, "config": {}}', "'name'"),
         ('{"name": "", "config": {}}', "cannot be empty"),
@@ -185,28 +192,89 @@ def test_what_is_not_there_is_a_404(client: httpx2.Client, method: str, path: st
 def test_a_wrong_method_is_a_405_and_a_wrong_type_a_415(client: httpx2.Client) -> None:
     assert_error(client.patch("/connectors"), 405, "HTTP 405 Method Not Allowed")
     answer = client.post("/connectors", content="name=c", headers={"Content-Type": "text/plain"})
-    assert_error(answer, 415, "HTTP 415 Unsupported Media Type")
+    assert_error(answer, 415, "Content-Type: application/json")
     create(client)
     paused = client.put("/connectors/c/pause", content="x", headers={"Content-Type": "text/plain"})
-    assert_error(paused, 415, "HTTP 415 Unsupported Media Type")
+    assert_error(paused, 415, "Content-Type: application/json")
     assert client.put("/connectors/c/pause", headers={"Content-Type": "text/plain"}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "content_type", [None, "", "text/plain", "*/*", "application/*", "application/x-www-form-urlencoded"]
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/connectors"),
+        ("PUT", "/connectors/c/config"),
+        ("PATCH", "/connectors/c/config"),
+        ("PATCH", "/connectors/c/offsets"),
+        ("PUT", "/connectors/c/pause"),
+        ("PUT", "/connector-plugins/a.B/config/validate"),
+        ("PUT", "/admin/loggers/root"),
+    ],
+)
+def test_a_body_has_to_say_that_it_is_json(
+    client: httpx2.Client, herder: Any, method: str, path: str, content_type: str | None
+) -> None:
+    """A page of any other origin can have a browser send these types, and none, without asking first."""
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    body = json.dumps({"name": "c", "config": CONFIG})
+    assert_error(client.request(method, path, content=body, headers=headers), 415, "Content-Type: application/json")
+    assert herder.configs == {} and herder.states == {} and herder.asked is None and herder.validated is None
+
+
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON"])
+def test_json_by_its_other_spellings(client: httpx2.Client, content_type: str) -> None:
+    body = json.dumps({"name": "c", "config": CONFIG})
+    assert client.post("/connectors", content=body, headers={"Content-Type": content_type}).status_code == 201
 
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PATCH", "/connectors", "HEAD, GET, POST"),
-        ("POST", "/connectors/c", "HEAD, GET, DELETE"),
-        ("DELETE", "/connectors/a%2Fb/config", "HEAD, GET, PUT, PATCH"),
-        ("GET", "/connectors/c/pause", "PUT"),
-        ("TRACE", "/connectors/c/offsets", "HEAD, GET, PATCH, DELETE"),
-        ("POST", "/", "HEAD, GET"),
+        ("PATCH", "/connectors", "HEAD, GET, POST, OPTIONS"),
+        ("POST", "/connectors/c", "HEAD, GET, DELETE, OPTIONS"),
+        ("DELETE", "/connectors/a%2Fb/config", "HEAD, GET, PUT, PATCH, OPTIONS"),
+        ("GET", "/connectors/c/pause", "PUT, OPTIONS"),
+        ("TRACE", "/connectors/c/offsets", "HEAD, GET, PATCH, DELETE, OPTIONS"),
+        ("POST", "/", "HEAD, GET, OPTIONS"),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(client: httpx2.Client, method: str, path: str, allowed: str) -> None:
-    answer = client.request(method, path)
-    assert_error(answer, 405, "")
-    assert answer.headers["allow"] == allowed
+    for answer in (client.request(method, path), client.request(method, path, headers={"Accept": "text/plain"})):
+        assert_error(answer, 405, "")
+        assert answer.headers["allow"] == allowed
+    told = client.options(path)
+    assert (told.status_code, told.headers["allow"], told.content) == (200, allowed, b"")
+
+
+def test_options_of_no_path_are_not_found(client: httpx2.Client) -> None:
+    assert_error(client.options("/nothing"), 404, "HTTP 404 Not Found")
+
+
+READING = ["/", "/health", "/connectors", "/connectors/c/offsets", "/connector-plugins", "/admin/loggers"]
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/xml, text/*;q=0.5", "application/jsonp", "garbage"])
+def test_an_accept_that_cannot_be_met_is_a_406(client: httpx2.Client, herder: Any, accept: str) -> None:
+    create(client)
+    for path in READING:
+        assert_error(client.get(path, headers={"Accept": accept}), 406, "application/json")
+    for method in ("PUT", "DELETE"):
+        path = "/connectors/c" if method == "DELETE" else "/connectors/c/pause"
+        assert_error(client.request(method, path, headers={"Accept": accept}), 406, "application/json")
+    assert herder.states == {"c": TargetState.STARTED} and "c" in herder.configs, "nothing is done"
+
+
+@pytest.mark.parametrize("accept", ["*/*", "", "application/*", "text/html, */*;q=0.1", "Application/JSON;q=0.2", "*"])
+def test_an_accept_that_can_be_met(client: httpx2.Client, accept: str) -> None:
+    for path in READING:
+        assert client.get(path, headers={"Accept": accept}).status_code == 200
+
+
+def test_metrics_are_text(client: httpx2.Client) -> None:
+    assert client.get("/metrics", headers={"Accept": "text/plain"}).status_code == 200
 
 
 def test_head_is_get_without_the_body(client: httpx2.Client) -> None:

@@ -55,13 +55,24 @@ def test_a_validation_has_the_shape_of_kafka_connect(client: httpx2.Client, herd
 
 @pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b'{"a": {}}'])
 def test_a_body_that_cannot_be_meant(body: bytes, client: httpx2.Client) -> None:
-    answer = client.put("/connector-plugins/a.B/config/validate", content=body)
+    answer = client.put(
+        "/connector-plugins/a.B/config/validate", content=body, headers={"content-type": "application/json"}
+    )
     assert answer.status_code == 400 and answer.json()["error_code"] == 400
 
 
 def test_another_content_type(client: httpx2.Client) -> None:
     headers = {"content-type": "text/plain"}
     assert client.put("/connector-plugins/a.B/config/validate", content=b"a", headers=headers).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [("", True), ("?connectorsOnly=", True), ("?connectorsOnly=TRUE", True), ("?connectorsOnly=no", False)],
+)
+def test_connectors_only(client: httpx2.Client, herder: Any, query: str, wanted: bool) -> None:
+    client.get(f"/connector-plugins{query}")
+    assert herder.asked is wanted
 
 
 def test_another_method(client: httpx2.Client) -> None:

@@ -25,6 +25,7 @@ from headrace.rest.request_forwarder import forward_url
 from headrace.rest.rest_client import RestClient
 from headrace.rest.server import RestServer
 
+JSON = {"Content-Type": "application/json"}
 KEY = SessionKey("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=", "HmacSHA256", 0)
 SHA256 = mac_algorithm("HmacSHA256")
 assert SHA256 is not None
@@ -95,7 +96,7 @@ class Worker:
     def signed(self, method: str, path: str, body: bytes = b"") -> httpx2.Response:
         assert SHA256 is not None
         headers = sign(SignedParts(method, path, body), KEY, SHA256)
-        return self.http.request(method, path, content=body, headers=headers | {"Content-Type": "application/json"})
+        return self.http.request(method, path, content=body, headers=headers | JSON)
 
     def close(self) -> None:
         self.http.close()
@@ -156,7 +157,7 @@ def test_every_name_reaches_the_leader(name: str, leader: Worker, follower: Work
 
 
 def test_errors_of_the_leader_and_its_stage_come_through(leader: Worker, follower: Worker) -> None:
-    assert_error(follower.http.post("/connectors", content=b"{"), 400, "Malformed JSON")
+    assert_error(follower.http.post("/connectors", content=b"{", headers=JSON), 400, "Malformed JSON")
     leader.herder.hangs = True
     answer = follower.http.post("/connectors", json={"name": "c", "config": {}})
     assert_error(answer, 500, "waiting for task_configs of connector x since 12 s")
@@ -219,13 +220,13 @@ def test_the_url_of_a_forwarded_request(path: str, query: str, url: str) -> None
 class TestWhoMayAsk:
     def test_nobody_who_does_not_sign(self, method: str, path: str, leader: Worker) -> None:
         for name in ("c", "none"):
-            answer = leader.http.request(method, f"/connectors/{name}/{path}", content=b"not even JSON")
+            answer = leader.http.request(method, f"/connectors/{name}/{path}", content=b"not even JSON", headers=JSON)
             assert_error(answer, 400, "has to be signed")
 
     def test_nobody_who_signs_wrongly(self, method: str, path: str, leader: Worker) -> None:
         good = leader.signed(method, f"/connectors/none/{path}", b"[]")
         assert_error(good, 404, "Connector none not found")
-        headers = {name: good.request.headers[name] for name in HEADERS}
+        headers = {name: good.request.headers[name] for name in HEADERS} | JSON
         again = leader.http.request(method, f"/connectors/none/{path}", content=b"[]", headers=headers)
         assert_error(again, 403, "used before")
         other = leader.http.request(method, f"/connectors/c/{path}", content=b"[]", headers=headers)
@@ -239,7 +240,7 @@ class TestWhoMayAsk:
 
     def test_anybody_where_a_worker_cannot_sign(self, method: str, path: str, leader: Worker) -> None:
         leader.cluster.sign = False
-        assert leader.http.request(method, f"/connectors/c/{path}", content=b"[]").status_code == 204
+        assert leader.http.request(method, f"/connectors/c/{path}", content=b"[]", headers=JSON).status_code == 204
 
 
 def test_a_follower_passes_on_what_is_signed(leader: Worker, follower: Worker) -> None:

@@ -89,6 +89,33 @@ def test_pages_of_all_origins_and_the_methods_that_are_said(serve_api: Serve) ->
     assert preflight(url, "http://any", "DELETE").status_code == 400
 
 
+# ---- changes that browsers send for pages of other sites
+
+CROSS = {"Sec-Fetch-Site": "cross-site", "Origin": "https://page"}
+
+
+def test_pages_of_other_sites_may_change_nothing(serve_api: Serve) -> None:
+    url = serve_api({"admin.listeners": "http://127.0.0.1:0"})
+    for at, path in zip(url.urls, ("connectors/c/restart", "admin/loggers/root"), strict=True):
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            for headers in (CROSS, {"Sec-Fetch-Site": "Cross-Site"}):
+                answer = httpx2.request(method, f"{at}/{path}", headers=headers)
+                assert_error(answer, 403, "access.control.allow.origin")
+            for site in ("same-origin", "same-site", "none"):
+                headers = {"Sec-Fetch-Site": site, "Origin": "https://page"}
+                assert httpx2.request(method, f"{at}/{path}", headers=headers).status_code == 200
+        assert httpx2.get(f"{at}/{path}", headers=CROSS).status_code == 200, "a link may be followed"
+
+
+@pytest.mark.parametrize("allowed", ["https://page", "https://*age", "*"])
+def test_pages_of_other_sites_may_where_cors_allows_their_origin(serve_api: Serve, allowed: str) -> None:
+    url = serve_api({"access.control.allow.origin": allowed}).url
+    assert httpx2.post(url, headers=CROSS).status_code == 200
+    stranger = httpx2.post(url, headers={**CROSS, "Origin": "https://other"})
+    assert stranger.status_code == (200 if allowed == "*" else 403)
+    assert httpx2.post(url, headers={"Sec-Fetch-Site": "cross-site"}).status_code == stranger.status_code
+
+
 # ---- response.http.headers.config
 
 

@@ -123,13 +123,49 @@ def test_fields_of_a_partition_in_any_order(
     assert done.differences == (OffsetDifference({"server": "s", "table": "t"}, {"n": 1}, {"n": 2}),)
 
 
+def test_a_partition_that_is_stored_under_several_keys_is_one(
+    change: Change, plain: Worker, store: StoreInMemory, source_config: Callable[..., Mapping[str, str]]
+) -> None:
+    """As when a connector's new version has its fields in another order: whichever it reads, it reads what was set."""
+    config, keys = source(source_config), (b'["c",{"server":"s","table":"t"}]', b'["c",{"table":"t","server":"s"}]')
+    store.stored = {keys[0]: b'{"n":1}', keys[1]: b'{"n":5}', b'["c",{"server":"s"}]': b'{"n":7}'}
+    shown = plain.connector_offsets("c", config).result(WAIT)
+    one = {"table": "t", "server": "s"}
+    assert [each.partition for each in shown] == [one, {"server": "s"}]
+    done = change(config, ({"table": "t", "server": "s"}, {"n": 2}))
+    assert done.differences == (OffsetDifference(one, {"n": 5}, {"n": 2}),)
+    assert store.stored == {keys[0]: b'{"n":2}', keys[1]: b'{"n":2}', b'["c",{"server":"s"}]': b'{"n":7}'}
+    assert len(change(config).differences) == 2
+    assert store.stored == {}
+
+
+def test_of_a_partition_that_comes_twice_the_last_one_counts(
+    change: Change, store: StoreInMemory, source_config: Callable[..., Mapping[str, str]]
+) -> None:
+    change(source(source_config), ({"a": 1, "b": 2}, {"n": 1}), ({"b": 2, "a": 1}, {"n": 2}))
+    assert list(store.stored.values()) == [b'{"n":2}']
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**64, 10**30])
+def test_numbers_beyond_64_bits(
+    change: Change, store: StoreInMemory, source_config: Callable[..., Mapping[str, str]], number: int
+) -> None:
+    for pair in (({"a": number}, {"n": 1}), ({"a": 1}, {"n": number})):
+        for dry_run in (True, False):
+            with pytest.raises(DataError, match=str(number)):
+                change(source(source_config), pair, dry_run=dry_run)
+    assert not store.writes
+    change(source(source_config), ({"a": 2**63 - 1}, {"n": -(2**63), "f": 1e30}))
+    assert store.stored == {b'["c",{"a":9223372036854775807}]': b'{"n":-9223372036854775808,"f":1.0E30}'}
+
+
 def test_the_connector_is_asked_with_what_will_be_stored(
     change: Change, source_config: Callable[..., Mapping[str, str]]
 ) -> None:
     from tests.unit.worker.support_connectors import ALTERED
 
-    change(source(source_config), ({"f": 1.0, "big": 2**70}, {"bytes": "x"}), ({"f": 2}, None))
-    assert ALTERED["c"] == [({"f": 1.0, "big": 2**70}, {"bytes": "x"}), ({"f": 2}, None)]
+    change(source(source_config), ({"f": 1.0, "big": 2**60}, {"bytes": "x"}), ({"f": 2}, None))
+    assert ALTERED["c"] == [({"f": 1.0, "big": 2**60}, {"bytes": "x"}), ({"f": 2}, None)]
 
 
 def test_a_connector_that_says_nothing_may_have_offsets_elsewhere(
