@@ -22,6 +22,7 @@ RUNS = 3
         ("no_fencing", Kind.STOP_WORKER, 2),
         ("no_read_to_end", Kind.STALE_OFFSETS, 1),
         ("no_go", Kind.LATE_CONFIGS, 3),
+        ("no_task_count", Kind.RECREATE, 2),
     ],
 )
 def test_without_a_protection_a_run_finds_what_is_wrong(
@@ -38,4 +39,5 @@ def test_without_a_protection_a_run_finds_what_is_wrong(
         directory.mkdir()
         with Cluster(directory, workers, TASKS, (MUTATIONS,)) as cluster:
             problems.append(Run(cluster, TASKS, print, patience=20).run(planned, records=0).judgement.problems)
+        print(*problems[-1], sep="\n")
     assert (tmp_path / mutation).exists(), "the mutation was not made"

@@ -94,15 +94,16 @@ def test_the_tasks_process_is_killed(
 ) -> None:
     numbers = Numbers(broker.bootstrap_servers, unique, tmp_path / "out.txt")
     make_topic(broker.bootstrap_servers, unique)
+    session = {"consumer.override.session.timeout.ms": "240000"}
     with numbers.flowing():
-        create_sink(worker, unique, unique, tmp_path / "out.txt")
+        create_sink(worker, unique, unique, tmp_path / "out.txt", **session)
         for _ in range(3):
             written = numbers.wait_until_caught_up()
             began = time.monotonic()
             worker.task_process().kill()
             wait_for_lines(tmp_path / "out.txt", written + PER_SECOND)
-            # The group would notice a death after session.timeout.ms = 45 s; its successor does not wait for that.
-            assert time.monotonic() - began < 20
+            # The group would notice the death after four minutes; its successor does not wait for that.
+            assert time.monotonic() - began < 60
     numbers.assert_at_least_once(3)
     worker.delete(unique)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from statistics import median
 
 import psutil
 import pytest
@@ -114,6 +115,11 @@ def rebalances(worker: WorkerProcess) -> float:
     return float(next(line for line in lines if line.startswith(name)).split()[-1])
 
 
+def session(worker: WorkerProcess) -> float:
+    """Seconds that a group waits for a worker that is gone."""
+    return int(worker.properties["session.timeout.ms"]) / 1000
+
+
 def test_executors_are_killed(numbers: Numbers) -> None:
     before, times = rebalances(numbers.worker), []
     for _ in range(KILLS):
@@ -122,6 +128,7 @@ def test_executors_are_killed(numbers: Numbers) -> None:
         times.append(numbers.seconds_without(numbers.executor().kill))
     print("committed again after", ", ".join(f"{each:.2f} s" for each in times))
     assert rebalances(numbers.worker) == before
+    assert median(times) < session(numbers.worker), "nothing may wait for a session to end"
     numbers.end()
 
 
@@ -134,6 +141,7 @@ def test_sparks_workers_are_killed(numbers: Numbers) -> None:
         times.append(numbers.seconds_without(worker.kill))
         worker.start()
     print("committed again after", ", ".join(f"{each:.2f} s" for each in times))
+    assert median(times) < session(numbers.worker), "nothing may wait for a session to end"
     numbers.end()
 
 

@@ -18,9 +18,11 @@ import httpx2
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
+from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.distributed.assembly import distributed_herder
 from headrace.kafka.errors import ProducerFencedError
 from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.model.cluster_config_state import SessionKey
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import OtherWorkers, create_app
@@ -42,6 +44,7 @@ class ProducingTask:
         self.outcome = ""
         self.producer: TransactionalProducer | None = None
         self.killed = False
+        self.told_topics: set[str] = set()
         self._listener = listener
         self._blocked = blocked
         self._gone = threading.Event()
@@ -75,6 +78,19 @@ class ProducingTask:
         finally:
             self.producer.close()
         return False
+
+    def may_start(self) -> bool:
+        """What its worker answers to the question for GO."""
+        return self._listener.confirm_start(self.spec.id, 0)
+
+    def use(self, *topics: str) -> None:
+        """Tell of topics as a process does: of each once, until they are to be forgotten."""
+        new = [topic for topic in topics if topic not in self.told_topics]
+        self.told_topics.update(new)
+        self._listener.topics_used(self.spec.id, new)
+
+    def forget_topics(self) -> None:
+        self.told_topics = set()
 
     def pause(self) -> None:
         self._listener.paused(self.spec.id)
@@ -122,6 +138,18 @@ class ProducingLauncher:
     def stop(self, timeout: float) -> None: ...
 
 
+class NotingLeaderClient(LeaderClient):
+    """Remembers the connectors for which a round of fencing was asked, and asks."""
+
+    def __init__(self, client: RestClient, algorithm: MacAlgorithm) -> None:
+        super().__init__(client, algorithm)
+        self.rounds: list[str] = []
+
+    def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
+        self.rounds.append(connector)
+        super().fence_zombies(leader_url, connector, key)
+
+
 class Node:
     """One worker, with a REST API that its colleagues reach."""
 
@@ -130,8 +158,8 @@ class Node:
         listeners = BoundListeners.bind(["http://127.0.0.1:0"])
         self.url = listeners.local_url
         client = RestClient()
-        leader = LeaderClient(client, config.signature_algorithm)
-        self.herder = distributed_herder(config, Plugins(), self.launcher, self.url + "/", leader)
+        self.asked = NotingLeaderClient(client, config.signature_algorithm)
+        self.herder = distributed_herder(config, Plugins(), self.launcher, self.url + "/", self.asked)
         others = OtherWorkers(self.herder, client, SignatureVerifier(config.verification_algorithms))
         self._server = RestServer(create_app(self.herder, others=others), listeners)
         self.http = httpx2.Client(base_url=self.url, timeout=60)
@@ -164,7 +192,7 @@ class Workers:
     def __init__(self, bootstrap: str, **props: str) -> None:
         self.bootstrap = bootstrap
         self.group = f"group-{uuid.uuid4().hex[:8]}"
-        self._props = {
+        self.props = {
             "bootstrap.servers": bootstrap,
             "group.id": self.group,
             "key.converter": "StringConverter",
@@ -181,7 +209,7 @@ class Workers:
 
     def start(self, support: str = "enabled", **props: str) -> Node:
         """One more worker; it has joined."""
-        node = Node(DistributedConfig({**self._props, "exactly.once.source.support": support, **props}))
+        node = Node(DistributedConfig({**self.props, "exactly.once.source.support": support, **props}))
         self.nodes.append(node)
         node.start()
         wait_for(

@@ -54,6 +54,8 @@ class IdleTask:
     def await_stopped(self, timeout: float) -> bool:
         return self._gone.wait(timeout)
 
+    def forget_topics(self) -> None: ...
+
     def spark_attempt(self) -> SparkAttempt | None:
         return None
 

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rights exactly-once sources and changes of their offsets need (KIP-618, KIP-875).
+
+One broker that allows what a rule allows and nothing else; each kind of clients has a principal of its own. With the
+listed rights all works. Each of them is taken away once, and the error names what it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.kafka.free_port import free_port
+from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.transactional_producer import TransactionalProducer
+from tests.support.acls import AUTHORIZER, Rule, add_rules, remove_rules
+from tests.support.polling import wait_for
+from tests.support.topics import read_committed
+from tests.support.worker_process import WorkerProcess, once_settled
+
+pytestmark = pytest.mark.slow
+
+GROUP: Final = "acls"
+NAME: Final = "c"
+DATA: Final = "numbers"
+OWN: Final = "own-offsets"
+ANOTHER: Final = "another-own-offsets"
+LEADERS_ID: Final = f"connect-cluster-{GROUP}"
+TASKS_IDS: Final = f"{GROUP}-{NAME}-"
+PRINCIPALS: Final = ("worker", "producer", "consumer", "admin")
+_LITERAL, _PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+
+
+@dataclass(frozen=True)
+class Right:
+    """One row of the tables."""
+
+    principal: str
+    operation: AclOperation
+    kind: ResourceType
+    name: str
+    pattern: ResourcePatternType = _LITERAL
+
+    def __str__(self) -> str:
+        return f"{self.principal}: {self.operation.name} {self.kind.name} {self.name}"
+
+    def rule(self, permission: AclPermissionType = AclPermissionType.ALLOW) -> Rule:
+        return (self.kind, self.name, self.pattern, f"User:{self.principal}", "*", self.operation, permission)
+
+
+CLUSTER: Final = (ResourceType.BROKER, "kafka-cluster")  # the client's name for type Cluster
+LEADER_WRITES: Final = Right("worker", AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, LEADERS_ID)
+LEADER_DESCRIBES: Final = Right("worker", AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, LEADERS_ID)
+LEADER_IDEMPOTENT: Final = Right("worker", AclOperation.IDEMPOTENT_WRITE, *CLUSTER)
+TASKS: Final = (ResourceType.TRANSACTIONAL_ID, TASKS_IDS, _PREFIXED)
+TASK_WRITES: Final = Right("producer", AclOperation.WRITE, *TASKS)
+TASK_DESCRIBES: Final = Right("producer", AclOperation.DESCRIBE, *TASKS)
+TASK_IDEMPOTENT: Final = Right("producer", AclOperation.IDEMPOTENT_WRITE, *CLUSTER)
+OFFSETS_WRITTEN: Final = Right("producer", AclOperation.WRITE, ResourceType.TOPIC, OWN)
+OFFSETS_READ: Final = Right("consumer", AclOperation.READ, ResourceType.TOPIC, OWN)
+FENCING_WRITES: Final = Right("admin", AclOperation.WRITE, *TASKS)
+FENCING_DESCRIBES: Final = Right("admin", AclOperation.DESCRIBE, *TASKS)
+OFFSETS_CREATED: Final = Right("admin", AclOperation.CREATE, ResourceType.TOPIC, OWN)
+OFFSETS_DESCRIBED: Final = Right("admin", AclOperation.DESCRIBE, ResourceType.TOPIC, OWN)
+
+LISTED: Final = (
+    *(LEADER_WRITES, LEADER_DESCRIBES, LEADER_IDEMPOTENT),
+    *(TASK_WRITES, TASK_DESCRIBES, TASK_IDEMPOTENT, OFFSETS_WRITTEN),
+    OFFSETS_READ,
+    *(FENCING_WRITES, FENCING_DESCRIBES, OFFSETS_CREATED, OFFSETS_DESCRIBED),
+)
+ID_REFUSED: Final = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+TOPIC_REFUSED: Final = "TOPIC_AUTHORIZATION_FAILED"
+UNLISTED: Final = (
+    *(
+        Right("worker", operation, ResourceType.TOPIC, f"{GROUP}-", _PREFIXED)
+        for operation in (AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DESCRIBE_CONFIGS)
+    ),
+    Right("worker", AclOperation.READ, ResourceType.GROUP, GROUP),
+    Right("producer", AclOperation.WRITE, ResourceType.TOPIC, DATA),
+)
+"""What every worker and every source connector needs, exactly-once or not."""
+
+
+class Rules:
+    """The broker's rules; each method returns when they hold."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def grant(self, *rules: Rule) -> None:
+        add_rules(self._bootstrap, *rules)
+        wait_for(lambda: all(map(self._holds, rules)), 30, "the rules")
+
+    def take(self, *rules: Rule) -> None:
+        remove_rules(self._bootstrap, *rules)
+        wait_for(lambda: not any(map(self._holds, rules)), 30, "the end of the rules")
+
+    @contextmanager
+    def without(self, right: Right) -> Iterator[None]:
+        """Whoever may Write may Describe unasked, so that this has to be denied."""
+        implied = right.operation is AclOperation.DESCRIBE and right.kind is ResourceType.TRANSACTIONAL_ID
+        if implied:
+            self.grant(right.rule(AclPermissionType.DENY))
+        else:
+            self.take(right.rule())
+        try:
+            yield
+        finally:
+            if implied:
+                self.take(right.rule(AclPermissionType.DENY))
+            else:
+                self.grant(right.rule())
+
+    def _holds(self, rule: Rule) -> bool:
+        return bool(self._admin.describe_acls(AclBindingFilter(*rule)).result(30))
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[tuple[EmbeddedBroker, int]]:
+    """Only the test, which needs no login, may do everything; and the port for those who log in."""
+    port = free_port()
+    listener = f"PROXIED{port}"
+    users = " ".join(f'user_{name}="secret"' for name in PRINCIPALS)
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    properties = {
+        **AUTHORIZER,
+        "super.users": "User:ANONYMOUS",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{listener}:SASL_PLAINTEXT",
+        f"listener.name.{listener.lower()}.sasl.enabled.mechanisms": "PLAIN",
+        f"listener.name.{listener.lower()}.plain.sasl.jaas.config": f"{login} {users};",
+    }
+    with EmbeddedBroker(
+        port=0, properties=properties, jvm_options=QUICK_START_JVM_OPTIONS, proxies={port: port}
+    ) as running:
+        yield running, port
+
+
+@pytest.fixture(scope="module")
+def rules(guarded: tuple[EmbeddedBroker, int]) -> Rules:
+    """With all that is listed."""
+    broker, _ = guarded
+    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([TopicSpec(DATA, 1, 1)])
+    made = Rules(broker.bootstrap_servers)
+    made.grant(*(right.rule() for right in (*LISTED, *UNLISTED)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def acl_worker(
+    guarded: tuple[EmbeddedBroker, int], rules: Rules, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkerProcess]:
+    """With a connector of two tasks."""
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="secret";'
+    more = {
+        "group.id": GROUP,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": login.format("worker"),
+    }
+    for client in PRINCIPALS[1:]:
+        more |= {f"{client}.security.protocol": "SASL_PLAINTEXT", f"{client}.sasl.mechanism": "PLAIN"}
+        more[f"{client}.sasl.jaas.config"] = login.format(client)
+    with WorkerProcess(tmp_path_factory.mktemp("acls"), f"127.0.0.1:{guarded[1]}", **more) as running:
+        running.create(NAME, **config())
+        yield running
+
+
+@pytest.fixture
+def worker(acl_worker: WorkerProcess) -> WorkerProcess:
+    """With both tasks RUNNING, whatever was done to them before."""
+    status = acl_worker.status(NAME)
+    if status and "FAILED" in [status["connector"]["state"], *acl_worker.task_states(NAME)]:
+        restart(acl_worker)
+    acl_worker.wait_for_tasks(NAME, tasks=2)
+    return acl_worker
+
+
+def config(own: str = OWN, throughput: int = 5) -> dict[str, str]:
+    return {
+        "connector.class": "VerifiableSource",
+        "tasks.max": "2",
+        "topic": DATA,
+        "throughput": str(throughput),
+        "offsets.storage.topic": own,
+    }
+
+
+def restart(worker: WorkerProcess) -> None:
+    answer = once_settled(lambda: worker.rest.post(f"/connectors/{NAME}/restart?includeTasks=true"))
+    assert answer.status_code == 202, answer.text
+
+
+def reconfigure(worker: WorkerProcess) -> None:
+    """Which takes a round of fencing of both tasks."""
+    known = int(worker.rest.get(f"/connectors/{NAME}/config").json()["throughput"])
+    put(worker, throughput=known + 1)
+
+
+def put(worker: WorkerProcess, **how: Any) -> None:
+    answer = once_settled(lambda: worker.rest.put(f"/connectors/{NAME}/config", json=config(**how)))
+    assert answer.status_code == 200, answer.text
+
+
+def wait_for_trace(worker: WorkerProcess, *told: str, seconds: float = 40) -> None:
+    """Until the status of the connector or of a task says all that."""
+
+    def traces() -> list[str]:
+        status = worker.status(NAME)
+        return [each.get("trace", "") for each in (status["connector"], *status["tasks"])]
+
+    wait_for(
+        lambda: any(all(part in trace for part in told) for trace in traces()), seconds, lambda: f"{told}: {traces()}"
+    )
+
+
+def change(worker: WorkerProcess, method: str, **body: Any) -> httpx2.Response:
+    return once_settled(lambda: worker.rest.request(method, f"/connectors/{NAME}/offsets", **body))
+
+
+def stop(worker: WorkerProcess) -> None:
+    assert once_settled(lambda: worker.rest.put(f"/connectors/{NAME}/stop")).status_code == 204
+    wait_for(lambda: worker.status(NAME)["tasks"] == [], 60, lambda: f"no tasks: {worker.status(NAME)}")
+
+
+def alter(worker: WorkerProcess) -> httpx2.Response:
+    body = {"offsets": [{"partition": {"id": 0}, "offset": {"seqno": 1000}}]}
+    return change(worker, "PATCH", json=body)
+
+
+def test_with_the_listed_rights_all_works(worker: WorkerProcess, guarded: tuple[EmbeddedBroker, int]) -> None:
+    bootstrap = guarded[0].bootstrap_servers
+    reconfigure(worker)
+    worker.wait_for_tasks(NAME, tasks=2)
+    wait_for(lambda: read_committed(bootstrap, DATA), 60, "records")
+    stop(worker)
+    assert alter(worker).status_code == 204
+    found = worker.rest.get(f"/connectors/{NAME}/offsets").json()["offsets"]
+    assert {"partition": {"id": 0}, "offset": {"seqno": 1000}} in found
+    assert change(worker, "DELETE").status_code == 204
+    assert worker.rest.get(f"/connectors/{NAME}/offsets").json()["offsets"] == []
+    assert worker.rest.put(f"/connectors/{NAME}/resume").status_code == 202
+    worker.wait_for_tasks(NAME, tasks=2)
+
+
+@pytest.mark.parametrize(
+    ("right", "do", "told"),
+    [
+        (TASK_WRITES, restart, ("init_transactions of producer", TASKS_IDS, "acquire transactional PID", ID_REFUSED)),
+        (TASK_DESCRIBES, restart, ("init_transactions of producer", TASKS_IDS, "find transaction coord", ID_REFUSED)),
+        (OFFSETS_WRITTEN, restart, (f"writing to topic {OWN} failed", TOPIC_REFUSED)),
+        (OFFSETS_READ, restart, (f"reading topic '{OWN}' failed", TOPIC_REFUSED)),
+        (FENCING_WRITES, reconfigure, (f"Fencing the producers of transactional.id '{TASKS_IDS}", "is not allowed")),
+        (FENCING_DESCRIBES, reconfigure, (f"Fencing the producers of transactional.id '{TASKS_IDS}", "is not allowed")),
+        (OFFSETS_DESCRIBED, restart, (f"topic '{OWN}' failed", TOPIC_REFUSED)),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Right) else "",
+)
+def test_a_right_that_tasks_lack(
+    worker: WorkerProcess, rules: Rules, right: Right, do: Callable[[WorkerProcess], None], told: tuple[str, ...]
+) -> None:
+    with rules.without(right):
+        do(worker)
+        try:
+            wait_for_trace(worker, *told, seconds=10)
+        except AssertionError:
+            # What has the topic open notices with its next fetch, which may have come after the task's look.
+            do(worker)
+            wait_for_trace(worker, *told)
+
+
+def test_the_right_to_make_the_offsets_topic(worker: WorkerProcess, rules: Rules) -> None:
+    """Which is needed for one that is not there."""
+    put(worker, own=ANOTHER)
+    wait_for_trace(worker, f"topic '{ANOTHER}'", "Create it unless it is there already", TOPIC_REFUSED)
+    put(worker)
+
+
+@pytest.mark.parametrize("right", [LEADER_WRITES, LEADER_DESCRIBES], ids=str)
+def test_a_right_that_the_leader_lacks(
+    worker: WorkerProcess, rules: Rules, guarded: tuple[EmbeddedBroker, int], right: Right
+) -> None:
+    """It has to claim the config topic anew, as every leader has to in the beginning."""
+    with rules.without(right):
+        other = TransactionalProducer(
+            {"bootstrap.servers": guarded[0].bootstrap_servers, "transactional.id": LEADERS_ID}
+        )
+        other.init_transactions(30)
+        other.close()
+        answer = worker.rest.put(f"/connectors/{NAME}/pause")
+    worker.rest.put(f"/connectors/{NAME}/resume")
+    assert answer.status_code == 500 and LEADERS_ID in answer.json()["message"], answer.text
+
+
+@pytest.mark.parametrize(
+    ("right", "told"), [(TASK_WRITES, f"producer {TASKS_IDS}0 failed"), (OFFSETS_WRITTEN, f"topic {OWN}")], ids=str
+)
+def test_a_right_that_a_change_of_offsets_lacks(worker: WorkerProcess, rules: Rules, right: Right, told: str) -> None:
+    stop(worker)
+    with rules.without(right):
+        answer = alter(worker)
+    assert worker.rest.put(f"/connectors/{NAME}/resume").status_code == 202
+    assert answer.status_code == 500 and told in answer.json()["message"], answer.text
+
+
+@pytest.mark.parametrize("right", [LEADER_IDEMPOTENT, TASK_IDEMPOTENT], ids=str)
+def test_brokers_do_not_ask_for_idempotent_write_any_more(worker: WorkerProcess, rules: Rules, right: Right) -> None:
+    with rules.without(right):
+        reconfigure(worker)
+        worker.wait_for_tasks(NAME, tasks=2)
