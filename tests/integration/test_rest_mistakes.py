@@ -177,7 +177,7 @@ def test_a_connection_that_is_dropped_in_mid_body(idle_api: httpx2.Client, caplo
         length = "Transfer-Encoding: chunked" if chunked else "Content-Length: 1000"
         part = '{"name": "half", "config": {'
         sent = f"{len(part):x}\r\n{part}\r\n" if chunked else part
-        head = f"POST /connectors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
+        head = f"POST /connectors HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
         with socket.create_connection((url.hostname, url.port), timeout=5) as connection:
             connection.sendall((head + sent).encode())
     wait_for(lambda: idle_api.get("/connectors").status_code == 200, 5, "an answer to the next request")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
-from headrace.api.validators import LambdaValidator, NonEmptyString, Range, ValidList, ValidString
+from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
 from headrace.config.engine_config import EngineConfig
 from headrace.config.header_rules import header_rules
@@ -25,6 +26,7 @@ REST_EXTENSIONS: Final = "rest.extension.classes"
 RESPONSE_HEADERS: Final = "response.http.headers.config"
 ALLOWED_ORIGINS: Final = "access.control.allow.origin"
 ALLOWED_METHODS: Final = "access.control.allow.methods"
+ALLOWED_HOSTS: Final = "rest.allowed.hosts"
 PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONFIG_PROVIDERS: Final = "config.providers"
@@ -33,6 +35,7 @@ TASK_CHANNEL_PORT: Final = "task.channel.port"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
+_HOST: Final = re.compile(r"\.?[\w-]+(\.[\w-]+)*\.?|[0-9a-fA-F:]+")
 _NOT_FOR_TASKS: Final = (
     *("spark.", "task.channel.", "rest.", LISTENERS, ADMIN_LISTENERS),
     *(RESPONSE_HEADERS, ALLOWED_ORIGINS, ALLOWED_METHODS),
@@ -62,6 +65,13 @@ def _check_listeners(name: str, value: list[str]) -> None:
         if not usable:
             reason = "a listener is written as http://host:port or https://host:port, host may be empty"
             raise ConfigError.invalid(name, listener, reason)
+
+
+def _check_hosts(name: str, value: list[str]) -> None:
+    for host in value:
+        if host != "*" and not _HOST.fullmatch(host):
+            reason = "a host is a name without scheme and port, .name for all names below it, or * for any"
+            raise ConfigError.invalid(name, host, reason)
 
 
 def _check_header_rules(name: str, value: str) -> None:
@@ -114,6 +124,10 @@ def _worker_def() -> ConfigDef:
                 doc="Origins whose pages may use the API (CORS); * in one is any text.")
         .define(ALLOWED_METHODS, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Methods that they may use; by default GET, POST and HEAD.")
+        .define(ALLOWED_HOSTS, Type.LIST, "", importance=low,
+                validator=CompositeValidator(ValidList(), LambdaValidator(_check_hosts, lambda: "name,.name,...")),
+                doc="Names, beside its own, that requests may address the worker by; .name is all names below it, * "
+                    "any name. headrace only.")
         .define("rest.request.timeout.ms", Type.LONG, 90000, importance=low, validator=Range.at_least(1),
                 doc="How long a request may take before it is answered that it takes longer. headrace only.")
         .define("rest.request.max.bytes", Type.INT, 16 * 1024 * 1024, importance=low, validator=Range.at_least(1),

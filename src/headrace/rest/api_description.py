@@ -63,11 +63,12 @@ _MEANINGS: Final[Mapping[int, str]] = {
     409: "Not now: work is being moved between workers (then with Retry-After), or something contradicts the request",
     413: "The body is larger than rest.request.max.bytes",
     415: "The body does not come with the header Content-Type: application/json",
+    421: "The worker is not known by the Host that was asked: see rest.allowed.hosts",
     500: "It failed, or took too long: the message names what is being waited for",
     503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
 }
 _METRICS: Final = "/metrics"
-_ALL: Final = (400, 401, 413, 415, 408, 500, 503)
+_ALL: Final = (400, 401, 413, 415, 408, 421, 500, 503)
 _OF_JSON: Final = (406,)
 _OF_ONE_THING: Final = (404,)
 _OF_A_CHANGE: Final = (403, 409)

@@ -84,6 +84,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         http="h11",
         ws="none",
         server_header=False,
+        proxy_headers=False,  # anybody can send them, and the scheme is what `KnownHostsOnly` goes by
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
 

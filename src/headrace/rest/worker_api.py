@@ -13,6 +13,7 @@ from headrace.rest.admin_paths import AdminPaths
 from headrace.rest.body_limit import BodyLimit
 from headrace.rest.cors import with_cors
 from headrace.rest.endpoints import Endpoints
+from headrace.rest.known_hosts import KnownHostsOnly, known_hosts
 from headrace.rest.response_headers import ResponseHeaders
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server import RestServer
@@ -27,13 +28,15 @@ def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensi
         """What a request passes on its way in, read from the last line to the first.
 
         Bodies are read for those alone whom the extensions let pass; a browser asks without credentials whether a page
-        may use the API (CORS), and other sites' pages may not; the headers are for all answers.
+        may use the API (CORS), and other sites' pages may not, by whatever name; the headers are for all answers.
         """
         inner = BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout)
         inner = extensions.around(inner)
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
+        inner = KnownHostsOnly(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
 
+    hosts = known_hosts(config, endpoints)
     rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
     separate = config.admin_listeners is not None
     if endpoints.listeners.admin_url:

@@ -108,7 +108,7 @@ def test_it_is_asked_everywhere(api: Any, path: str) -> None:
 def test_workers_alone_need_none(api: Any, method: str, path: str, status: int) -> None:
     parts = urlsplit(api.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=5) as connection:
-        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n".encode())
+        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".encode())
         assert int(connection.recv(4096).split()[1]) == status
 
 

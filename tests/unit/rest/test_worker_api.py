@@ -99,9 +99,12 @@ def test_pages_of_other_sites_may_change_nothing(serve_api: Serve) -> None:
     for at, path in zip(url.urls, ("connectors/c/restart", "admin/loggers/root"), strict=True):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             for headers in (CROSS, {"Sec-Fetch-Site": "Cross-Site"}):
-                answer = httpx2.request(method, f"{at}/{path}", headers=headers)
-                assert_error(answer, 403, "access.control.allow.origin")
-            for site in ("same-origin", "same-site", "none"):
+                assert_error(
+                    httpx2.request(method, f"{at}/{path}", headers=headers), 403, "access.control.allow.origin"
+                )
+            near = {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}
+            assert httpx2.request(method, f"{at}/{path}", headers=near).status_code == 403
+            for site in ("same-origin", "none"):  # also where a proxy has changed the Host
                 headers = {"Sec-Fetch-Site": site, "Origin": "https://page"}
                 assert httpx2.request(method, f"{at}/{path}", headers=headers).status_code == 200
         assert httpx2.get(f"{at}/{path}", headers=CROSS).status_code == 200, "a link may be followed"
@@ -114,6 +117,26 @@ def test_pages_of_other_sites_may_where_cors_allows_their_origin(serve_api: Serv
     stranger = httpx2.post(url, headers={**CROSS, "Origin": "https://other"})
     assert stranger.status_code == (200 if allowed == "*" else 403)
     assert httpx2.post(url, headers={"Sec-Fetch-Site": "cross-site"}).status_code == stranger.status_code
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1", "http://[", ""]
+)
+def test_pages_of_other_origins_may_change_nothing_though_the_browser_says_no_more(
+    serve_api: Serve, origin: str
+) -> None:
+    url = serve_api({}).url
+    assert_error(httpx2.post(url, headers={"Origin": origin}), 403, "access.control.allow.origin")
+    assert httpx2.get(url, headers={"Origin": origin}).status_code == 200
+
+
+def test_the_workers_own_pages_and_what_is_no_browser_may(serve_api: Serve) -> None:
+    url = serve_api({}).url
+    port = urlsplit(url).port
+    for headers in ({}, {"Origin": url}, {"Origin": f"http://LOCALHOST:{port}", "Host": f"localhost:{port}"}):
+        assert httpx2.post(url, headers=headers).status_code == 200
+    for origin, host in (("http://localhost", "localhost:80"), ("https://localhost:443", "localhost")):
+        assert httpx2.post(url, headers={"Origin": origin, "Host": host}).status_code == 200, "behind a proxy"
 
 
 # ---- response.http.headers.config
@@ -177,26 +200,28 @@ def sent(url: str, request: bytes) -> tuple[int, Any]:
 
 
 def test_who_sends_far_too_much_before_reading_is_answered_too(limited: str) -> None:
-    head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000000\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n"
     assert sent(limited, head + b"x" * 30_000_000)[0] == 413
 
 
 def test_who_asks_first_whether_to_send_too_much_need_not(limited: str) -> None:
     status, said = sent(
-        limited, b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999\r\nExpect: 100-continue\r\n\r\n"
+        limited, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999\r\nExpect: 100-continue\r\n\r\n"
     )
     assert (status, said["error_code"]) == (413, 413)
 
 
 def test_a_body_that_does_not_come_keeps_nobody_waiting(limited: str) -> None:
-    status, said = sent(limited, b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
+    status, said = sent(limited, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
     assert (status, said["message"]) == (408, "The body of the request has not come within 0.3 s")
 
 
 def test_others_are_served_while_a_body_comes_slowly(limited: str) -> None:
     answers: list[tuple[int, Any]] = []
     slow = threading.Thread(
-        target=lambda: answers.append(sent(limited, b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"))
+        target=lambda: answers.append(
+            sent(limited, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
+        )
     )
     slow.start()
     assert httpx2.get(limited).status_code == 200
@@ -214,7 +239,7 @@ def test_half_a_body_of_who_is_gone_changes_nothing(serve_api: Serve) -> None:
     url = serve_api({}, lambda endpoints: app).url
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port)) as connection:
-        connection.sendall(b"POST /half HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
+        connection.sendall(b"POST /half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
     assert httpx2.get(f"{url}/whole").status_code == 200
     assert asked == ["/whole"]
 
