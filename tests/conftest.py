@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from hypothesis import settings
 
+from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.h2 import h2_jar
@@ -61,6 +62,12 @@ def nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
         for name in worker.connectors() - names:
             with suppress(httpx2.HTTPError, AssertionError):
                 once_settled(lambda worker=worker, name=name: worker.rest.delete(f"/connectors/{name}"))  # type: ignore[misc]
+
+
+@pytest.fixture(autouse=True)
+def no_files_stay_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that a test has in this process protects its files from all that runs in it."""
+    monkeypatch.setattr(protected_files, "_protected", protected_files._protected)
 
 
 @pytest.fixture(scope="session")

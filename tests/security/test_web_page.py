@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import httpx2
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
-from tests.support.worker_process import PLUGINS, WorkerProcess
+from tests.support.sinks import create_sink, make_topic, send, wait_for_lines
+from tests.support.worker_process import PLUGINS, ROOT, WorkerProcess
 
 EVIL = "evil.example"
 
@@ -72,3 +74,68 @@ def test_a_page_of_another_origin_changes_nothing(
     assert asked(victim, "POST", "/connectors", body, Sec_Fetch_Site="cross-site").status_code == 403
     assert asked(victim, "POST", "/connectors", body, Content_Type="text/plain").status_code == 415
     assert unique not in victim.connectors()
+
+
+# ---- what a page, or anybody, could have written
+
+
+def test_nothing_becomes_a_plugin(
+    victim: WorkerProcess, broker: EmbeddedBroker, unique: str, plugins: Path, tmp_path: Path
+) -> None:
+    """The whole way of the page: records that are Python, a sink that writes them to plugin.path, their class."""
+    canary = tmp_path / "canary"
+    make_topic(broker.bootstrap_servers, unique)
+    send(broker.bootstrap_servers, unique, [f"open({str(canary)!r}, 'w').close()".encode()])
+    answer = asked(victim, "POST", "/connectors", planted(unique, plugins / "x.py"), Content_Type="application/json")
+    assert answer.status_code == 400, answer.text
+    assert "for configuration file" in answer.json()["message"] and "belongs to the worker" in answer.json()["message"]
+    code = creation(f"{unique}-x", **{"connector.class": "x:X"})
+    assert asked(victim, "POST", "/connectors", code, Content_Type="application/json").status_code == 400
+    assert list(plugins.iterdir()) == [] and not canary.exists()
+
+
+def test_no_name_of_the_workers_files_leads_to_them(
+    victim: WorkerProcess, unique: str, plugins: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(plugins)
+    for place in (
+        f"{tmp_path}/link/x.py", f"{plugins}/../{plugins.name}/x.py", f"/proc/self/root{plugins}/x.py",
+        str(ROOT / "src" / "headrace" / "x.py"), f"{Path(httpx2.__file__).parent.parent}/x.pth",
+        f"{Path(sys.executable).parent}/headrace", str(victim.properties_file),
+    ):  # fmt: skip
+        config = {"connector.class": "FileStreamSink", "topics": unique, "file": place}
+        answer = victim.rest.put("/connector-plugins/FileStreamSink/config/validate", json={"name": unique, **config})
+        assert "belongs to the worker" in str(told(answer, "file")), place
+    for property in ("path", "spark.option.path"):
+        config = {
+            "connector.class": "SparkSink",
+            "topics": unique,
+            "spark.format": "csv",
+            "path": str(tmp_path / "free"),
+        }
+        given = {"name": unique, **config, property: f"file://{plugins}"}
+        answer = victim.rest.put("/connector-plugins/SparkSink/config/validate", json=given)
+        assert "belongs to the worker" in str(told(answer, property)), answer.text
+
+
+def test_a_link_that_is_made_later_stops_the_task(
+    victim: WorkerProcess, broker: EmbeddedBroker, unique: str, plugins: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "out.txt"
+    make_topic(broker.bootstrap_servers, unique)
+    send(broker.bootstrap_servers, unique, [b"import os"])
+    create_sink(victim, unique, unique, file)
+    wait_for_lines(file, 1)
+    victim.wait_for_tasks(unique)
+    file.unlink()
+    file.symlink_to(plugins / "x.py")
+    assert victim.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
+    victim.wait_for_tasks(unique, "FAILED")
+    assert "belongs to the worker" in victim.status(unique)["tasks"][0]["trace"]
+    assert list(plugins.iterdir()) == []
+    victim.delete(unique)
+
+
+def told(answer: httpx2.Response, property: str) -> list[str]:
+    values = [each["value"] for each in answer.json()["configs"]]
+    return [text for value in values if value["name"] == property for text in value["errors"]]

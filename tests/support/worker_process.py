@@ -65,6 +65,10 @@ class WorkerProcess:
         return self._directory / "die-once"
 
     @property
+    def properties_file(self) -> Path:
+        return self._directory / "worker.properties"
+
+    @property
     def log(self) -> str:
         return (self._directory / "worker.log").read_text(errors="replace")
 
@@ -79,7 +83,7 @@ class WorkerProcess:
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start the process without waiting for anything."""
-        file = self._directory / "worker.properties"
+        file = self.properties_file
         file.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
         source = [*map(str, self._path), str(ROOT / "src")]
         environment = {

@@ -58,6 +58,7 @@ from headrace.api.validators import (
     Validator,
     ValidList,
     ValidString,
+    WritablePath,
 )
 
 __all__ = [
@@ -136,4 +137,5 @@ __all__ = [
     "ValidString",
     "Validator",
     "Width",
+    "WritablePath",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.api.errors import ConfigError
 from headrace.api.java_text import double_text
+from headrace.api.protected_files import ensure_writable
 
 
 class Validator(ABC):
@@ -201,6 +202,24 @@ class ListSize(Validator):
 
     def __str__(self) -> str:
         return f"List containing maximum of {self._maximum} elements"
+
+
+class WritablePath(Validator):
+    """A local file or directory, or None, that is none of the worker's own: nothing that it runs or is set up by.
+
+    With `uri` a path as Spark understands it, which may be elsewhere. Checked are validation and, when a task parses
+    its configuration, the links that there are then.
+    """
+
+    def __init__(self, *, uri: bool = False) -> None:
+        self._uri = uri
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        if value:
+            ensure_writable(name, value, uri=self._uri)
+
+    def __str__(self) -> str:
+        return "a path that is not the worker's own"
 
 
 class LambdaValidator(Validator):

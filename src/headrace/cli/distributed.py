@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.api.protected_files import protect
 from headrace.cli.console import use_log_format
 from headrace.cli.worker_process import WorkerProcess, resolved_properties
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
+from headrace.config.worker_files import worker_files
 from headrace.logs.loggers import Loggers
 from headrace.rest.endpoints import Endpoints
 
@@ -27,16 +29,17 @@ def run(worker_properties: Path) -> int:
         use_log_format(config.log_format)
         endpoints = Endpoints.open(config)
         try:
-            return _serve(config, endpoints)
+            return _serve(config, endpoints, worker_properties)
         finally:
             endpoints.close()
 
 
-def _serve(config: DistributedConfig, endpoints: Endpoints) -> int:
+def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: Path) -> int:
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)
+    protect((*worker_files(config, worker_properties), launcher.directory))
     try:
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers).run()

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.protected_files import protect
 from headrace.cli.connector_files import ConnectorFile, read_connector_files
 from headrace.cli.console import use_log_format
 from headrace.cli.worker_process import WorkerProcess, resolved_properties
 from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import StandaloneConfig
+from headrace.config.worker_files import worker_files
 from headrace.logs.loggers import Loggers
 from headrace.rest.endpoints import Endpoints
 from headrace.worker.stages import Stages
@@ -38,16 +40,18 @@ def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
         use_log_format(config.log_format)
         endpoints = Endpoints.open(config)
         try:
-            return _serve(config, endpoints, files)
+            own = worker_files(config, worker_properties, config.offsets_file, *connectors)
+            return _serve(config, endpoints, files, own)
         finally:
             endpoints.close()
 
 
-def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[ConnectorFile]) -> int:
+def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[ConnectorFile], own: Set[str]) -> int:
     from headrace.spark.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)
+    protect((*own, launcher.directory))
     try:
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers, files).run()

@@ -17,7 +17,7 @@ def checked(definition: ConfigDef, props: Mapping[str, str], contradictions: Con
     """The values of the properties. ConfigError for what is missing or wrong."""
     values = definition.parse(props)
     for name, reason in contradictions(values):
-        raise ConfigError.invalid(name, values[name], reason)
+        raise ConfigError.invalid(name, values.get(name, props.get(name)), reason)
     return values
 
 
@@ -25,5 +25,6 @@ def told(values: list[ConfigValue], contradictions: Contradictions) -> list[Conf
     """Adds what is wrong with properties in their combination to what is wrong with each."""
     by_name = {value.name: value for value in values}
     for name, reason in contradictions({name: value.value for name, value in by_name.items()}):
-        by_name[name].add_error_message(str(ConfigError.invalid(name, by_name[name].value, reason)))
-    return values
+        value = by_name.setdefault(name, ConfigValue(name))
+        value.add_error_message(str(ConfigError.invalid(name, value.value, reason)))
+    return list(by_name.values())

@@ -17,6 +17,7 @@ from headrace.api.connector import Task
 from headrace.api.java_string import java_string
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, OffsetAndMetadata, SinkConnector, TopicPartition
+from headrace.api.validators import WritablePath
 from headrace.connectors.output_file import Buffer, OutputFile
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ CONFIG_DEF: Final = ConfigDef().define(
     Type.STRING,
     None,
     importance=Importance.HIGH,
+    validator=WritablePath(),
     doc="Destination filename. If not specified, the standard output of the task's process is used.",
 )
 

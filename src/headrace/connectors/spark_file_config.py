@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of SparkFileSource. Pure."""
+"""The properties of SparkFileSource."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString
+from headrace.api.protected_files import why_not_writable
+from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString, WritablePath
 from headrace.connectors.file_columns import ADD, FAIL, IGNORE
 from headrace.connectors.spark_reader import (
     BATCH_ROWS,
@@ -128,7 +129,11 @@ CONFIG_DEF: Final = (
         doc="What becomes of files after the offset that says that they were read is committed.",
     )
     .define(
-        DIRECTORY, Type.STRING, None, doc="Where files are moved to with completed.action=move; not below the path."
+        DIRECTORY,
+        Type.STRING,
+        None,
+        validator=WritablePath(uri=True),
+        doc="Where files are moved to with completed.action=move; not below the path.",
     )
     .define(
         RETRY_TIMEOUT,
@@ -144,6 +149,9 @@ CONFIG_DEF: Final = (
 def contradictions(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Properties that do not go together: one of them, and why."""
     action, directory, path = parsed[ACTION], parsed[DIRECTORY], parsed[PATH]
+    reason = why_not_writable(path, uri=True) if path and action in (DELETE, MOVE) else None
+    if reason is not None:
+        return [(PATH, reason)]
     if action == MOVE and not directory:
         return [(DIRECTORY, f"{ACTION}={MOVE} needs it")]
     if action == MOVE and path and f"{directory.rstrip('/')}/".startswith(f"{path.rstrip('/')}/"):

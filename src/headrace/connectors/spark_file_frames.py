@@ -7,10 +7,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from headrace.api.protected_files import ensure_writable
 from headrace.connectors.file_columns import expressions
 from headrace.connectors.growing_columns import spark_text
 from headrace.connectors.hadoop_files import HadoopFiles
-from headrace.connectors.spark_reader import reader, reading
+from headrace.connectors.spark_file_config import DIRECTORY
+from headrace.connectors.spark_reader import PATH, reader, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,11 +57,13 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
 
 def clean(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
     """Delete files, or move them, in place of what is there by their names. Those that are not there any more were
-    cleaned before. RetriableError for what cannot be done now."""
+    cleaned before. RetriableError for what cannot be done now, ConfigError for what is the worker's own."""
     moves = json.loads(settings["files"])
     files = HadoopFiles(spark, next(iter(moves)))
     for source, target in moves.items():
+        ensure_writable(PATH, source, uri=True)
         if target:
+            ensure_writable(DIRECTORY, target, uri=True)
             files.move(source, target)
         else:
             files.delete(source)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString
+from headrace.api.protected_files import ensure_writable, why_not_writable
+from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString, WritablePath
 from headrace.connectors.batch_buffer import Rotation
 from headrace.connectors.contradictions import checked
 from headrace.connectors.spark_reader import FORMAT, OPTIONS, spark_options
@@ -53,6 +55,7 @@ CONFIG_DEF: Final = (
         Type.STRING,
         None,
         importance=Importance.HIGH,
+        validator=WritablePath(uri=True),
         doc="The directory that is written to, as a path or URI that Spark understands. ${topic} in it stands for "
         "the topic that a record was read from.",
     )
@@ -216,10 +219,16 @@ class SinkSettings:
             FORMAT: self.format,
             "options": json.dumps(dict(self.options)),
             "batches": json.dumps(list(batches)),
-            **({PATH: self.path.replace(_TOPIC, topic)} if self.path is not None else {}),
+            **({PATH: self._place(topic)} if self.path is not None else {}),
             **({TABLE: self.table.replace(_TOPIC, topic)} if self.table is not None else {}),
             **self.shape,
         }
+
+    def _place(self, topic: str) -> str:
+        """The path for a topic. ConfigError if it is the worker's own, which only topic or links may make of it."""
+        place = (self.path or "").replace(_TOPIC, topic)
+        ensure_writable(PATH, place, uri=True)
+        return place
 
 
 def _shape(parsed: Mapping[str, Any]) -> dict[str, str]:
@@ -231,7 +240,7 @@ def _shape(parsed: Mapping[str, Any]) -> dict[str, str]:
 
 def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
     """Properties that do not go together: one of them, and why."""
-    format, found = parsed[FORMAT], []
+    format, found = parsed[FORMAT], list(_protected(parsed, props))
     if not format:
         return []  # which is wrong enough
     if format in FILE_FORMATS:
@@ -248,6 +257,16 @@ def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[
     elif format not in FILE_FORMATS and bool(parsed[PATH]) == bool(parsed[TABLE]):
         found.append((PATH, f"{FORMAT}={format} needs either {PATH} or {TABLE}"))
     return found
+
+
+def _protected(parsed: Mapping[str, Any], props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Other ways than by ``path`` to the worker's own files: an option, and a table that is named by its place."""
+    places = [(name, text) for name, text in props.items() if name.lower() == f"{OPTIONS}{PATH}"]
+    places += [(TABLE, quoted) for quoted in re.findall("`([^`]*)`", parsed[TABLE] or "")]
+    for name, place in places:
+        reason = why_not_writable(place, uri=True)
+        if reason is not None:
+            yield name, reason
 
 
 def _jdbc_contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -119,6 +119,8 @@ def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence
         "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS),
         "PYSPARK_PYTHON": conf.get("spark.pyspark.python", sys.executable),
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+        # Else the working directory, where connectors may write, would stand first on the path of these processes.
+        "PYTHONSAFEPATH": "1",
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
         PLUGIN_PATH_VARIABLE: os.pathsep.join(plugins),
     }

@@ -62,6 +62,11 @@ class SparkTaskLauncher:
         self._tasks: dict[str, LaunchedTask] = {}
         self._launches = itertools.count()
 
+    @property
+    def directory(self) -> Path:
+        """Where Spark's logs and temporary files are, as long as the worker runs."""
+        return self._directory
+
     def prepare(self) -> None:
         """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
         together; ``start`` or ``stop`` has to follow."""

@@ -26,6 +26,7 @@ class TaskSpec:
     ``connector_config`` the connector's, ``worker_config`` the worker's (defaults of converters, flush intervals).
     ``producer`` and ``consumer`` are complete Java-style client properties of the task's clients (``transactional.id``,
     ``client.id`` and the connector's overrides included); a sink's producer, if there is one, is for dead letters.
+    ``protected_paths`` are the worker's own files, where nothing may be written.
     ``offsets_topic`` is empty where the worker keeps offsets elsewhere, and so has to be asked to write them.
     """
 
@@ -40,3 +41,4 @@ class TaskSpec:
     offsets_topic: str
     exactly_once: bool
     target_state: TargetState = TargetState.STARTED
+    protected_paths: frozenset[str] = frozenset()

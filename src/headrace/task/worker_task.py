@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.protected_files import protect
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_link import TaskControl, WorkerLink
@@ -76,6 +77,7 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
 def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
     if not _may_start(link, control):
         return Ended(Outcome.STOPPED)
+    protect(spec.protected_paths)
     task = factories[spec.kind](spec, link, control)
     try:
         task.init()

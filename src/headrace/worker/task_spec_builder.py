@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from headrace.api.errors import ConfigError
+from headrace.api.protected_files import protected
 from headrace.config import client_configs
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
@@ -37,6 +38,7 @@ def build_task_spec(
         consumer={} if is_source else client_configs.sink_task_consumer(worker, connector.raw, id.task),
         offsets_topic=_offsets_topic(worker, source) if source else "",
         exactly_once=is_source and worker.exactly_once_source_enabled,
+        protected_paths=protected(),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,13 @@ def untouched_logging() -> object:
 
 def test_version() -> None:
     assert invoke("version") == (0, f"headrace {__version__}\n", "")
+
+
+def test_nothing_is_imported_from_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise SystemExit('a connector has written this')")
+    command = [sys.executable, "-m", "headrace", "version"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == (f"headrace {__version__}\n", "")
 
 
 def test_help_names_every_command() -> None:

@@ -34,6 +34,7 @@ def test_what_spark_starts_finds_plugins_behind_all_else(monkeypatch: pytest.Mon
     plugins = [str(tmp_path), str(Path("relative").absolute())]
     assert path[1:] == ["/first", "/second", *plugins]
     assert environment[PLUGIN_PATH_VARIABLE] == os.pathsep.join(plugins)
+    assert environment["PYTHONSAFEPATH"] == "1", "connectors may write to the working directory"
     (tmp_path / "orjson.py").write_text("raise SystemExit('the installed one is to be had')")
     (tmp_path / "only_here.py").touch()
     ended = subprocess.run(

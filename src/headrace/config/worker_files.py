@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a worker's own: what it is set up by, and where its code comes from."""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import sys
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import Final
+
+import headrace
+from headrace.config.worker_config import WorkerConfig
+
+_AROUND_PATHS: Final = re.compile(r"[\s,:;=\"']+")
+"""What stands around paths in values: in lists, class paths, URLs, options of the JVM, JAAS."""
+_LOCAL_DIRECTORY: Final = "spark.local.dir"
+
+
+def worker_files(config: WorkerConfig, *files: str | os.PathLike[str]) -> Set[str]:
+    """The given files, each file that is there and that a property names, and all directories that code comes from."""
+    found = {*(os.fspath(file) for file in files), *_named_files(config), *_code(), *config.plugin_path}
+    found |= set(filter(None, config.raw.get(_LOCAL_DIRECTORY, "").split(",")))
+    return frozenset(found)
+
+
+def _named_files(config: WorkerConfig) -> Iterator[str]:
+    for text in config.raw.values():
+        for part in (text.strip(), *_AROUND_PATHS.split(text)):
+            if part and os.path.isfile(part):
+                yield part
+
+
+def _code() -> Iterator[str]:
+    """The directories that modules are imported from, those of the interpreter and of programs beside it."""
+    yield from filter(os.path.exists, sys.path)
+    yield str(Path(headrace.__file__).parent)
+    yield str(Path(sys.executable).parent)
+    yield str(Path(sys.prefix) / "pyvenv.cfg")
+    yield site.getusersitepackages()
