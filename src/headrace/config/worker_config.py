@@ -17,6 +17,7 @@ from headrace.config.base_config import BaseConfig
 from headrace.config.engine_config import EngineConfig
 from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
+from headrace.config.rest_limits import REQUEST_BYTES, REQUEST_TIMEOUT, define_rest_limits
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLIENT_ID: Final = "client.id"
@@ -85,7 +86,7 @@ def _check_scheme(name: str, value: str | None) -> None:
 
 def _worker_def() -> ConfigDef:
     high, low = Importance.HIGH, Importance.LOW
-    return (
+    return define_rest_limits(
         ConfigDef()
         .define(BOOTSTRAP_SERVERS, Type.LIST, "localhost:9092", importance=high, validator=ValidList(allow_empty=False),
                 doc="Brokers to find the Kafka cluster by, as host:port,...")
@@ -128,10 +129,6 @@ def _worker_def() -> ConfigDef:
                 validator=CompositeValidator(ValidList(), LambdaValidator(_check_hosts, lambda: "name,.name,...")),
                 doc="Names, beside its own, that requests may address the worker by; .name is all names below it, * "
                     "any name. headrace only.")
-        .define("rest.request.timeout.ms", Type.LONG, 90000, importance=low, validator=Range.at_least(1),
-                doc="How long a request may take before it is answered that it takes longer. headrace only.")
-        .define("rest.request.max.bytes", Type.INT, 16 * 1024 * 1024, importance=low, validator=Range.at_least(1),
-                doc="Size of a request's body above which it is refused. headrace only.")
         .define(LOG_FORMAT, Type.STRING, "text", importance=low, validator=ValidString("text", "json"),
                 doc="How log lines look: text, or each as a JSON object. headrace only.")
         .define("rest.advertised.host.name", Type.STRING, None, importance=low, doc="Host other workers reach this by.")
@@ -246,11 +243,11 @@ class WorkerConfig(BaseConfig):
     @property
     def rest_request_timeout(self) -> float:
         """Seconds."""
-        return self.seconds("rest.request.timeout.ms")
+        return self.seconds(REQUEST_TIMEOUT)
 
     @property
     def rest_request_max_bytes(self) -> int:
-        return int(self.get("rest.request.max.bytes"))
+        return int(self.get(REQUEST_BYTES))
 
     @property
     def plugin_path(self) -> tuple[str, ...]:

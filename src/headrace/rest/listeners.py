@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from headrace.api.errors import ConfigError
 from headrace.config.worker_config import ADMIN_LISTENERS, LISTENERS
+from headrace.rest.limited_sockets import ListeningSocket
 
 _BACKLOG: Final = 128
 _NO_SUCH_ADDRESS: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -47,7 +48,7 @@ class BoundListener:
     """A listener with its port known, and its sockets: a name may have several addresses."""
 
     listener: Listener
-    sockets: tuple[socket.socket, ...]
+    sockets: tuple[ListeningSocket, ...]
     admin: bool = False
     """Whether it is one of ``admin.listeners``."""
 
@@ -113,8 +114,8 @@ def _url(scheme: str, host: str, port: int) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _bind(listener: Listener, text: str, property: str) -> list[socket.socket]:
-    opened: list[socket.socket] = []
+def _bind(listener: Listener, text: str, property: str) -> list[ListeningSocket]:
+    opened: list[ListeningSocket] = []
     try:
         for family, host in _addresses(listener.host):
             port = opened[0].getsockname()[1] if opened else listener.port
@@ -143,10 +144,10 @@ def _addresses(host: str) -> list[tuple[socket.AddressFamily, str]]:
     return sorted(addresses, key=lambda address: address[0] != socket.AF_INET)
 
 
-def _listen(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+def _listen(family: socket.AddressFamily, host: str, port: int) -> ListeningSocket:
     dualstack = family == socket.AF_INET6 and host == "::"
-    bound = socket.create_server(
-        (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dualstack, reuse_port=False
+    bound = ListeningSocket.of(
+        socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dualstack, reuse_port=False)
     )
     # Connections inherit it. Without it an answer's body waits 40 ms for the acknowledgement of its head: the event
     # loop only sets it where the socket's protocol is named, which that of a socket by create_server is not.

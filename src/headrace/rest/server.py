@@ -10,11 +10,14 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from headrace.rest.connection_limits import DEFAULT_LIMITS, ConnectionLimits, HttpLimits
+from headrace.rest.http_protocol import HttpProtocol
 from headrace.rest.listeners import BoundListeners
 from headrace.rest.tls import NO_TLS, TlsContexts
 
@@ -33,6 +36,7 @@ class RestServer:
         *,
         admin_app: ASGIApp | None = None,
         tls: TlsContexts = NO_TLS,
+        limits: HttpLimits = DEFAULT_LIMITS,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
         """``admin_app``: what the admin listeners serve; ``closing`` is called once, when nothing is served anymore."""
@@ -41,11 +45,16 @@ class RestServer:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._listeners = listeners
         self._closing = closing
+        connections = ConnectionLimits(limits)
+        for each in listeners.bound:
+            for bound in each.sockets:
+                bound.limits = connections
         self._server = _QuietServer(
             [
-                _Served(_config((each.admin and admin_app) or app), tls.of(each), each.sockets)
+                _Served(_config((each.admin and admin_app) or app, connections), tls.of(each), each.sockets)
                 for each in listeners.bound
-            ]
+            ],
+            connections,
         )
         self._thread = threading.Thread(target=self._run, name="rest-server", daemon=True)
 
@@ -74,14 +83,15 @@ class _Served:
     sockets: tuple[socket.socket, ...]
 
 
-def _config(app: ASGIApp) -> uvicorn.Config:
+def _config(app: ASGIApp, connections: ConnectionLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="off",
         log_config=None,
         access_log=False,
         loop="asyncio",
-        http="h11",
+        http=cast("type[asyncio.Protocol]", partial(HttpProtocol, limits=connections)),
+        timeout_keep_alive=cast("int", connections.limits.keep_alive),  # what it is given to, takes fractions
         ws="none",
         server_header=False,
         proxy_headers=False,  # anybody can send them, and the scheme is what `KnownHostsOnly` goes by
@@ -92,12 +102,14 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 class _QuietServer(uvicorn.Server):
     """Serves each listener by a configuration of its own, where uvicorn has one for all.
 
-    Ticks once a second, for the Date header, where uvicorn ticks ten times; and ends without waiting for a tick.
+    Ticks once a second, for the Date header and the connections' limits, where uvicorn ticks ten times; and ends
+    without waiting for a tick.
     """
 
-    def __init__(self, served: Sequence[_Served]) -> None:
+    def __init__(self, served: Sequence[_Served], connections: ConnectionLimits) -> None:
         super().__init__(served[0].config)
         self._served = served
+        self._connections = connections
         self._exit = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -123,6 +135,7 @@ class _QuietServer(uvicorn.Server):
         ticks = 0
         while not await self.on_tick(ticks * _TICKS_PER_DATE):
             ticks += 1
+            self._connections.tick()
             try:
                 await asyncio.wait_for(self._exit.wait(), _TICK_SECONDS)
             except TimeoutError:

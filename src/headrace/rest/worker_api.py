@@ -8,9 +8,11 @@ import logging
 from starlette.types import ASGIApp
 
 from headrace.config.header_rules import header_rules
+from headrace.config.rest_limits import HEADER_TIMEOUT, KEEP_ALIVE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
 from headrace.rest.admin_paths import AdminPaths
 from headrace.rest.body_limit import BodyLimit
+from headrace.rest.connection_limits import HttpLimits
 from headrace.rest.cors import with_cors
 from headrace.rest.endpoints import Endpoints
 from headrace.rest.known_hosts import KnownHostsOnly, known_hosts
@@ -46,5 +48,16 @@ def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensi
         endpoints.listeners,
         admin_app=guarded(AdminPaths(app, admin=True)) if config.admin_listeners else None,
         tls=endpoints.tls,
+        limits=_http_limits(config),
         closing=extensions.close,
+    )
+
+
+def _http_limits(config: WorkerConfig) -> HttpLimits:
+    return HttpLimits(
+        config.get(MAX_CONNECTIONS),
+        config.get(MAX_CONNECTIONS_PER_ADDRESS),
+        config.seconds(HEADER_TIMEOUT),
+        config.rest_request_timeout,
+        config.seconds(KEEP_ALIVE),
     )

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP/1.1 as strictly as RFC 9112 lets a server read it: what two parties could read differently is refused.
+
+A proxy that takes the end of a request to be elsewhere than the worker does lets a stranger put a request of their own
+in front of another user's (request smuggling). h11 is lenient with line ends and folded lines, and takes chunks for the
+body where a length is given too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headrace.rest.connection_limits import Connection, ConnectionLimits
+from headrace.rest.exception_mapper import error_response
+
+_HEAD_BYTES: Final = 16 * 1024
+_REASON_CHARACTERS: Final = 200
+_UNUSUAL: Final = (
+    (re.compile(rb"(?<!\r)\n"), "a line ends in LF without CR"),
+    (re.compile(rb"\n[ \t]"), "a header goes on in a second line"),
+    (re.compile(rb"\ncontent-length:.*\ncontent-length:", re.IGNORECASE | re.DOTALL), "it has two Content-Length"),
+    (re.compile(rb"\ncontent-length:[^\n]*,", re.IGNORECASE), "its Content-Length is a list"),
+)
+_END: Final = b"\r\n\r\n"
+
+_Phase = Callable[[ConnectionLimits, Connection], None]
+_HEAD: Final[_Phase] = ConnectionLimits.await_head
+_TRANSFER: Final[_Phase] = ConnectionLimits.await_transfer
+_REST: Final[_Phase] = ConnectionLimits.rest
+_WORK: Final[_Phase] = ConnectionLimits.work
+"""What a connection waits for, by what its limits are told of it."""
+
+
+class StrictConnection(h11.Connection):
+    """A server's side of a connection. Raises RemoteProtocolError for what h11 would let pass."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, _HEAD_BYTES)
+        self._recent = b""
+        """What came last, and four bytes of what came before: where a chunked body ends."""
+        self._chunked = False
+        self.refused = ""
+        """Why the request makes no sense."""
+
+    def receive_data(self, data: bytes) -> None:
+        waiting = self.their_state is h11.DONE  # what comes now is read after the present request only
+        self._recent = (self._recent if waiting else self._recent[-len(_END) :]) + data
+        super().receive_data(data)
+
+    def next_event(self) -> Any:
+        try:
+            return self._next()
+        except h11.RemoteProtocolError as error:
+            self.refused = str(error)[:_REASON_CHARACTERS]
+            raise
+
+    def _next(self) -> Any:
+        before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            _check_head(before[: len(before) - len(self.trailing_data[0])])
+            _check_framing(event)
+            self._chunked = b"transfer-encoding" in dict(event.headers)
+        elif isinstance(event, h11.EndOfMessage) and self._chunked:
+            self._check_end(event)
+        return event
+
+    def _check_end(self, event: h11.EndOfMessage) -> None:
+        end = len(self._recent) - len(self.trailing_data[0])
+        if list(event.headers) or self._recent[max(0, end - len(_END)) : end] != _END:
+            raise h11.RemoteProtocolError("the body's last chunk is followed by more than an empty line")
+
+
+def _check_head(head: bytes) -> None:
+    for pattern, what in _UNUSUAL:
+        if pattern.search(head):
+            raise h11.RemoteProtocolError(what)
+
+
+def _check_framing(request: h11.Request) -> None:
+    names = {name for name, _ in request.headers}
+    if b"transfer-encoding" not in names:
+        return
+    if b"content-length" in names:
+        raise h11.RemoteProtocolError("it has both Content-Length and Transfer-Encoding")
+    if request.http_version < b"1.1":
+        raise h11.RemoteProtocolError("HTTP/1.0 has no Transfer-Encoding")
+
+
+class HttpProtocol(H11Protocol):
+    """uvicorn's protocol over a strict connection, whose limits hear what the connection waits for."""
+
+    def __init__(self, *args: Any, limits: ConnectionLimits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn: StrictConnection = StrictConnection()
+        self._limits = limits
+        self._counted: Connection | None = None
+        self._phase = _HEAD
+        self._unread = False
+        """Whether an answer waits for its client to take it in."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._counted = self._limits.find(transport.get_extra_info("socket").fileno())
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._note()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = True
+        self._note()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread = False
+        self._note()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer in the form of all errors, and close: nobody can tell where the next request would begin."""
+        response = error_response(400, f"{msg} {self.conn.refused}".strip(), {"Connection": "close"})
+        with suppress(h11.LocalProtocolError):  # an answer has begun already
+            head = h11.Response(status_code=400, headers=response.raw_headers, reason=b"Bad Request")
+            for event in (head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _note(self) -> None:
+        phase = self._now()
+        if phase is not self._phase and self._counted is not None:
+            self._phase = phase
+            phase(self._limits, self._counted)
+
+    def _now(self) -> _Phase:
+        if self._unread or self.conn.their_state is h11.SEND_BODY:
+            return _TRANSFER
+        if self.conn.their_state is h11.IDLE:
+            return _HEAD if self.conn.trailing_data[0] else _REST
+        return _WORK
