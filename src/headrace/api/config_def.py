@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final
 
 from headrace.api.config_types import HIDDEN, ClassLoader, Password, Type, load_class, parse_type, value_to_string
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.api.validators import Validator
 
@@ -290,11 +291,11 @@ def _validate_value(key: ConfigKey, props: Mapping[str, Any], value: ConfigValue
     try:
         value.value = _raw_value(key, props, load_class)
     except ConfigError as error:
-        value.add_error_message(str(error))
+        value.add_error_message(error_text(error))
     try:
         _ensure_valid(key, value.value)
     except ConfigError as error:
-        value.add_error_message(str(error))
+        value.add_error_message(error_text(error))
 
 
 def _ensure_valid(key: ConfigKey, value: Any) -> None:
@@ -314,4 +315,4 @@ def _recommend(recommender: Recommender, parsed: Mapping[str, Any], value: Confi
         value.recommended_values = list(recommender.valid_values(value.name, parsed))
         value.visible = recommender.visible(value.name, parsed)
     except ConfigError as error:
-        value.add_error_message(str(error))
+        value.add_error_message(error_text(error))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any, Protocol
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.distributed import herder_actions as actions
@@ -182,7 +183,7 @@ class ActionRunner:
             f"round of zombie fencing of connector {name} by the leader at {action.leader_url}",
             ask,
             lambda _: events.FencingAnswered(name, generation),
-            lambda error: events.FencingAnswered(name, generation, error, str(error)),
+            lambda error: events.FencingAnswered(name, generation, error, error_text(error)),
         )
 
     # ---- offsets
@@ -291,7 +292,7 @@ class ActionRunner:
                 action.id, action.connector_config, action.task_config, action.target, self._callbacks
             )
         except ConnectError as error:
-            self._hands.statuses.on_failure(action.id, str(error))
+            self._hands.statuses.on_failure(action.id, error_text(error))
 
     @run.register
     def _(self, action: actions.FailTask) -> None:
@@ -344,7 +345,7 @@ class ActionRunner:
         failed: Callable[[Exception], HerderEvent],
     ) -> None:
         def failed_aloud(error: Exception) -> HerderEvent:
-            _log.warning("The %s failed: %s", stage, error)
+            _log.warning("The %s failed: %s", stage, error_text(error))
             return failed(error)
 
         self._follow(future, done, failed_aloud)

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed import config_lag
 from headrace.distributed import herder_events as events
@@ -184,7 +185,7 @@ class DistributedHerder:
     def _fail(self, error: BaseException) -> None:
         """A herder that cannot go on takes its work down with it, for nobody would hear of a lost session any more."""
         self._failure = error
-        self._requests.fail_all(ConnectError(f"The herder has failed: {error}"))
+        self._requests.fail_all(ConnectError(f"The herder has failed: {error_line(error)}"))
         self._hands.inbox.post(events.StopRequested())
         self._hands.stages.run("stop after a failure", lambda: self._close(Deadline.after(_CLOSING, self._clock)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed.config_writes import (
     ConfigWrite,
@@ -161,7 +162,7 @@ def fencing_failed(state: HerderState, event: FencingFailed) -> Settled:
     state = lead(state, offset_requests=rest)
     if isinstance(error, RetriableError):
         return state, [*actions, Later(_RETRY, FencingDue(name))]
-    trace = event.trace or str(error)
+    trace = event.trace or error_text(error)
     asked = [request for request, connector in state.leadership.fencing_requests if connector == name]
     actions += [Reply(request, ConnectError(trace)) for request in asked]
     others = tuple(each for each in state.leadership.fencing_requests if each[1] != name)

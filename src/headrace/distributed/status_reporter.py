@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from headrace.api.error_text import clean_text
 from headrace.herder.restart_plan import RestartPlan, restart_plan
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
@@ -92,6 +93,7 @@ class StatusReporter:
         self, id: Runnable, state: State, generation: int, trace: str | None = None
     ) -> ConnectorStatus | TaskStatus:
         version = self.version_of(id)
+        trace = None if trace is None else clean_text(trace)
         if isinstance(id, ConnectorTaskId):
             return TaskStatus(id, state, self._worker_id, generation, trace, version)
         return ConnectorStatus(id, state, self._worker_id, generation, trace, version)

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from headrace.api.config_def import ConfigDef, Type
 from headrace.api.connector import Connector
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.sink import SinkConnector
@@ -117,7 +118,9 @@ class ConnectorValidator:
             named = NamedPlugins(self._plugins, resolved.config)
             findings = self._findings(connector, resolved.config, named)
             infos = findings.infos(config.get(CONNECTOR_CLASS) or "", resolved.conceal)
-            versions = {CONNECTOR_CLASS: connector.version(), **named.versions}
+            with _plugin_call(connector, "version"):
+                version = connector.version()
+            versions = {CONNECTOR_CLASS: version, **named.versions}
             unknown = unknown_keys(resolved.config, findings.names)
             return _Validation(
                 infos, (*unknown, *other_versions(config, versions), *self._idle(connector, resolved.config))
@@ -137,13 +140,13 @@ class ConnectorValidator:
         try:
             cls = self._plugins.connector(name)
         except ConfigError as error:
-            raise BadRequestError(str(error)) from error
+            raise BadRequestError(error_text(error)) from error
         if not issubclass(cls, (SourceConnector, SinkConnector)):
             raise BadRequestError(f"Connector class {name} is neither a SourceConnector nor a SinkConnector")
         try:
             return cls()
-        except Exception as error:
-            raise ConnectError(f"Connector class {name} cannot be instantiated: {_shown(error)}") from error
+        except BaseException as error:
+            raise ConnectError(f"Connector class {name} cannot be instantiated: {error_line(error)}") from error
 
     def _findings(self, connector: Connector, config: Config, named: NamedPlugins) -> Findings:
         """The runtime's own findings first, then the connector's, then those about what the two have to agree on."""
@@ -224,9 +227,9 @@ def _plugin_call(connector: Connector, method: str) -> Iterator[None]:
     try:
         yield
     except ConnectError as error:
-        raise BadRequestError(f"{name}.{method} refused the configuration: {error}") from error
-    except Exception as error:
-        raise ConnectError(f"{name}.{method} failed: {_shown(error)}") from error
+        raise BadRequestError(f"{name}.{method} refused the configuration: {error_text(error)}") from error
+    except BaseException as error:
+        raise ConnectError(f"{name}.{method} failed: {error_line(error)}") from error
 
 
 @contextmanager
@@ -241,15 +244,11 @@ def _concealed(resolved: ResolvedConfig) -> Iterator[None]:
 
 
 def _raise_concealed(resolved: ResolvedConfig, error: ConnectError) -> NoReturn:
-    text = resolved.hide(str(error))
+    text = resolved.hide(error_text(error))
     for kind in (BadRequestError, RetriableError):
         if isinstance(error, kind):
             raise kind(text) from None
     raise ConnectError(text) from None
-
-
-def _shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _told(infos: ConfigInfos) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 
@@ -43,7 +44,7 @@ class Findings:
     def refused(self, error: ConfigError) -> None:
         """The same by the error that was raised for it, which may concern several properties."""
         for name in (error.name or "", *error.also):
-            self.error(name, str(error))
+            self.error(name, error_text(error))
 
     def sound(self, name: str | None = None) -> bool:
         """Whether nothing was found wrong so far, with one property or at all."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from headrace.api.config_def import ConfigDef, ConfigValue, Recommender
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError
 from headrace.api.validators import Validator
 from headrace.model.cluster_config_state import Config
@@ -76,8 +77,8 @@ class NamedPlugins:
             plugin: Any = cls()
             self._versions[property] = str(plugin.version())
             definition = plugin.config()
-        except Exception as error:
-            told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+        except BaseException as error:
+            told = error_text(error) if isinstance(error, ConfigError) else error_line(error)
             self._broken[property] = f"this {kind.noun} is broken: {told}"
             return None
         if not isinstance(definition, ConfigDef):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from headrace.api.config_def import ConfigDef, Type
+from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
@@ -31,8 +32,8 @@ def plugin_config(plugins: Plugins, name: str) -> tuple[ConfigKeyInfo, ...]:
     cls = _find(plugins, name)
     try:
         definition: object = cls().config()
-    except Exception as error:
-        raise ConnectError(f"Plugin {name} is broken: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        raise ConnectError(f"Plugin {name} is broken: {error_line(error)}") from error
     if not isinstance(definition, ConfigDef):
         raise ConnectError(f"Plugin {name} is broken: its config() returns no ConfigDef")
     keys = {**definition.config_keys}

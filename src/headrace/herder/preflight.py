@@ -13,6 +13,7 @@ from typing import Final
 
 from headrace.api.config_def import HIDDEN, ConfigValue
 from headrace.api.connector import Connector
+from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.source import (
@@ -51,7 +52,7 @@ def check_exactly_once(
         findings.error(EXACTLY_ONCE_SUPPORT, "This worker does not have exactly-once source support enabled.")
     try:
         answer = connector.exactly_once_support(dict(config))
-    except Exception as error:
+    except BaseException as error:
         findings.error(EXACTLY_ONCE_SUPPORT, _unexpected(connector, "exactly_once_support", error))
         return
     if answer is None:
@@ -72,7 +73,7 @@ def check_boundaries(findings: Findings, connector: SourceConnector, config: Map
         return
     try:
         answer = connector.can_define_transaction_boundaries(dict(config))
-    except Exception as error:
+    except BaseException as error:
         findings.error(BOUNDARY, _unexpected(connector, "can_define_transaction_boundaries", error))
         return
     if answer is not ConnectorTransactionBoundaries.SUPPORTED:
@@ -132,7 +133,7 @@ def _hidden(message: str, name: str, value: object) -> str:
     return message.replace(str(value), HIDDEN) if value and _SECRET.search(name) else message
 
 
-def _unexpected(connector: Connector, method: str, error: Exception) -> str:
-    told = f"{type(connector).__qualname__}.{method} failed: {type(error).__name__}: {error}"
+def _unexpected(connector: Connector, method: str, error: BaseException) -> str:
+    told = f"{type(connector).__qualname__}.{method} failed: {error_line(error)}"
     log.error("%s", told, exc_info=error)
     return f"An unexpected error occurred during validation: {told}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
 from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.worker_config import CONFIG_PROVIDERS
 from headrace.model.cluster_config_state import Config
@@ -115,8 +116,8 @@ class ConfigTransformer:
             raise ConfigError.invalid(first.property, first.text, _told(first.provider, error)) from error
         except RetriableError as error:
             raise RetriableError(f"{first.property}={first.text}: {_told(first.provider, error)}") from error
-        except Exception as error:
-            reason = f"config provider {first.provider} failed: {type(error).__name__}: {error}"
+        except BaseException as error:
+            reason = f"config provider {first.provider} failed: {error_line(error)}"
             raise ConnectError(f"{first.property}={first.text}: {reason}") from error
 
 
@@ -164,9 +165,9 @@ def _provider(name: str, properties: Mapping[str, str], plugins: Plugins) -> Con
         provider.configure(parameters)
     except ConfigError as error:
         named = f"{given}{error.name}" if error.name else None
-        raise ConfigError(f"Config provider {name}, parameters {given}*: {error}", named) from error
-    except Exception as error:
-        raise ConfigError(f"Config provider {name} cannot be made: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"Config provider {name}, parameters {given}*: {error_text(error)}", named) from error
+    except BaseException as error:
+        raise ConfigError(f"Config provider {name} cannot be made: {error_line(error)}") from error
     return provider
 
 
@@ -184,4 +185,4 @@ def _told(provider: str, error: ConnectError) -> str:
     """Where the error is about a parameter of the provider's, that is named as the worker's property."""
     name = error.name if isinstance(error, ConfigError) else None
     hint = f" ({CONFIG_PROVIDERS}.{provider}.param.{name} in the worker's properties)" if name else ""
-    return f"config provider {provider}: {error}{hint}"
+    return f"config provider {provider}: {error_text(error)}{hint}"

@@ -17,6 +17,7 @@ from headrace.api.config_def import load_class
 from headrace.api.config_provider import ConfigProvider
 from headrace.api.connector import UNDEFINED_VERSION, Connector, Task
 from headrace.api.converter import Converter, HeaderConverter
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.rest_extension import ConnectRestExtension
@@ -139,7 +140,7 @@ class Plugins:
             raise ConfigError.invalid(property, name, f"this worker imports nothing from module {module}; {hint}")
         try:
             found: Any = getattr(importlib.import_module(module), path)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise ConfigError.invalid(property, name, f"no such function: {_why(error, module)}") from error
         if not callable(found):
             raise ConfigError.invalid(property, name, f"{name.strip()} is no function")
@@ -175,7 +176,7 @@ class Plugins:
             cls = self._load(plugin.kind, plugin.target, plugin.kind.group)
             type = connector_type(cls) or type
             return PluginInfo(plugin.class_name, type, str(cls().version()))
-        except (Exception, SystemExit) as error:  # a broken plugin must not hide the others
+        except BaseException as error:  # a broken plugin must not hide the others
             log.warning("Plugin %s is broken: %s", plugin.class_name, _shown(error))
             return PluginInfo(plugin.class_name, type, UNDEFINED_VERSION, _shown(error))
 
@@ -227,7 +228,7 @@ class Plugins:
             found: Any = importlib.import_module(module)
             for part in path.split("."):
                 found = getattr(found, part)
-        except (Exception, SystemExit) as error:  # importing runs the plugin's own code
+        except BaseException as error:  # importing runs the plugin's own code
             near = "" if (kind, name.strip()) in self._by_name else self._nearest(kind, name)
             reason = f"no such {kind.noun}: {_why(error, module)}{near}"
             raise ConfigError.invalid(property, name, reason) from error
@@ -286,10 +287,10 @@ def comma_separated(value: str | None) -> tuple[str, ...]:
 
 def _shown(error: BaseException) -> str:
     """In one line."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ConfigError) and text else f"{type(error).__name__}: {text}"
+    text = " ".join(error_text(error).split())
+    return text if isinstance(error, ConfigError) and text else " ".join(error_line(error).split())
 
 
 def _why(error: BaseException, module: str) -> str:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    text = next(iter(error_text(error).splitlines()), "") or type(error).__name__
     return text if isinstance(error, AttributeError) else f"importing {module} failed: {text}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigValue
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.model.cluster_config_state import Config
 
@@ -76,7 +77,7 @@ class ResolvedConfig:
             if not self.values:
                 raise
             value = self.given.get(error.name) if error.name in self.referring and error.name else error.value
-            raise ConfigError(self.hide(str(error)), error.name, value) from None
+            raise ConfigError(self.hide(error_text(error)), error.name, value) from None
 
     def conceal(self, values: Sequence[ConfigValue]) -> list[ConfigValue]:
         """The outcome of a validation with references in place of values; ``values`` stay as they are."""

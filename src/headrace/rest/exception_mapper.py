@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.herder.errors import (
     AlreadyExistsError,
@@ -64,8 +65,8 @@ async def on_connect_error(request: Request, error: Exception) -> Response:
     status = status_of(error)
     # What will do later needs no line for each request; what it waits for is told where it waits.
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, RetriableError):
-        log.error("%s %s failed: %s", request.method, request.url.path, error)
-    return error_response(status, str(error), {"Retry-After": "1"} if isinstance(error, _TRY_AGAIN) else None)
+        log.error("%s %s failed: %s", request.method, request.url.path, error_text(error))
+    return error_response(status, error_text(error), {"Retry-After": "1"} if isinstance(error, _TRY_AGAIN) else None)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -98,6 +99,6 @@ def _allowed_methods(request: Request) -> list[str]:
 async def on_unexpected_error(request: Request, error: Exception) -> Response:
     """A defect of ours: the trace is for the log, the answer tells what kind it was."""
     log.error("%s %s failed unexpectedly", request.method, request.url.path, exc_info=error)
-    message = f"Internal error: {type(error).__name__}: {error}"
+    message = f"Internal error: {error_line(error)}"
     # The framework raises the error once more, at which the server closes the connection: nobody should use it again.
     return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, message, {"Connection": "close"})

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import log_context, within
 from headrace.logs.loggers import Loggers
@@ -269,18 +270,18 @@ class LaunchedTask:
                 return None
             return Ended(Outcome.ABANDONED)
         except ConfigError as error:
-            return Ended(Outcome.FAILED, str(error))
+            return Ended(Outcome.FAILED, error_text(error))
         except Exception as error:
             # Not knowing is no permission; the attempt ends and another one asks again.
             _log.warning("task %s may not start yet: %s", self._spec.id, error, exc_info=_unexpected(error))
-            return Ended(Outcome.TAINTED, str(error))
+            return Ended(Outcome.TAINTED, error_text(error))
 
     def _read_offsets(self, attempt: Attempt, partitions: Sequence[Mapping[str, Any]]) -> None:
         try:
             answer = messages.OffsetsRead(self._listener.read_offsets(self._spec.id, partitions))
         except Exception as error:
             _log.warning("offsets of task %s could not be read: %s", self._spec.id, error, exc_info=_unexpected(error))
-            answer = messages.OffsetsRead((), str(error), isinstance(error, ConfigError))
+            answer = messages.OffsetsRead((), error_text(error), isinstance(error, ConfigError))
         attempt.channel.send(answer)
 
     def _write_offsets(self, attempt: Attempt, records: Mapping[bytes, bytes | None]) -> None:
@@ -290,7 +291,7 @@ class LaunchedTask:
         except Exception as error:
             if _unexpected(error):
                 _log.exception("offsets of task %s could not be written", self._spec.id)
-            answer = messages.OffsetsWritten(str(error) or repr(error))
+            answer = messages.OffsetsWritten(error_text(error) or error_line(error))
         attempt.channel.send(answer)
 
     def _run(self, on_gone: Callable[[LaunchedTask], None]) -> None:

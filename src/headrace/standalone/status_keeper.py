@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from headrace.api.error_text import clean_text
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
@@ -58,6 +59,7 @@ class StatusKeeper:
 
     def _put(self, id: Runnable, state: State, trace: str | None = None) -> None:
         version = self.version_of(id)
+        trace = None if trace is None else clean_text(trace)
         if isinstance(id, ConnectorTaskId):
             self._store.put(TaskStatus(id, state, self._worker_id, _GENERATION, trace, version))
         else:

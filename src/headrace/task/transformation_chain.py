@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.api.record import ConnectRecord
 from headrace.api.transform import PartTransformation, Predicate, RecordPart, Transformation
@@ -228,6 +229,6 @@ def full_names(prefix: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         if error.name is None:
-            raise ConfigError(f"{prefix}: {error}", prefix) from error
+            raise ConfigError(f"{prefix}: {error_text(error)}", prefix) from error
         name = error.name if error.name.startswith(f"{prefix}.") else f"{prefix}.{error.name}"
-        raise ConfigError(str(error).replace(error.name, name, 1), name, error.value) from error
+        raise ConfigError(error_text(error).replace(error.name, name, 1), name, error.value) from error

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from headrace.api.error_text import error_line, error_text, error_trace
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.protected_files import protect
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
@@ -65,13 +65,13 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
     try:
         return _run(spec, link, control, factories)
     except ProducerFencedError as error:
-        return Ended(Outcome.FENCED, str(error))
+        return Ended(Outcome.FENCED, error_text(error))
     except RetriableKafkaError as error:
-        return Ended(Outcome.TAINTED, str(error))
+        return Ended(Outcome.TAINTED, error_text(error))
     except ConfigError as error:
-        return Ended(Outcome.FAILED, str(error))
+        return Ended(Outcome.FAILED, error_text(error))
     except BaseException as error:
-        return Ended(Outcome.FAILED, f"{_headline(error)}\n{''.join(traceback.format_exception(error))}")
+        return Ended(Outcome.FAILED, f"{_headline(error)}\n{error_trace(error)}")
 
 
 def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
@@ -104,11 +104,11 @@ def _may_start(link: WorkerLink, control: TaskControl) -> bool:
 
 
 def _headline(error: BaseException) -> str:
-    return str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
+    return error_text(error) if isinstance(error, ConnectError) else error_line(error)
 
 
 def _close(task: RunnableTask, spec: TaskSpec) -> None:
     try:
         task.close()
-    except Exception:
+    except BaseException:  # SystemExit too: how the attempt ended is what counts
         _log.exception("closing task %s failed", spec.id)

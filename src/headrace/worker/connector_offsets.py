@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace.api.connector import Connector
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.sink import OffsetJobs
@@ -132,9 +133,9 @@ class ConnectorOffsets:
         except NotImplementedError as error:
             raise DataError(f"Connector {name} does not support a change of its offsets") from error
         except _REFUSALS as error:
-            raise DataError(resolved.hide(f"Connector {name} refuses the offsets: {error}")) from error
-        except Exception as error:
-            message = f"alter_offsets of connector {name} failed: {type(error).__name__}: {error}"
+            raise DataError(resolved.hide(f"Connector {name} refuses the offsets: {error_text(error)}")) from error
+        except BaseException as error:
+            message = f"alter_offsets of connector {name} failed: {error_line(error)}"
             raise ConnectError(resolved.hide(message)) from error
 
 

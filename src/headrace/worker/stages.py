@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from headrace.logs.context import within
 from headrace.model.deadline import Clock
+from headrace.worker.failures import contained
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,8 @@ class Stages:
             try:
                 result = work()
             except BaseException as error:
-                future.set_exception(error)
+                # Whoever asks for the result is to live on, an event loop among them.
+                future.set_exception(contained(error))
             else:
                 future.set_result(result)
 

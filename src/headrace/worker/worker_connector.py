@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.api.connector import Connector, ConnectorContext
+from headrace.api.error_text import clean_text, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.connector_config import ConnectorConfig
 from headrace.logs.context import within
@@ -22,6 +23,8 @@ from headrace.worker.status_listener import StatusListener
 from headrace.worker.task_configs import task_configs
 
 log = logging.getLogger(__name__)
+
+_LONGEST_VERSION: Final = 200
 
 
 class ConnectorPhase(Enum):
@@ -151,11 +154,11 @@ class WorkerConnector:
             self._resolved = self._factory.resolve()
             config = ConnectorConfig(self._resolved.config)
             instance = self._factory.make(config)
-            self.version, self.connector_class = str(instance.version()), type(instance)
+            self.version, self.connector_class = _version(instance), type(instance)
             self._instance = instance
             instance.initialize(self._factory.context(config, instance, self.fail))
             instance.start(dict(config.raw))
-        except Exception as error:
+        except BaseException as error:
             raise self._fail("failed to start", error) from error
         self._phase = ConnectorPhase.RUNNING
         self._watch.begin(self._resolved)
@@ -176,7 +179,7 @@ class WorkerConnector:
             made = task_configs(self._instance, config, self._factory.task_class_name(self._instance))
         except RetriableError:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise self._fail("failed to make task configurations", error) from error
         return [self._resolved.restore(each) for each in made]
 
@@ -187,7 +190,7 @@ class WorkerConnector:
             self._phase = ConnectorPhase.FAILED
             self._tell(lambda name: self._status.on_failure(name, hide(trace_of(error))))
             self._end_instance(raising=False)
-        message = hide(f"Connector {self.name} {how}: {error}")
+        message = hide(f"Connector {self.name} {how}: {error_text(error)}")
         return ConfigError(message, error.name) if isinstance(error, ConfigError) else ConnectError(message)
 
     def _end_instance(self, raising: bool) -> None:
@@ -197,7 +200,7 @@ class WorkerConnector:
             return
         try:
             instance.stop()
-        except Exception as error:
+        except BaseException as error:
             if raising:
                 raise self._fail("failed to stop", error) from error
             log.warning("Connector %s failed to stop", self.name, exc_info=True)
@@ -212,3 +215,7 @@ class WorkerConnector:
     def _tell(self, told: Callable[[str], None]) -> None:
         if not self._abandoned:  # another worker, or another instance, may have the connector by now
             told(self.name)
+
+
+def _version(connector: Connector) -> str:
+    return clean_text(str(connector.version()), _LONGEST_VERSION)

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from headrace.worker.failures import PluginExitError
 from headrace.worker.stages import SerialExecutor, Stages
 
 WAIT = 5
@@ -46,3 +47,23 @@ def test_each_background_work_has_its_own_thread() -> None:
     assert not slow.done()
     gate.set()
     assert slow.result(WAIT)
+
+
+def test_what_would_end_whoever_asks_is_an_error_like_others() -> None:
+    def leave() -> None:
+        raise SystemExit(7)
+
+    future = Stages(lambda: 0.0).run("leaving", leave)
+    with pytest.raises(PluginExitError, match="SystemExit: 7"):
+        future.result(5)
+
+
+def test_a_thread_outlives_work_that_exits() -> None:
+    def leave() -> None:
+        raise KeyboardInterrupt
+
+    executor = SerialExecutor("lasting", Stages(lambda: 0.0))
+    first, second = executor.submit("leaving", leave), executor.submit("staying", lambda: 1)
+    first.add_done_callback(lambda done: done.result())
+    assert second.result(5) == 1
+    executor.close()

@@ -8,13 +8,13 @@ schemas (bytes stay as they are), and text where JSON cannot hold them.
 from __future__ import annotations
 
 import functools
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from headrace.api.error_text import error_text, error_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 from headrace.api.schema import Schema, Struct
 from headrace.converters.json_converter import JsonConverter
@@ -70,8 +70,8 @@ def error_headers(task: ConnectorTaskId, context: ProcessingContext[O]) -> list[
         ("stage", context.operation.stage.value),
         ("class.name", context.operation.executing_class),
         ("exception.class.name", _JAVA_NAMES.get(cls, python_name)),
-        ("exception.message", _text(error) or None),
-        ("exception.stacktrace", "".join(traceback.format_exception(error))),
+        ("exception.message", error_text(error) or None),
+        ("exception.stacktrace", error_trace(error)),
     ]
     return [(PREFIX + name, _utf8(text) if isinstance(text, str) else text) for name, text in told]
 

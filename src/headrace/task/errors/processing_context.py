@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
 
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord, TimestampType
 
@@ -80,4 +81,4 @@ def where(original: Original) -> str:
 
 def reason(error: BaseException) -> str:
     """An error in one line."""
-    return str(error) if isinstance(error, ConnectError) and str(error) else f"{type(error).__name__}: {error}"
+    return (isinstance(error, ConnectError) and error_text(error)) or error_line(error)

@@ -73,7 +73,7 @@ class RunnableSinkTask:
     def close(self) -> None:
         try:
             self._task.stop()
-        except Exception:
+        except BaseException:  # SystemExit too: what is open is to be closed
             _log.exception("stop of task %s failed", self._spec.id)
         for close in self._closing:
             close()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import RetriableError
 from headrace.api.sink import SinkTask, TopicPartition
 from headrace.kafka.consumed_messages import ConsumedMessages
@@ -228,13 +229,15 @@ class WorkerSinkTask:
         try:
             self._batches.transform(batch)
         except FrameJobNotRunError as error:
-            self._try_again_later(batch, f"{error}; it is tried again for {batch.size} records")
+            self._try_again_later(batch, f"{error_text(error)}; it is tried again for {batch.size} records")
             return
         began = around.clock()
         try:
             self._batches.put(batch)
         except RetriableError as error:
-            self._try_again_later(batch, f"put failed for {batch.size} records, which will be put again: {error}")
+            self._try_again_later(
+                batch, f"put failed for {batch.size} records, which will be put again: {error_text(error)}"
+            )
             return
         around.after_put()
         # Invariant 9: only now.

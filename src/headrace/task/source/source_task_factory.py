@@ -115,7 +115,7 @@ class RunnableSourceTask:
     def _stop_task(self) -> None:
         try:
             self._task.stop()
-        except Exception:
+        except BaseException:  # SystemExit too would end this thread without a word
             _log.exception("stop of task %s failed", self._spec.id)
 
 

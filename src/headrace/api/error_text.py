@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors as text for statuses, logs and REST answers: whatever an error is, there is a text, and it is of use there.
+
+Plugins raise errors whose ``__str__`` fails, whose text is 100 MB long or holds half of a surrogate pair, which no
+encoder takes. All functions here return a text of at most ``LONGEST`` characters that can be encoded, and never raise.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from typing import Final
+
+LONGEST: Final = 32_768
+"""Characters: in the largest form, six bytes each in JSON, a record with it is far below the 1 MB of a topic."""
+_LONGEST_PART: Final = 8_192
+"""Characters of one part of a trace: of a frame, or of the text of one error in the chain."""
+_LONGEST_NAME: Final = 200
+
+
+def error_text(error: object) -> str:
+    """What ``str`` says of an error, which may be nothing; how it failed to say anything if it did."""
+    try:
+        return clean_text(str(error))
+    except BaseException as failure:
+        return f"<{_name(error)}, whose text cannot be made: {_name(failure)}>"
+
+
+def error_line(error: object) -> str:
+    """An error with its type: ``ValueError: no number``."""
+    text = error_text(error)
+    return clean_text(f"{_name(error)}: {text}")
+
+
+def error_trace(error: BaseException) -> str:
+    """The stack trace, with causes first; of one that is too long the middle is left out."""
+    try:
+        return _trace(error)
+    except BaseException as failure:
+        return f"{error_line(error)}\n<its stack trace cannot be made: {_name(failure)}>\n"
+
+
+def clean_text(text: str, longest: int = LONGEST) -> str:
+    """``text`` that can be encoded; of one that is too long the middle is left out."""
+    # Not by methods of its own: a subclass of str may have others, and must not go on to another process.
+    size = str.__len__(text)
+    if size > longest:
+        text = str.__getitem__(text, slice(longest // 2)) + _left_out(size - longest) + text[size - longest // 2 :]
+    return str.encode(text, "utf-8", "backslashreplace").decode()
+
+
+def _trace(error: BaseException) -> str:
+    # Part by part: the whole could be many times as long as memory allows.
+    head, tail, tail_size, size = [], deque[str](), 0, 0
+    for whole in traceback.TracebackException.from_exception(error).format():
+        part = clean_text(whole, _LONGEST_PART)
+        size += len(part)
+        if size <= LONGEST // 2:
+            head.append(part)
+            continue
+        tail.append(part)
+        tail_size += len(part)
+        while tail_size > LONGEST // 2:
+            tail_size -= len(tail.popleft())
+    left_out = size - sum(map(len, head)) - tail_size
+    return "".join([*head, f"{_left_out(left_out)}\n" if left_out else "", *tail])
+
+
+def _left_out(characters: int) -> str:
+    return f" ... ({characters} characters left out) ... "
+
+
+def _name(error: object) -> str:
+    try:
+        return clean_text(type(error).__name__, _LONGEST_NAME)
+    except BaseException:
+        return "an error"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from headrace.api.error_text import LONGEST, clean_text, error_line, error_text, error_trace
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+    __repr__ = __str__
+
+
+class NoText(Exception):
+    def __str__(self) -> str:
+        return 1  # type: ignore[return-value]
+
+
+class Text(str):
+    __slots__ = ()
+
+    def encode(self, *args: str) -> bytes:  # type: ignore[override]
+        raise ValueError("not to be encoded")
+
+
+class Dressed(Exception):
+    def __str__(self) -> str:
+        return Text("dressed")
+
+
+def raised(error: BaseException) -> BaseException:
+    with pytest.raises(type(error)) as info:
+        raise error
+    return info.value
+
+
+def test_the_text_of_an_error_is_its_own() -> None:
+    assert error_text(ValueError("no number")) == "no number"
+    assert error_line(ValueError("no number")) == "ValueError: no number"
+
+
+def test_an_error_that_cannot_say_anything_is_named() -> None:
+    assert error_text(Mute()) == "<Mute, whose text cannot be made: SystemExit>"
+    assert error_text(NoText()) == "<NoText, whose text cannot be made: TypeError>"
+    assert "Mute" in error_trace(raised(Mute()))
+
+
+def test_what_cannot_be_encoded_is_escaped() -> None:
+    assert error_text(ValueError("half \ud83d")) == r"half \ud83d"
+    json.dumps(error_trace(raised(ValueError("half \ud83d"))), ensure_ascii=False).encode()
+
+
+def test_a_text_is_no_class_of_a_plugin() -> None:
+    assert type(error_text(Dressed())) is str
+    assert b"Text" not in pickle.dumps(error_text(Dressed()))
+
+
+def test_a_long_text_keeps_both_ends() -> None:
+    text = error_text(ValueError("begin" + "x" * 1_000_000 + "end"))
+    assert len(text) < LONGEST + 100
+    assert text.startswith("begin") and text.endswith("end")
+    assert "characters left out" in text
+    assert clean_text("short") == "short"
+
+
+def test_a_trace_says_where_and_what() -> None:
+    error = raised(ValueError("no number"))
+    assert error_trace(error).startswith("Traceback (most recent call last):\n")
+    assert "in raised" in error_trace(error)
+    assert error_trace(error).endswith("ValueError: no number\n")
+
+
+def test_a_long_trace_keeps_the_error_that_counts() -> None:
+    error: BaseException = ValueError("first " + "x" * 1_000_000)
+    for number in range(200):
+        follower = RuntimeError(f"number {number} " + "y" * 10_000)
+        follower.__cause__ = error
+        error = follower
+    trace = error_trace(error)
+    assert len(trace) < LONGEST + 200
+    assert "first" in trace and "number 199" in trace
+    assert "characters left out" in trace
+
+
+def test_all_errors_of_a_group_are_told() -> None:
+    trace = error_trace(BaseExceptionGroup("both", [SystemExit(1), Mute()]))
+    assert "both" in trace and "SystemExit: 1" in trace
