@@ -12,9 +12,11 @@ from typing import Final, NoReturn
 
 import typer
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import CONTEXT
 from headrace.logs.formats import TEXT, formatter
+from headrace.logs.records import escaped
 from headrace.plugins.log_hiding import HIDING
 
 EXIT_FAILED: Final = 1
@@ -63,7 +65,7 @@ def use_log_format(name: str) -> None:
 
 def fail(error: BaseException) -> NoReturn:
     """One line on standard error, and the exit code."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = escaped(" ".join(error_text(error).split())) or type(error).__name__
     typer.echo(f"Error: {text}", err=True)
     raise typer.Exit(EXIT_MISCONFIGURED if isinstance(error, ConfigError) else EXIT_FAILED)
 

@@ -12,13 +12,25 @@ from typing import Any, Final
 import orjson
 
 from headrace.logs.levels import TRACE
+from headrace.logs.records import escaped, indented, message_of, trace_of
 
 TEXT: Final = "text"
 JSON: Final = "json"
-_TEXT_FORMAT: Final = "[%(asctime)s] %(levelname)s %(connector_context)s%(message)s"
 
 # A line of a level that Python has no name for would show its number.
 logging.addLevelName(TRACE, "TRACE")
+
+
+class TextFormatter(logging.Formatter):
+    """One line for each record, and below it, indented, the lines of its stack trace where it has one.
+
+    Nothing that a message or a trace contains begins another record, nor is anything for a terminal to obey.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        context, trace = getattr(record, "connector_context", ""), trace_of(record)
+        line = escaped(f"[{self.formatTime(record)}] {record.levelname} {context}{message_of(record)}")
+        return line if trace is None else f"{line}\n{indented(trace)}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,12 +45,12 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "thread": record.threadName,
-            "message": record.getMessage(),
+            "message": message_of(record),
         }
         context = getattr(record, "connector_context", "").strip()
         if context:
             line["connector.context"] = context
-        exception = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else None)
+        exception = trace_of(record)
         if exception:
             line["exception"] = exception
         return _dumps(line)
@@ -52,12 +64,8 @@ def _dumps(line: Mapping[str, Any]) -> str:
         return orjson.dumps(clean).decode()
 
 
-def _text_formatter() -> logging.Formatter:
-    return logging.Formatter(_TEXT_FORMAT, defaults={"connector_context": ""})
-
-
 _FORMATTERS: Final[Mapping[str, Callable[[], logging.Formatter]]] = MappingProxyType(
-    {TEXT: _text_formatter, JSON: JsonFormatter}
+    {TEXT: TextFormatter, JSON: JsonFormatter}
 )
 
 

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from headrace.logs.records import message_of, trace_of
+
 _SHORTEST: Final = 6
 """Characters; shorter values stand in too many lines that have nothing to do with them."""
 _MOST: Final = 10_000
@@ -39,9 +41,8 @@ class HidingFilter(logging.Filter):
             references = dict(self._references)
         if not references:
             return True
-        if record.exc_info and not record.exc_text:
-            record.exc_text = logging.Formatter().formatException(record.exc_info)
-        message = record.getMessage()
+        record.exc_text, record.stack_info = trace_of(record), None
+        message = message_of(record)
         hidden = _hide(message, references)
         if hidden != message:
             record.msg, record.args = hidden, None

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
+from headrace.api.error_text import clean_text
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.logs.loggers import apply_levels
+from headrace.logs.records import message_of, trace_of
 from headrace.spark import messages
 from headrace.spark.endpoint import Link
 from headrace.spark.messages import Command, OffsetsRead, OffsetsWritten, Refused
@@ -138,12 +140,7 @@ class _ChannelHandler(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            text = self.format(record)
-        except Exception:
-            self.handleError(record)
-        else:
-            self._link.send(messages.Log(record.name, record.levelno, text))
+        self._link.send(messages.Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record)))
 
 
 @contextmanager

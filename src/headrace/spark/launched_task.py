@@ -12,6 +12,7 @@ from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import log_context, within
 from headrace.logs.loggers import Loggers
+from headrace.logs.records import log_again
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.spark import messages
@@ -239,8 +240,8 @@ class LaunchedTask:
                 if values.get(_SINKS_COMMITS):
                     self._backoff = 0.0
                 listener.metrics(id, values)
-            case messages.Log(logger, level, text):
-                logging.getLogger(logger).log(level, "%s", text)
+            case messages.Log(logger, level, text, trace):
+                log_again(logger, level, text, trace)
             case messages.Done(ended):
                 with self._lock:
                     self._ended = ended

@@ -181,6 +181,7 @@ class Log:
     logger: str
     level: int
     message: str
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from headrace.api import (
 )
 from headrace.api.transform import Transformation
 from headrace.converters.string_converter import StringConverter
+
+log = logging.getLogger(__name__)
 
 
 class Mute(ConnectError):
@@ -148,10 +151,14 @@ class OddSinkTask(SinkTask):
 
 class OddStep(Transformation[SourceRecord]):
     def configure(self, configs: Mapping[str, Any]) -> None:
-        self._odd = configs["odd"]
+        self._odd = configs.get("odd")
+        self._text = configs.get("text", "")
 
     def apply(self, record: SourceRecord) -> SourceRecord:
-        raise ERRORS[self._odd]()
+        if self._odd is not None:
+            raise ERRORS[self._odd]()
+        log.warning("the plugin says %s", self._text)
+        raise ConnectError(self._text)
 
 
 class OddConverter(StringConverter):

@@ -13,6 +13,7 @@ import pytest
 
 from headrace.logs.context import ContextFilter, context_of, log_context, within
 from headrace.logs.formats import JSON, TEXT, formatter
+from headrace.logs.records import log_again
 from headrace.model.ids import ConnectorTaskId
 
 TASK = ConnectorTaskId("c d", 3)
@@ -99,3 +100,50 @@ def test_json_of_an_exception() -> None:
 def test_json_of_any_text_is_one_line(message: str) -> None:
     text = formatter(JSON).format(record("%s", message))
     assert "\n" not in text and "message" in json.loads(text)
+
+
+def test_a_text_line_forges_no_other() -> None:
+    forged = "x\n[2026-01-01 00:00:00,000] INFO forged\r\x1b[2J\u2028\u202e\x85\x7f"
+    with log_context("c\nd"):
+        line = formatter(TEXT).format(record("%s is\ttold", forged))
+    assert line.endswith(
+        r"WARNING [c\nd|worker] x\n[2026-01-01 00:00:00,000] INFO forged\r\x1b[2J\u2028\u202e\x85\x7f is" + "\ttold"
+    )
+
+
+def test_a_trace_stays_legible_and_forges_no_line() -> None:
+    trace = "Traceback (most recent call last):\n  File x\nValueError: a\n[2026] INFO forged\u2028[2026] \x1bforged"
+    head, *below = formatter(TEXT).format(record("failed", exc_text=trace)).splitlines()
+    assert head.endswith("WARNING failed")
+    assert below == [
+        "    Traceback (most recent call last):",
+        "      File x",
+        "    ValueError: a",
+        "    [2026] INFO forged",
+        r"    [2026] \x1bforged",
+    ]
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+
+@pytest.mark.parametrize("kind", [TEXT, JSON])
+def test_a_line_that_cannot_be_made_is_there_all_the_same(kind: str) -> None:
+    assert "'%s failed' (this line cannot be made: SystemExit: no text)" in formatter(kind).format(
+        record("%s failed", Mute())
+    )
+
+
+@pytest.mark.parametrize("kind", [TEXT, JSON])
+def test_a_line_is_of_limited_length(kind: str) -> None:
+    line = formatter(kind).format(record("%s", "x" * 10_000_000, exc_text="y" * 10_000_000))
+    assert len(line) < 100_000
+    assert "characters left out" in line
+
+
+def test_records_of_another_process_are_logged_with_their_trace(caplog: pytest.LogCaptureFixture) -> None:
+    log_again("some.logger", logging.WARNING, "100% failed", "Traceback")
+    log_again("some.logger", logging.DEBUG - 1, "unseen", None)
+    assert [(each.getMessage(), each.exc_text) for each in caplog.records] == [("100% failed", "Traceback")]

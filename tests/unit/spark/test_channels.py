@@ -190,8 +190,10 @@ def test_log_lines(pipe: Any) -> None:
         except ValueError:
             log.exception("failed")
     assert there.recv() == Log("a.plugin", logging.INFO, "3 lines")
-    trace = there.recv()
-    assert trace.message.startswith("failed\nTraceback") and trace.message.endswith("ValueError: why")
+    assert there.recv().message.startswith("'%d lines' (this line cannot be made: TypeError: %d format")
+    failed = there.recv()
+    assert failed.message == "failed"
+    assert failed.trace.startswith("Traceback") and failed.trace.endswith("ValueError: why")
 
 
 def test_a_process_lets_through_what_its_worker_does(pipe: Any) -> None:
