@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,3 +38,11 @@ def locked_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFacto
     with worker:
         wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, lambda: worker.log[-3000:])
         yield worker
+
+
+@pytest.fixture(scope="module")
+def own_tmp() -> Iterator[Path]:
+    """Where processes that the module's tests start have their temporary files; its path is short, as sockets' are."""
+    with tempfile.TemporaryDirectory(prefix="hr-") as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", directory)
+        yield Path(directory)

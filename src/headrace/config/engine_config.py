@@ -5,16 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleLimits:
+    """What is kept of what Spark and tasks print: so many files of so many bytes."""
+
+    max_bytes: int = 10 * 1024 * 1024
+    max_files: int = 3
+
+
+DEFAULT_CONSOLE: Final = ConsoleLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
     """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
 
-    ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``.
+    ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``console`` is
+    ``engine.console.*``.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
     plugin_path: tuple[str, ...] = ()
     channel_tls: str = "auto"
     channel_port: int = 0
+    console: ConsoleLimits = DEFAULT_CONSOLE

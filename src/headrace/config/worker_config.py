@@ -14,7 +14,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.base_config import BaseConfig
-from headrace.config.engine_config import EngineConfig
+from headrace.config.engine_config import ConsoleLimits, EngineConfig
 from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
 from headrace.config.rest_limits import REQUEST_BYTES, REQUEST_TIMEOUT, define_rest_limits
@@ -33,12 +33,14 @@ PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONFIG_PROVIDERS: Final = "config.providers"
 TASK_CHANNEL_TLS: Final = "task.channel.tls"
 TASK_CHANNEL_PORT: Final = "task.channel.port"
+ENGINE_CONSOLE_BYTES: Final = "engine.console.max.bytes"
+ENGINE_CONSOLE_FILES: Final = "engine.console.max.files"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
 _HOST: Final = re.compile(r"\.?[\w-]+(\.[\w-]+)*\.?|[0-9a-fA-F:]+")
 _NOT_FOR_TASKS: Final = (
-    *("spark.", "task.channel.", "rest.", LISTENERS, ADMIN_LISTENERS),
+    *("spark.", "task.channel.", "engine.", "rest.", LISTENERS, ADMIN_LISTENERS),
     *(RESPONSE_HEADERS, ALLOWED_ORIGINS, ALLOWED_METHODS),
     CONFIG_PROVIDERS,
 )
@@ -111,6 +113,10 @@ def _worker_def() -> ConfigDef:
                     "unless they only reach each other on one machine. headrace only.")
         .define(TASK_CHANNEL_PORT, Type.INT, 0, importance=low, validator=Range.between(0, 65535),
                 doc="Port at which this worker listens for its tasks on a Spark cluster; 0 is any. headrace only.")
+        .define(ENGINE_CONSOLE_BYTES, Type.INT, 10 * 1024 * 1024, importance=low, validator=Range.at_least(4096),
+                doc="Size of one file with what Spark and tasks print, and what is kept of one minute. headrace only.")
+        .define(ENGINE_CONSOLE_FILES, Type.INT, 3, importance=low, validator=Range.between(1, 1000),
+                doc="How many such files are kept, the newest ones. headrace only.")
         .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
                 validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
         .define(ADMIN_LISTENERS, Type.LIST, None, importance=low,
@@ -260,7 +266,13 @@ class WorkerConfig(BaseConfig):
     @property
     def engine(self) -> EngineConfig:
         spark = {key: text for key, text in self.raw.items() if key.startswith("spark.")}
-        return EngineConfig(spark, self.plugin_path, self.get(TASK_CHANNEL_TLS), self.get(TASK_CHANNEL_PORT))
+        return EngineConfig(
+            spark,
+            self.plugin_path,
+            self.get(TASK_CHANNEL_TLS),
+            self.get(TASK_CHANNEL_PORT),
+            console=ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
+        )
 
     def for_tasks(self) -> dict[str, str]:
         """The properties that a task's process needs: all but what concerns Spark, the REST API and config providers.

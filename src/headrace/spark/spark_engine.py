@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.spark.endpoint import Endpoint
 from headrace.spark.master import unreachable
 from headrace.spark.running_job import RunningJob
@@ -42,6 +43,7 @@ class SparkEngine:
         endpoint: Endpoint,
         shipment: Shipment | None = None,
         plugin_path: Sequence[str] = (),
+        console: ConsoleLimits = DEFAULT_CONSOLE,
     ) -> None:
         """``settings`` are the SparkConf; ``shipment`` is for executors on other machines."""
         self._settings = settings
@@ -49,6 +51,7 @@ class SparkEngine:
         self._endpoint = endpoint
         self._shipment = shipment
         self._plugin_path = plugin_path
+        self._console = console
         self._changed = threading.Condition()
         self._starting: SparkProcess | None = None
         self._session: SparkJvm | None = None
@@ -210,7 +213,7 @@ class SparkEngine:
             if self._stopping:
                 return None
             self._launched = time.monotonic()
-            self._starting = SparkProcess(self._settings, self._directory, self._plugin_path)
+            self._starting = SparkProcess(self._settings, self._directory, self._plugin_path, self._console)
             return self._starting
 
     def _complain(self, failure: str) -> None:

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.errors import ConnectError
+from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
+from headrace.spark.console_log import Console
 from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
 from headrace.spark.spark_settings import JAVA_OPTIONS, LogSettings, write_log_settings
 
 _LOOK: Final = 0.05
+_LAST_WORDS: Final = 2.0
 _NO_CONFIGURATION: Final = "/nonexistent/headrace"
 """Stands for Spark's configuration directory: all settings are the worker's."""
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -36,7 +39,13 @@ class SparkProcess:
     PySpark's own launcher blocks until the JVM answers, and one that a worker's end overtakes then stays for ever.
     """
 
-    def __init__(self, conf: Mapping[str, str], directory: Path, plugin_path: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        conf: Mapping[str, str],
+        directory: Path,
+        plugin_path: Sequence[str] = (),
+        console: ConsoleLimits = DEFAULT_CONSOLE,
+    ) -> None:
         """``directory`` is for logs, and for what the JVM tells on its start; ``plugin_path`` where plugins are.
 
         Raises:
@@ -46,19 +55,20 @@ class SparkProcess:
         self._console = directory / "spark-console.log"
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
         conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs)}
-        with self._console.open("wb") as console:
-            self._process = subprocess.Popen(
-                [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
-                stdin=subprocess.PIPE,
-                stdout=console,
-                stderr=console,
-                env={
-                    **os.environ,
-                    **_environment(conf, java_home, plugin_path),
-                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
-                },
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
-            )
+        self._process = subprocess.Popen(
+            [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                **_environment(conf, java_home, plugin_path),
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
+            },
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
+        )
+        assert self._process.stdout is not None
+        self._printed = Console(self._process.stdout, self._console, console)
 
     @property
     def alive(self) -> bool:
@@ -93,6 +103,7 @@ class SparkProcess:
 
         while not self._told.exists():  # the JVM makes it whole, by a rename
             if not self.alive:
+                self._printed.await_end(_LAST_WORDS)
                 raise ConnectError(_reason(self._console) or "its JVM ended without a word")
             time.sleep(_LOOK)
         with self._told.open("rb") as told:

@@ -54,7 +54,9 @@ class SparkTaskLauncher:
             raise
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
         endpoint = self._channels.endpoint
-        self._engine = SparkEngine(conf, self._directory, endpoint, self._shipment, config.plugin_path)
+        self._engine = SparkEngine(
+            conf, self._directory, endpoint, self._shipment, config.plugin_path, console=config.console
+        )
         self._slots = SlotWatch(self._launched, self._engine)
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
