@@ -54,6 +54,8 @@ def _worker(
     """What takes time to import is imported while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
     from headrace.plugins.discovery import plugins_of
+    from headrace.rest.access.assembly import WorkersAccess
+    from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
@@ -67,7 +69,9 @@ def _worker(
     leader = LeaderClient(client, config.signature_algorithm, timeout)
     herder = distributed_herder(config, plugins, launcher, endpoints.advertised_url, leader, loggers=loggers)
     extensions.register(herder)
-    others = OtherWorkers(herder, client, SignatureVerifier(config.verification_algorithms))
+    verifier = SignatureVerifier(config.verification_algorithms)
+    users = ForwardedUsers(herder, config.signature_algorithm, verifier)
+    others = OtherWorkers(herder, client, verifier, users.headers)
     app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers)
-    server = worker_api(app, endpoints, config, extensions)
+    server = worker_api(app, endpoints, config, extensions, WorkersAccess(config, users))
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headrace import __version__
+from headrace.cli.audit import audit
 from headrace.cli.broker import broker
 from headrace.cli.console import LogLevel, configure_logging, one_line_errors
 from headrace.cli.offsets import offsets
@@ -56,6 +57,7 @@ def standalone(
 
 app.command()(broker)
 app.add_typer(offsets)
+app.add_typer(audit)
 
 
 @app.command()

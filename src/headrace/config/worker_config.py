@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
+from headrace.config.access_config import define_access
 from headrace.config.base_config import BaseConfig
 from headrace.config.engine_config import ConsoleLimits, EngineConfig
 from headrace.config.header_rules import header_rules
@@ -88,7 +89,7 @@ def _check_scheme(name: str, value: str | None) -> None:
 
 def _worker_def() -> ConfigDef:
     high, low = Importance.HIGH, Importance.LOW
-    return define_rest_limits(
+    definition = (
         ConfigDef()
         .define(BOOTSTRAP_SERVERS, Type.LIST, "localhost:9092", importance=high, validator=ValidList(allow_empty=False),
                 doc="Brokers to find the Kafka cluster by, as host:port,...")
@@ -163,6 +164,7 @@ def _worker_def() -> ConfigDef:
         .define(ALLOWED_FILES, Type.LIST, "", validator=ValidList(),
                 doc="Files of OAUTHBEARER that connectors may have their clients read.")
     )  # fmt: skip
+    return define_access(define_rest_limits(definition))
 
 
 class WorkerConfig(BaseConfig):

@@ -19,6 +19,7 @@ from headrace.herder.herder import Herder
 from headrace.logs.loggers import Loggers
 from headrace.rest import entities
 from headrace.rest.accepted import json_router
+from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.api_description import describe, operation_id
 from headrace.rest.connector_offsets_resource import connector_offsets_router
 from headrace.rest.connector_plugins_resource import connector_plugins_router
@@ -43,6 +44,8 @@ class OtherWorkers:
     herder: ClusterHerder
     client: RestClient
     verifier: SignatureVerifier
+    sign: Sign | None = None
+    """Names the user of a request that is forwarded."""
 
 
 def create_app(
@@ -82,7 +85,7 @@ def create_app(
     _add_root(app, herder)
     if others is not None:
         app.include_router(internal_router(others.herder, handler, others.verifier))
-        forwarder = RequestForwarder(others.client, request_timeout)
+        forwarder = RequestForwarder(others.client, request_timeout, others.sign)
         app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
     return app
 

@@ -12,16 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from starlette.authentication import SimpleUser
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.api.errors import ConfigError
 from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensionContext
+from headrace.config.access_config import CREDENTIALS_FILE
 from headrace.config.properties_file import read_properties
 from headrace.rest.exception_mapper import error_response
 from headrace.rest.raw_path import sent_path
 
-CREDENTIALS_FILE: Final = "rest.basic.auth.credentials.file"
 JAAS_FILE: Final = "java.security.auth.login.config"
 """Named as the system property by which a JVM is given such a file."""
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|(\"[^\"\n]*\")", re.DOTALL)
@@ -83,24 +84,28 @@ class _BasicAuth:
         self._users = users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_internal(scope) or self._knows(Headers(scope=scope).get("authorization", "")):
+        if _is_internal(scope):
             await self._app(scope, receive, send)
+            return
+        if user := self._user(Headers(scope=scope).get("authorization", "")):
+            await self._app({**scope, "user": SimpleUser(user)}, receive, send)
             return
         response = error_response(401, "User cannot access the resource.", _CHALLENGE)
         await response(scope, receive, send)
 
-    def _knows(self, authorization: str) -> bool:
+    def _user(self, authorization: str) -> str | None:
+        """The user whose password this is; None if it is nobody's."""
         scheme, _, encoded = authorization.partition(" ")
         if scheme.lower() != "basic":
-            return False
+            return None
         try:
             given = base64.b64decode(encoded.strip(), validate=True).decode()
         except (binascii.Error, ValueError):
-            return False
+            return None
         name, colon, password = given.partition(":")
         # An unknown user takes as long as a wrong password: the time tells nothing of who there is.
         same = hmac.compare_digest(_digest(password), self._users.get(name, _NOBODY))
-        return same and bool(colon) and name in self._users
+        return name if same and colon and name in self._users else None
 
 
 def _digest(password: str) -> bytes:

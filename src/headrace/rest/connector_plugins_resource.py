@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from headrace.herder.herder import Herder
 from headrace.rest import entities
 from headrace.rest.accepted import json_router
+from headrace.rest.access.access import access_of
 from headrace.rest.query import java_boolean
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, read_config
@@ -45,6 +46,7 @@ def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRout
     @router.put("/{plugin}/config/validate", summary="Check a connector's configuration", openapi_extra=CONFIG_DOC)
     async def validate(name: Name, request: Request) -> Response:
         config = await read_config(request)
+        access_of(request).check_config(config.get("name"), {"connector.class": name, **config})
         infos = await handler.complete(herder.validate_connector_config(name, config))
         return JSONResponse(entities.config_infos(infos))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.rest import entities
 from headrace.rest.accepted import json_router
+from headrace.rest.access.access import Access, access_of
+from headrace.rest.access.operations import Role
 from headrace.rest.query import java_boolean
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_config, read_create_request
@@ -48,16 +51,18 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
 
     @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
     async def list_connectors(
+        request: Request,
         expand: Annotated[
             list[str] | None,
             Query(description="info and status, each by a parameter of its own; spark adds to status what Spark runs"),
         ] = None,
     ) -> Response:
-        names = herder.connectors()
+        access = access_of(request)
+        names = tuple(name for name in herder.connectors() if access.may(Role.VIEWER, name))
         if expand is None:
             return JSONResponse(names)
         wanted = {*expand, "status"} if _SPARK in expand else set(expand)
-        shown = {name: found for name in names if (found := _expanded(herder, name, wanted)) is not None}
+        shown = {name: found for name in names if (found := _expanded(herder, access, name, wanted)) is not None}
         if _SPARK in wanted:
             for name, parts in shown.items():
                 with suppress(NotFoundError):  # it was deleted meanwhile
@@ -65,12 +70,12 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
         return JSONResponse(shown)
 
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
-    async def get_connector(name: Name) -> Response:
-        return JSONResponse(entities.connector_info(herder.connector_info(name)))
+    async def get_connector(name: Name, request: Request) -> Response:
+        return JSONResponse(_info(herder, access_of(request), name))
 
     @router.get("/{connector}/config", summary="A connector's configuration, as written")
-    async def get_config(name: Name) -> Response:
-        return JSONResponse(dict(herder.connector_info(name).config))
+    async def get_config(name: Name, request: Request) -> Response:
+        return JSONResponse(access_of(request).shown(name, herder.connector_info(name).config))
 
     @router.get("/{connector}/status", summary="States of a connector and its tasks, with traces of failures")
     async def get_status(
@@ -82,8 +87,10 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
         return JSONResponse(entities.connector_status(herder.connector_status(name)))
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
-    async def get_tasks(name: Name) -> Response:
-        return JSONResponse(entities.task_infos(herder.task_infos(name)))
+    async def get_tasks(name: Name, request: Request) -> Response:
+        access = access_of(request)
+        infos = [replace(info, config=access.shown(name, info.config)) for info in herder.task_infos(name)]
+        return JSONResponse(entities.task_infos(infos))
 
     @router.get("/{connector}/tasks/{task}/status", summary="The state of a task")
     async def get_task_status(name: Name, task: TaskNumber) -> Response:
@@ -99,18 +106,21 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
     async def create_connector(request: Request) -> Response:
         create = await read_create_request(request)
         config = named(create.name, create.config)
+        access_of(request).check_config(create.name, config)
         put = herder.put_connector_config(create.name, config, target_state=create.initial_state, allow_replace=False)
         return _put_response(request, await handler.complete(put))
 
     @router.put("/{connector}/config", summary="Create or reconfigure a connector", openapi_extra=CONFIG_DOC)
     async def put_config(name: Name, request: Request) -> Response:
         config = named(name, await read_config(request))
+        access_of(request).check_config(name, config)
         put = herder.put_connector_config(name, config, target_state=None, allow_replace=True)
         return _put_response(request, await handler.complete(put))
 
     @router.patch("/{connector}/config", summary="Change properties of a connector", openapi_extra=CONFIG_DOC)
     async def patch_config(name: Name, request: Request) -> Response:
         patch = await read_config(request)
+        access_of(request).check_config(name, {**_config(herder, name), **patch})
         patched = await handler.complete(herder.patch_connector_config(name, named(name, patch)))
         return JSONResponse(entities.connector_info(patched.info))
 
@@ -175,16 +185,30 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
 _SPARK: Final = "spark"
 _DIGITS: Final = 10
 """Of the number of a task, which is an int in Java."""
-_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {
-    "status": lambda herder, name: entities.connector_status(herder.connector_status(name)),
-    "info": lambda herder, name: entities.connector_info(herder.connector_info(name)),
+
+
+def _info(herder: Herder, access: Access, name: str) -> dict[str, Any]:
+    info = herder.connector_info(name)
+    return entities.connector_info(replace(info, config=access.shown(name, info.config)))
+
+
+def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
+    """Empty for a connector that is not there, of which the herder says so."""
+    with suppress(NotFoundError):
+        return herder.connector_info(name).config
+    return {}
+
+
+_EXPANSIONS: Final[Mapping[str, Callable[[Herder, Access, str], dict[str, Any]]]] = {
+    "status": lambda herder, _, name: entities.connector_status(herder.connector_status(name)),
+    "info": _info,
 }
 
 
-def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
+def _expanded(herder: Herder, access: Access, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
     """None for a connector that is not, or not yet, all there: it is left out of the list."""
     try:
-        return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
+        return {kind: show(herder, access, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
     except NotFoundError:
         return None
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from headrace.rest.access.certificates import CertificateProtocol
 from headrace.rest.connection_limits import Connection, ConnectionLimits
 from headrace.rest.exception_mapper import error_response
 
@@ -93,7 +93,7 @@ def _check_framing(request: h11.Request) -> None:
         raise h11.RemoteProtocolError("HTTP/1.0 has no Transfer-Encoding")
 
 
-class HttpProtocol(H11Protocol):
+class HttpProtocol(CertificateProtocol):
     """uvicorn's protocol over a strict connection, whose limits hear what the connection waits for."""
 
     def __init__(self, *args: Any, limits: ConnectionLimits, **kwargs: Any) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import logging
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import NotLeaderError, RebalanceNeededError
+from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.exception_mapper import on_connect_error
 from headrace.rest.internal_request_signature import HEADERS as SIGNATURE_HEADERS
 from headrace.rest.raw_path import encoded, raw_path
@@ -33,9 +34,10 @@ class RequestForwarder:
     second. A third would be needed only while the group changes its leader.
     """
 
-    def __init__(self, client: RestClient, request_timeout: float) -> None:
-        """``request_timeout``: the seconds that a worker takes at most to serve a request."""
+    def __init__(self, client: RestClient, request_timeout: float, sign: Sign | None = None) -> None:
+        """``request_timeout``: the seconds that a worker takes at most to serve a request; ``sign`` names its user."""
         self._client = client
+        self._sign = sign
         self._request_timeout = request_timeout
 
     async def on_not_leader(self, request: Request, error: Exception) -> Response:
@@ -59,8 +61,12 @@ class RequestForwarder:
         timeout = self._request_timeout + (_MARGIN_SECONDS if last else 2 * _MARGIN_SECONDS)
         url = forward_url(target, raw_path(request), request.url.query, last=last)
         headers = {name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers}
+        body = await request.body()
+        if self._sign is not None:
+            there = urlsplit(url)
+            headers |= self._sign(request, there.path, there.query, body)
         log.debug("Forwarding %s %s", request.method, url)
-        answer = await self._client.call_async(Call(request.method, url, timeout, headers, await request.body()))
+        answer = await self._client.call_async(Call(request.method, url, timeout, headers, body))
         passed = {name: answer.headers[name] for name in _ANSWER_HEADERS if name in answer.headers}
         return Response(answer.body, answer.status, passed)
 

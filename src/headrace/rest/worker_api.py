@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from headrace.config.header_rules import header_rules
 from headrace.config.rest_limits import HEADER_TIMEOUT, KEEP_ALIVE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
+from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.admin_paths import AdminPaths
 from headrace.rest.body_limit import BodyLimit
 from headrace.rest.connection_limits import HttpLimits
@@ -23,8 +24,22 @@ from headrace.rest.server import RestServer
 log = logging.getLogger(__name__)
 
 
-def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensions: RestExtensions) -> RestServer:
-    """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end."""
+def worker_api(
+    app: ASGIApp,
+    endpoints: Endpoints,
+    config: WorkerConfig,
+    extensions: RestExtensions,
+    access: WorkersAccess | None = None,
+) -> RestServer:
+    """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end.
+
+    `access`: who may do what; by default as the properties say for a worker that is alone.
+    """
+    access = access or WorkersAccess(config)
+
+    def close() -> None:
+        extensions.close()
+        access.close()
 
     def guarded(inner: ASGIApp) -> ASGIApp:
         """What a request passes on its way in, read from the last line to the first.
@@ -33,7 +48,7 @@ def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensi
         may use the API (CORS), and other sites' pages may not, by whatever name; the headers are for all answers.
         """
         inner = BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout)
-        inner = extensions.around(inner)
+        inner = extensions.around(access.around(inner))
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
         inner = KnownHostsOnly(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
@@ -49,7 +64,7 @@ def worker_api(app: ASGIApp, endpoints: Endpoints, config: WorkerConfig, extensi
         admin_app=guarded(AdminPaths(app, admin=True)) if config.admin_listeners else None,
         tls=endpoints.tls,
         limits=_http_limits(config),
-        closing=extensions.close,
+        closing=close,
     )
 
 

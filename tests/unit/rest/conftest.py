@@ -35,6 +35,7 @@ from headrace.model.info import (
 from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
+from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.app import create_app
 from headrace.rest.endpoints import Endpoints
 from headrace.rest.listeners import BoundListeners
@@ -239,14 +240,18 @@ class ServedApi:
     """The API of a worker with some properties, over real sockets."""
 
     def __init__(
-        self, properties: Mapping[str, str], make_app: Callable[[Endpoints], ASGIApp], herder: InMemoryHerder
+        self,
+        properties: Mapping[str, str],
+        make_app: Callable[[Endpoints], ASGIApp],
+        herder: InMemoryHerder,
+        make_access: Callable[[WorkerConfig], WorkersAccess] = WorkersAccess,
     ) -> None:
         needed = {"bootstrap.servers": "b:1", "key.converter": "StringConverter", "value.converter": "StringConverter"}
         config = WorkerConfig({**needed, "listeners": "http://127.0.0.1:0", **properties})
         extensions = RestExtensions(config, Plugins())
         self.endpoints = Endpoints.open(config)
         extensions.register(herder)
-        self._server = worker_api(make_app(self.endpoints), self.endpoints, config, extensions)
+        self._server = worker_api(make_app(self.endpoints), self.endpoints, config, extensions, make_access(config))
         self._server.start()
         listeners = [each.listener for each in self.endpoints.listeners.bound]
         self.urls = [f"{listener.scheme}://{listener.host}:{listener.port}" for listener in listeners]
@@ -265,8 +270,9 @@ def serve_api() -> Iterator[Callable[..., ServedApi]]:
         properties: Mapping[str, str],
         make_app: Callable[[Endpoints], ASGIApp] = lambda endpoints: echo,
         herder: InMemoryHerder | None = None,
+        make_access: Callable[[WorkerConfig], WorkersAccess] = WorkersAccess,
     ) -> ServedApi:
-        served.append(ServedApi(properties, make_app, herder or InMemoryHerder()))
+        served.append(ServedApi(properties, make_app, herder or InMemoryHerder(), make_access))
         return served[-1]
 
     yield serve
@@ -283,6 +289,8 @@ class Certificates:
     client: str
     elsewhere: str
     """A certificate of another host."""
+    vera: str
+    """A client's, with the common name vera."""
     strangers: str
     """One of another authority."""
 
@@ -297,10 +305,16 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
         ca.issue_cert(*identities).private_key_and_cert_chain_pem.write_to_path(directory / name)
         return str(directory / name)
 
+    def named(file: str, common_name: str) -> str:
+        cert = authority.issue_cert("someone@example.org", common_name=common_name)
+        cert.private_key_and_cert_chain_pem.write_to_path(directory / file)
+        return str(directory / file)
+
     return Certificates(
         str(directory / "ca.pem"),
         issued(authority, "worker.pem", "127.0.0.1"),
         issued(authority, "client.pem", "client@example.org"),
         issued(authority, "elsewhere.pem", "elsewhere.example.org"),
+        named("vera.pem", "vera"),
         issued(other, "strangers.pem", "127.0.0.1"),
     )

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks each request whose it is, and lets it pass if the rules allow what it wants."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headrace.api.errors import ConnectError
+from headrace.herder.errors import BadRequestError
+from headrace.rest.access.access import Access, with_access
+from headrace.rest.access.failure_limit import FailureLimit
+from headrace.rest.access.forwarded_user import checked_body
+from headrace.rest.access.operations import Role, operation
+from headrace.rest.access.principal import ANONYMOUS, Principal, RefusedCredentialsError
+from headrace.rest.access.rules import Decision, Rules
+from headrace.rest.exception_mapper import error_response
+from headrace.rest.raw_path import sent_path
+
+log = logging.getLogger(__name__)
+
+_INTERNAL: Final = (
+    ("POST", re.compile(r"/connectors/[^/]+/tasks")),
+    ("PUT", re.compile(r"/connectors/[^/]+/fence")),
+    ("PUT", re.compile(r"/internal/loggers/[^/]+")),
+)
+"""What workers ask of each other, which is signed instead."""
+
+
+class Authenticator(Protocol):
+    """One way to prove who one is."""
+
+    @property
+    def scheme(self) -> str | None:
+        """What a 401 answers in WWW-Authenticate; None for what is no matter of a header."""
+
+    async def authenticate(self, scope: Scope) -> Principal | None: ...
+
+
+Record = Callable[[Mapping[str, Any]], None]
+
+
+class AccessControl:
+    """As ASGI middleware, before the body is read; on the server's event loop.
+
+    A request that an extension has authenticated (Starlette's ``scope["user"]``) is of that user.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        authenticators: Sequence[Authenticator],
+        rules: Callable[[], Rules],
+        record: Record,
+        failures: FailureLimit,
+    ) -> None:
+        """``record`` puts a decision on record; a request whose decision cannot be recorded fails."""
+        self._app = app
+        self._authenticators = authenticators
+        self._rules = rules
+        self._record = record
+        self._failures = failures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_internal(scope):
+            await self._app(scope, receive, send)
+            return
+        try:
+            answer, scope = await self._admit(scope)
+        except ConnectError as error:
+            log.error("%s %s failed: %s", scope["method"], sent_path(scope), error)
+            answer = error_response(500, str(error))
+        await (answer or self._app)(scope, checked_body(scope, receive), send)
+
+    async def _admit(self, scope: Scope) -> tuple[ASGIApp | None, Scope]:
+        """The answer to a request that goes no further, or None and the scope with which it goes on."""
+        address = scope["client"][0] if scope.get("client") else "unknown"
+        if wait := self._failures.wait(address):
+            return error_response(429, "Too many failed logins from this address", {"Retry-After": str(wait)}), scope
+        try:
+            principal = await self._principal(scope)
+        except RefusedCredentialsError as error:
+            self._failures.failed(address)
+            log.warning("A login from %s was refused: %s", address, error)
+            principal = None
+        if principal is None:
+            self._note(scope, address, ANONYMOUS, None, None)
+            return self._challenge(), scope
+        return self._authorize(scope, principal, address)
+
+    async def _principal(self, scope: Scope) -> Principal | None:
+        """None where somebody has to say who they are, and has not."""
+        for authenticator in self._authenticators:
+            if (principal := await authenticator.authenticate(scope)) is not None:
+                return principal
+        user = scope.get("user")
+        if user is not None and getattr(user, "is_authenticated", False):
+            return Principal(str(user.display_name), frozenset(getattr(user, "groups", ())), "extension")
+        return None if self._authenticators else ANONYMOUS
+
+    def _authorize(self, scope: Scope, principal: Principal, address: str) -> tuple[ASGIApp | None, Scope]:
+        try:
+            wanted = operation(scope["method"], sent_path(scope))
+        except BadRequestError as error:
+            return error_response(400, str(error)), scope
+        rules = self._rules()
+        decision = rules.decide(principal, wanted.role, wanted.connector)
+        self._note(scope, address, principal, wanted.connector, decision)
+        if not decision.allowed:
+            what = f" connector {wanted.connector}" if wanted.connector is not None else ""
+            message = f"User {principal.name} may not {scope['method']}{what} here: it takes the role"
+            return error_response(403, f"{message} {wanted.role.name.lower()}"), scope
+
+        def note(role: Role, connector: str | None, decision: Decision) -> None:
+            self._note(scope, address, principal, connector, decision)
+
+        return None, with_access(scope, Access(principal, rules, note))
+
+    def _note(
+        self, scope: Scope, address: str, principal: Principal, connector: str | None, decision: Decision | None
+    ) -> None:
+        """``decision``: None where nobody has proved who they are."""
+        result = "unauthenticated" if decision is None else "allowed" if decision.allowed else "refused"
+        self._record(
+            {
+                "user": principal.name,
+                "by": principal.method,
+                "address": address,
+                "method": scope["method"],
+                "path": sent_path(scope),
+                "connector": connector,
+                "rule": decision and decision.rule,
+                "result": result,
+            }
+        )
+
+    def _challenge(self) -> ASGIApp:
+        schemes = [each.scheme for each in self._authenticators if each.scheme]
+        headers = {"WWW-Authenticate": ", ".join(schemes)} if schemes else {}
+        return error_response(401, "User cannot access the resource.", headers)
+
+
+def _is_internal(scope: Scope) -> bool:
+    path = sent_path(scope).rstrip("/")
+    return any(scope["method"] == method and pattern.fullmatch(path) for method, pattern in _INTERNAL)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts together who may use a worker's REST API, from its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from starlette.types import ASGIApp
+
+from headrace.api.errors import ConfigError
+from headrace.config.access_config import (
+    AUDIT_CHAIN,
+    AUDIT_FILE,
+    AUTHENTICATION,
+    AUTHORIZATION_FILE,
+    BASIC,
+    CERTIFICATE,
+    CREDENTIALS_FILE,
+    JWT,
+    MAX_FAILURES,
+)
+from headrace.config.worker_config import WorkerConfig
+from headrace.rest.access.access_control import AccessControl, Authenticator
+from headrace.rest.access.audit_log import AuditLog
+from headrace.rest.access.bearer_tokens import BearerTokens
+from headrace.rest.access.certificates import Certificates, TrustedProxies
+from headrace.rest.access.failure_limit import FailureLimit
+from headrace.rest.access.forwarded_user import ForwardedUsers
+from headrace.rest.access.passwords import Passwords
+from headrace.rest.access.rules import EVERYTHING, Rules, parse_rules
+from headrace.rest.access.watched_file import WatchedFile
+
+_CLIENT_AUTH = "ssl.client.auth"
+
+
+class WorkersAccess:
+    """What a worker's properties say of users; ``around`` puts it before each application that is served."""
+
+    def __init__(self, config: WorkerConfig, forwarded: ForwardedUsers | None = None) -> None:
+        """ConfigError, naming property and file, for what cannot be meant. ``forwarded``: in a group of workers."""
+        kinds = config.get(AUTHENTICATION)
+        self.authenticates = bool(kinds)
+        self._authenticators = [_authenticator(kind, config) for kind in kinds]
+        if forwarded is not None and kinds:
+            self._authenticators.insert(0, forwarded)
+        self._rules = _rules(config.get(AUTHORIZATION_FILE))
+        self._failures = FailureLimit(config.get(MAX_FAILURES))
+        path = config.get(AUDIT_FILE)
+        self._audit = AuditLog(path, config.get(AUDIT_CHAIN)) if path else None
+        self._needed = bool(kinds or path or config.get(AUTHORIZATION_FILE))
+
+    def around(self, app: ASGIApp) -> ASGIApp:
+        if not self._needed:
+            return app
+        record = self._audit.write if self._audit is not None else lambda entry: None
+        return AccessControl(app, self._authenticators, self._rules, record, self._failures)
+
+    def close(self) -> None:
+        if self._audit is not None:
+            self._audit.close()
+
+
+def _authenticator(kind: str, config: WorkerConfig) -> Authenticator:
+    if kind == BASIC:
+        return Passwords(config.get(CREDENTIALS_FILE))
+    if kind == JWT:
+        return BearerTokens(config)
+    if kind == CERTIFICATE:
+        _check_client_auth(config)
+        return Certificates()
+    return TrustedProxies(config)
+
+
+def _check_client_auth(config: WorkerConfig) -> None:
+    asked = [text for name, text in config.raw.items() if name.endswith(_CLIENT_AUTH)]
+    if not any(text in ("required", "requested") for text in asked):
+        reason = f"it needs an https listener with {_CLIENT_AUTH}=required or requested"
+        raise ConfigError.invalid(AUTHENTICATION, CERTIFICATE, reason)
+
+
+def _rules(path: str | None) -> Callable[[], Rules]:
+    if not path:
+        return lambda: EVERYTHING
+    return WatchedFile(path, _read).get
+
+
+def _read(path: str) -> Rules:
+    try:
+        text = Path(path).read_text()
+    except (OSError, ValueError) as error:
+        raise ConfigError.invalid(AUTHORIZATION_FILE, path, f"it cannot be read: {error}") from error
+    return parse_rules(text, path)

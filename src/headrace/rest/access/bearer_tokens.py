@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bearer tokens (JWT) of an OpenID Connect issuer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from headrace.api.errors import ConfigError
+from headrace.config.access_config import (
+    AUTHENTICATION,
+    JWT,
+    JWT_AUDIENCE,
+    JWT_GROUPS_CLAIM,
+    JWT_ISSUER,
+    JWT_KEYS_URL,
+    JWT_USER_CLAIM,
+)
+from headrace.config.worker_config import WorkerConfig
+from headrace.rest.access.principal import Principal, RefusedCredentialsError
+
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""By a key pair alone: with a shared secret whoever checks a token could make one."""
+_LEEWAY_SECONDS: Final = 30
+_FETCH_SECONDS: Final = 10
+_LONGEST: Final = 16_384
+"""Characters of a token."""
+
+
+class BearerTokens:
+    """Checks signature, issuer, audience and times of tokens. Belongs to the server's event loop.
+
+    The issuer's keys are fetched when the first token comes, and when one comes that is signed by a key not known yet.
+    """
+
+    scheme: Final = 'Bearer realm="headrace"'
+
+    def __init__(self, config: WorkerConfig) -> None:
+        """ConfigError without issuer and audience, or without the library."""
+        for name in (JWT_ISSUER, JWT_AUDIENCE):
+            if not config.get(name):
+                raise ConfigError.invalid(name, None, f"{AUTHENTICATION}={JWT} needs it")
+        try:
+            import jwt
+        except ImportError as error:
+            reason = "needs PyJWT: install headrace with the extra 'auth'"
+            raise ConfigError(f"{AUTHENTICATION}={JWT} {reason}", AUTHENTICATION) from error
+        self._jwt: Any = jwt
+        self._issuer, self._audience = str(config.get(JWT_ISSUER)), str(config.get(JWT_AUDIENCE))
+        self._keys_url: str | None = config.get(JWT_KEYS_URL)
+        self._user_claim, self._groups_claim = config.get(JWT_USER_CLAIM), config.get(JWT_GROUPS_CLAIM)
+        self._lock = threading.Lock()
+        self._keys: Any = None
+
+    async def authenticate(self, scope: Scope) -> Principal | None:
+        """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        if len(token) > _LONGEST:
+            raise RefusedCredentialsError("a bearer token that is too long")
+        claims = await asyncio.to_thread(self._claims, token.strip())
+        name = claims.get(self._user_claim)
+        if not isinstance(name, str) or not name:
+            raise RefusedCredentialsError(f"a bearer token without the claim {self._user_claim}")
+        return Principal(name, _groups(claims.get(self._groups_claim)), JWT)
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
+        try:
+            key = self._issuers_keys().get_signing_key_from_jwt(token)
+            claims: Mapping[str, Any] = self._jwt.decode(
+                token,
+                key,
+                algorithms=_ALGORITHMS,
+                audience=self._audience,
+                issuer=self._issuer,
+                leeway=_LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (self._jwt.PyJWTError, OSError, ValueError) as error:
+            raise RefusedCredentialsError(f"a bearer token that is not accepted: {error}") from error
+        return claims
+
+    def _issuers_keys(self) -> Any:
+        with self._lock:
+            if self._keys is None:
+                url = self._keys_url or _discovered(self._issuer)
+                self._keys = self._jwt.PyJWKClient(url, cache_keys=True, timeout=_FETCH_SECONDS)
+            return self._keys
+
+
+def _discovered(issuer: str) -> str:
+    """The URL of the issuer's keys. OSError or ValueError if it does not say."""
+    url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+    with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as answer:
+        found = json.load(answer).get("jwks_uri")
+    if not isinstance(found, str):
+        raise ValueError(f"{url} names no jwks_uri")
+    return found
+
+
+def _groups(claim: Any) -> frozenset[str]:
+    if isinstance(claim, str):
+        return frozenset(claim.split())
+    return frozenset(group for group in claim if isinstance(group, str)) if isinstance(claim, list) else frozenset()

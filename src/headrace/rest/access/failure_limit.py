@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes addresses wait that fail to prove who they are."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+_WINDOW_SECONDS: Final = 60.0
+_MOST_ADDRESSES: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Failures:
+    count: int
+    since: float
+
+
+class FailureLimit:
+    """Counts failures by address, in windows of a minute. Belongs to one thread.
+
+    The addresses that failed last are remembered, up to ten thousand.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """``most``: failures in a window after which an address has to wait for its end."""
+        self._most = most
+        self._clock = clock
+        self._failures: OrderedDict[str, _Failures] = OrderedDict()
+
+    def wait(self, address: str) -> int:
+        """How many seconds the address has to wait; 0 if it need not."""
+        found = self._failures.get(address)
+        if found is None or found.count < self._most:
+            return 0
+        left = found.since + _WINDOW_SECONDS - self._clock()
+        if left <= 0:
+            del self._failures[address]
+        return max(0, math.ceil(left))
+
+    def failed(self, address: str) -> None:
+        now = self._clock()
+        found = self._failures.pop(address, None)
+        if found is None or now - found.since >= _WINDOW_SECONDS:
+            found = _Failures(0, now)
+        found.count += 1
+        self._failures[address] = found
+        if len(self._failures) > _MOST_ADDRESSES:
+            self._failures.popitem(last=False)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request wants to do, and the role that it takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from headrace.rest.raw_path import decoded
+
+
+class Role(IntEnum):
+    """Each may do what those before it may."""
+
+    VIEWER = 1
+    """See connectors, with secrets masked, their status, plugins and metrics."""
+    OPERATOR = 2
+    """Pause, resume, stop and restart; see offsets."""
+    EDITOR = 3
+    """Create, change and delete connectors; change offsets; validate configurations."""
+    ADMIN = 4
+    """Log levels, and all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``connector``: the one that it is about; None for none, or for one that only the body names."""
+
+    role: Role
+    connector: str | None = None
+
+
+_READING: Final = ("GET", "HEAD", "OPTIONS")
+_CONNECTOR: Final = re.compile(r"/connectors/([^/]+)(?:/(.*))?")
+_OPERATING: Final = re.compile(r"pause|resume|stop|restart|tasks/[^/]+/restart|topics/reset")
+
+
+def operation(method: str, path: str) -> Operation:
+    """The operation of a request; ``path`` percent-encoded, as sent. BadRequestError for a name that is no UTF-8.
+
+    What is not known takes the most: a path that is added and forgotten here is closed.
+    """
+    path = path.rstrip("/")
+    reading = method in _READING
+    if found := _CONNECTOR.fullmatch(path):
+        return Operation(_role_at_connector(reading, found[2] or ""), decoded(found[1]))
+    if path == "/connectors":
+        return Operation(Role.VIEWER if reading else Role.EDITOR)
+    if path.startswith("/connector-plugins"):
+        return Operation(Role.VIEWER if reading else Role.EDITOR)
+    if path == "/admin" or path.startswith("/admin/"):
+        return Operation(Role.ADMIN)
+    return Operation(Role.VIEWER if reading else Role.ADMIN)
+
+
+def _role_at_connector(reading: bool, below: str) -> Role:
+    if reading:
+        return Role.OPERATOR if below == "offsets" else Role.VIEWER
+    return Role.OPERATOR if _OPERATING.fullmatch(below) else Role.EDITOR

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users and passwords of a properties file, in clear or hashed by bcrypt."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from headrace.api.errors import ConfigError
+from headrace.config.access_config import BASIC, CREDENTIALS_FILE
+from headrace.config.properties_file import read_properties
+from headrace.rest.access.principal import Principal, RefusedCredentialsError
+from headrace.rest.access.watched_file import WatchedFile
+
+_BCRYPT: Final = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
+_AT_ONCE: Final = 2
+"""How many passwords are hashed at one time: it takes a tenth of a second of a core, and is meant to."""
+_REMEMBERED: Final = 1000
+
+
+class Passwords:
+    """Basic authentication by a file that is read again when it changes. Belongs to the server's event loop.
+
+    A password that was right is remembered, by a keyed hash, until the file changes: clients send it with each request.
+    """
+
+    scheme: Final = 'Basic realm="headrace", charset="UTF-8"'
+
+    def __init__(self, path: str | None) -> None:
+        """ConfigError if there is no such file, or no users in it."""
+        if not path:
+            raise ConfigError.invalid(CREDENTIALS_FILE, path, "rest.authentication=basic needs a file of user=password")
+        self._file = WatchedFile(path, _read)
+        self._key = secrets.token_bytes(32)
+        self._users: Mapping[str, str] = {}
+        self._right: set[bytes] = set()
+        self._hashing: asyncio.Semaphore | None = None
+
+    async def authenticate(self, scope: Scope) -> Principal | None:
+        """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
+        scheme, _, encoded = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return None
+        try:
+            name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        except (binascii.Error, ValueError) as error:
+            raise RefusedCredentialsError("Basic credentials that are not Base64 of user:password") from error
+        if not colon or not await self._is_right(name, password):
+            raise RefusedCredentialsError(f"wrong user or password, as user {name!r:.100}")
+        return Principal(name, method=BASIC)
+
+    async def _is_right(self, name: str, password: str) -> bool:
+        users = self._file.get()
+        if users is not self._users:
+            self._users = users
+            self._right.clear()
+        mark = hmac.digest(self._key, f"{name}:{password}".encode(), "sha256")
+        if mark in self._right:
+            return True
+        # An unknown user takes as long as a wrong password: the time does not show who there is.
+        stored = users.get(name, next(iter(users.values())))
+        if not await self._compare(password, stored) or name not in users:
+            return False
+        if len(self._right) >= _REMEMBERED:
+            self._right.clear()
+        self._right.add(mark)
+        return True
+
+    async def _compare(self, password: str, stored: str) -> bool:
+        if not _BCRYPT.fullmatch(stored):
+            return hmac.compare_digest(_digest(password), _digest(stored))
+        if self._hashing is None:
+            self._hashing = asyncio.Semaphore(_AT_ONCE)
+        async with self._hashing:
+            return await asyncio.to_thread(_matches, password, stored)
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        users = read_properties(path)
+    except ConfigError as error:
+        raise ConfigError.invalid(CREDENTIALS_FILE, path, str(error)) from error
+    if not users or not all(name and password for name, password in users.items()):
+        reason = "the file has no user" if not users else "each user there needs a name and a password"
+        raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
+    hashed = [name for name, stored in users.items() if stored.startswith("$")]
+    for name in hashed:
+        if not _BCRYPT.fullmatch(users[name]):
+            reason = f"the password of {name} begins with $ and is no hash as htpasswd -B makes it"
+            raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
+    if hashed:
+        _bcrypt()
+    return users
+
+
+def _matches(password: str, stored: str) -> bool:
+    # Bcrypt takes 72 bytes, and this library refuses more.
+    return bool(_bcrypt().checkpw(password.encode()[:72], stored.replace("$2y$", "$2b$", 1).encode()))
+
+
+def _bcrypt() -> Any:
+    try:
+        import bcrypt
+    except ImportError as error:
+        reason = "hashed passwords need bcrypt: install headrace with the extra 'auth'"
+        raise ConfigError(f"{CREDENTIALS_FILE}: {reason}", CREDENTIALS_FILE) from error
+    return bcrypt
+
+
+def _digest(text: str) -> bytes:
+    """Of one length for all, so that comparing does not tell a password's."""
+    return hashlib.sha256(text.encode()).digest()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of who may do what, as a YAML file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from headrace.api.errors import ConfigError
+from headrace.config.access_config import AUTHORIZATION_FILE
+from headrace.rest.access.operations import Role
+from headrace.rest.access.principal import Principal
+
+_GROUP: Final = "group:"
+_KEYS: Final = frozenset({"name", "users", "role", "connectors", "plugins"})
+_PLUGIN_KEYS: Final = ("key.converter", "value.converter", "header.converter")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Gives a role to users, for connectors and plugins whose names match (``*`` and ``?``; None: all of them)."""
+
+    name: str
+    users: tuple[str, ...]
+    role: Role
+    connectors: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] | None = None
+
+    def is_for(self, principal: Principal) -> bool:
+        """A user ``*`` is everybody, ``group:x`` whoever is in group x."""
+        names = {principal.name, "*", *(_GROUP + group for group in principal.groups)}
+        return not names.isdisjoint(self.users)
+
+    def covers(self, role: Role, connector: str | None) -> bool:
+        """Where no connector is named, rules for some connectors count too, but for what an admin alone may do."""
+        if role > self.role:
+            return False
+        if self.connectors is None:
+            return True
+        return role < Role.ADMIN if connector is None else _matches(connector, self.connectors)
+
+    def allows_plugins(self, plugins: Iterable[str]) -> bool:
+        return self.plugins is None or all(_matches(plugin, self.plugins) for plugin in plugins)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """``rule``: the name of the rule that allows it; None where it is refused."""
+
+    rule: str | None
+
+    @property
+    def allowed(self) -> bool:
+        return self.rule is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What nobody allows is refused."""
+
+    rules: tuple[Rule, ...]
+
+    def decide(
+        self, principal: Principal, role: Role, connector: str | None = None, plugins: Iterable[str] = ()
+    ) -> Decision:
+        """Whether one rule alone allows it: that of a connector is not mixed with the plugins of another."""
+        wanted = tuple(plugins)
+        for rule in self.rules:
+            if rule.is_for(principal) and rule.covers(role, connector) and rule.allows_plugins(wanted):
+                return Decision(rule.name)
+        return Decision(None)
+
+
+EVERYTHING: Final = Rules((Rule("no rules", ("*",), Role.ADMIN),))
+"""Where there is no file."""
+
+
+def plugins_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The names of classes that a connector's configuration has, as they are written there."""
+    steps = [
+        f"{kind}.{name.strip()}.type"
+        for kind in ("transforms", "predicates")
+        for name in (config.get(kind) or "").split(",")
+    ]
+    return tuple(
+        value.strip() for key in ("connector.class", *_PLUGIN_KEYS, *steps) if (value := config.get(key)) is not None
+    )
+
+
+def parse_rules(text: str, file: str) -> Rules:
+    """The rules of a YAML text. ConfigError that says which rule of ``file`` is wrong, and how."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise ConfigError(
+            f"{AUTHORIZATION_FILE}={file} needs PyYAML: install headrace with the extra 'auth'", AUTHORIZATION_FILE
+        ) from error
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise _wrong(file, f"it is not YAML: {error}") from error
+    rules = document.get("rules") if isinstance(document, dict) and set(document) == {"rules"} else None
+    if not isinstance(rules, list) or not rules:
+        raise _wrong(file, "it has to have one key, rules, with a list of at least one rule")
+    return Rules(tuple(_rule(rule, number, file) for number, rule in enumerate(rules, 1)))
+
+
+def _rule(rule: Any, number: int, file: str) -> Rule:
+    where = f"rule {number}"
+    if not isinstance(rule, dict) or not {"users", "role"} <= set(rule) <= _KEYS:
+        raise _wrong(file, f"{where} has to have users and role, and may have {', '.join(sorted(_KEYS))} and no more")
+    role = str(rule["role"]).upper()
+    if role not in Role.__members__:
+        raise _wrong(file, f"{where} has the role '{rule['role']}': there are {', '.join(Role.__members__).lower()}")
+    users = _names(rule["users"], f"{where}, users", file)
+    connectors, plugins = (
+        None if rule.get(key) is None else _names(rule[key], f"{where}, {key}", file)
+        for key in ("connectors", "plugins")
+    )
+    return Rule(str(rule.get("name", where)), users, Role[role], connectors, plugins)
+
+
+def _names(value: Any, where: str, file: str) -> tuple[str, ...]:
+    names: Sequence[Any] = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise _wrong(file, f"{where}: a list of names expected; names of digits alone need quotes")
+    return tuple(names)
+
+
+def _wrong(file: str, reason: str) -> ConfigError:
+    return ConfigError.invalid(AUTHORIZATION_FILE, file, reason)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users of a real worker try what their roles do not allow, at every path that the worker says it has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import bcrypt
+import httpx2
+import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.worker_process import WorkerProcess
+
+RULES: Final = """
+rules:
+  - {users: [root], role: admin}
+  - {users: [vera], role: viewer}
+  - {users: [olga], role: operator}
+  - {users: [emil], role: editor, connectors: ["pay-*"], plugins: ["VerifiableSource"]}
+"""
+USERS: Final = ("nina", "vera", "olga", "emil", "root")
+CONFIG: Final = {
+    "connector.class": "VerifiableSource",
+    "topic": "t",
+    "throughput": "1",
+    "producer.override.ssl.key.password": "swordfish",
+}
+
+
+@dataclass(frozen=True)
+class Guarded:
+    worker: WorkerProcess
+    audit: Path
+
+    def ask(self, user: str, method: str, path: str, body: Any = None) -> httpx2.Response:
+        content = {} if body is None else {"json": body}
+        return self.worker.rest.request(method, path, auth=(user, f"{user}pw"), **content)
+
+
+@pytest.fixture(scope="module")
+def guarded(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    directory = tmp_path_factory.mktemp("access")
+    hashed = {user: bcrypt.hashpw(f"{user}pw".encode(), bcrypt.gensalt(4)).decode() for user in USERS}
+    (directory / "users").write_text("\n".join(f"{user}={text}" for user, text in hashed.items()))
+    (directory / "rules.yaml").write_text(RULES)
+    properties = {
+        "group.id": "access",
+        "rest.authentication": "basic",
+        "rest.basic.auth.credentials.file": str(directory / "users"),
+        "rest.authorization.file": str(directory / "rules.yaml"),
+        "rest.audit.file": str(directory / "audit.jsonl"),
+        "rest.audit.chain": "true",
+        "rest.authentication.max.failures": "100000",
+    }
+    worker = WorkerProcess(directory, broker.bootstrap_servers, **properties)
+    worker.rest.auth = ("root", "rootpw")
+    with worker:
+        yield Guarded(worker, directory / "audit.jsonl")
+
+
+ROLES: Final = {"nina": 0, "vera": 1, "olga": 2, "emil": 3, "root": 4}
+OPERATING: Final = ("/pause", "/resume", "/stop", "/restart", "/topics/reset")
+
+
+def needed(method: str, path: str) -> int:
+    """The role of each path of the API, in words of the test's own."""
+    if path.startswith("/admin"):
+        return 4
+    if method == "get":
+        return 2 if path.endswith("/offsets") else 1
+    return 2 if path.endswith(OPERATING) else 3
+
+
+def test_no_path_is_open_to_those_whom_no_rule_lets_in(guarded: Guarded) -> None:
+    paths = guarded.ask("root", "GET", "/openapi.json").json()["paths"]
+    asked = 0
+    for path, methods in paths.items():
+        concrete = path.replace("{connector}", "pay-none").replace("{task}", "0").replace("{plugin}", "X")
+        for method in methods:
+            for user, role in ROLES.items():
+                body = {"name": "pay-x"} if method in ("put", "patch", "post") and role >= 3 else None
+                status = guarded.ask(user, method.upper(), concrete.replace("{logger}", "x"), body).status_code
+                refused = role < needed(method, path) or (user == "emil" and status == 403 and method != "get")
+                assert (status == 403) == refused, (user, method, path, status)
+                asked += 1
+            anonymous = httpx2.request(method.upper(), f"{guarded.worker.rest.base_url}{concrete}")
+            assert anonymous.status_code == 401, (method, path)
+    assert asked > 100
+
+
+def test_an_editor_reaches_neither_other_connectors_nor_other_plugins(guarded: Guarded) -> None:
+    assert guarded.ask("emil", "POST", "/connectors", {"name": "orders", "config": CONFIG}).status_code == 403
+    sql = {**CONFIG, "transforms": "s", "transforms.s.type": "SparkSql", "transforms.s.query": "SELECT 1"}
+    assert guarded.ask("emil", "POST", "/connectors", {"name": "pay-1", "config": sql}).status_code == 403
+    assert guarded.ask("emil", "POST", "/connectors", {"name": "pay-1", "config": CONFIG}).status_code == 201
+    assert (
+        guarded.ask("emil", "PATCH", "/connectors/pay-1/config", {"connector.class": "FileStreamSink"}).status_code
+        == 403
+    )
+    guarded.worker.wait_for_tasks("pay-1")
+    for path in ("/connectors/pay-1", "/connectors?expand=info", "/connectors/pay-1/tasks", "/connectors/pay-1/config"):
+        assert "swordfish" not in guarded.ask("vera", "GET", path).text
+        assert "swordfish" in guarded.ask("root", "GET", path).text
+    assert guarded.ask("vera", "DELETE", "/connectors/pay-1").status_code == 403
+    assert guarded.ask("emil", "DELETE", "/connectors/pay-1").status_code == 204
+
+
+def test_the_record_has_every_request_and_its_chain_is_whole(guarded: Guarded) -> None:
+    from headrace.rest.access.audit_log import broken_lines
+
+    guarded.ask("vera", "PUT", "/connectors/pay-9/stop")
+    last = json.loads(guarded.audit.read_text().splitlines()[-1])
+    assert (last["user"], last["connector"], last["result"]) == ("vera", "pay-9", "refused")
+    assert broken_lines(str(guarded.audit)) == []
+    assert "pw" not in guarded.audit.read_text()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are read again, failures that are counted, and the record of decisions."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.cli.main import app
+from headrace.rest.access.audit_log import AuditLog, broken_lines
+from headrace.rest.access.failure_limit import FailureLimit
+from headrace.rest.access.watched_file import WatchedFile
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def read(path: str) -> int:
+    try:
+        return int(Path(path).read_text())
+    except ValueError as error:
+        raise ConfigError(f"not a number: {error}") from error
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    path, clock = tmp_path / "f", Clock()
+    path.write_text("1")
+    file = WatchedFile(str(path), read, clock)
+    path.write_text("22")
+    assert file.get() == 1, "it is looked at once a second"
+    clock.now += 1
+    assert file.get() == 22
+    clock.now += 1
+    path.write_text("nonsense")
+    assert file.get() == 22
+    clock.now += 1
+    path.unlink()
+    path.with_suffix(".new").write_text("333")
+    os.replace(path.with_suffix(".new"), path)
+    assert file.get() == 333
+
+
+def test_a_file_that_cannot_be_used_at_first_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    with pytest.raises(ConfigError, match="not a number"):
+        WatchedFile(str(tmp_path / "f"), read)
+
+
+def test_an_address_that_fails_too_often_has_to_wait() -> None:
+    clock = Clock()
+    limit = FailureLimit(2, clock)
+    limit.failed("a")
+    assert limit.wait("a") == 0
+    limit.failed("a")
+    assert (limit.wait("a"), limit.wait("b")) == (60, 0)
+    clock.now += 59.5
+    assert limit.wait("a") == 1
+    clock.now += 0.5
+    assert limit.wait("a") == 0
+    limit.failed("a")
+    assert limit.wait("a") == 0
+
+
+def test_addresses_cannot_fill_the_memory() -> None:
+    limit = FailureLimit(1, Clock())
+    for number in range(10_001):
+        limit.failed(str(number))
+    assert len(limit._failures) == 10_000
+    assert limit.wait("0") == 0 and limit.wait("10000") == 60
+
+
+def test_a_change_of_the_record_shows(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    for start in (0, 2):  # the chain goes on after a start
+        log = AuditLog(str(path), chain=True, clock=lambda: 1.5)
+        for number in (start, start + 1):
+            log.write({"user": f"u{number}"})
+        log.close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [entry["user"] for entry in entries] == ["u0", "u1", "u2", "u3"]
+    assert entries[0]["time"] == "1970-01-01T00:00:01.500Z"
+    assert broken_lines(str(path)) == []
+    whole = path.read_bytes().splitlines(keepends=True)
+    for spoilt, broken in (
+        ([whole[0].replace(b"u0", b"ux"), *whole[1:]], [2]),
+        ([whole[0], *whole[2:]], [2]),
+        ([*whole[:2], b"rubbish\n", *whole[2:]], [3, 4]),
+    ):
+        path.write_bytes(b"".join(spoilt))
+        assert broken_lines(str(path)) == broken
+
+
+def test_the_command_that_verifies(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(str(path), chain=True)
+    log.write({"user": "a"})
+    log.write({"user": "b"})
+    assert CliRunner().invoke(app, ["audit", "verify", str(path)]).output == f"{path}: the chain is whole\n"
+    path.write_text(path.read_text().replace('"a"', '"x"'))
+    spoilt = CliRunner().invoke(app, ["audit", "verify", str(path)])
+    assert (spoilt.exit_code, "broken before line 2" in spoilt.output) == (1, True)
+    assert CliRunner().invoke(app, ["audit", "verify", str(tmp_path / "none")]).exit_code == 1
+
+
+def test_what_cannot_be_put_on_record_is_an_error() -> None:
+    log = AuditLog("/dev/full", chain=False)
+    with pytest.raises(ConnectError, match=r"rest.audit.file=/dev/full cannot be written to: No space left"):
+        log.write({"user": "a"})
+
+
+def test_a_record_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"rest.audit.file.*cannot be written"):
+        AuditLog(str(tmp_path / "none" / "f"), chain=False)
