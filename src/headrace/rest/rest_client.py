@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,8 +45,8 @@ class RestClient:
     nothing was done; ConnectError if nobody can tell.
     """
 
-    def __init__(self, ssl_context: ssl.SSLContext | None = None) -> None:
-        """``ssl_context`` for workers at https; by default one that trusts what the machine trusts."""
+    def __init__(self, ssl_context: Callable[[], ssl.SSLContext] | None = None) -> None:
+        """``ssl_context`` gives that for a worker at https; by default one that trusts what the machine trusts."""
         self._given_context = ssl_context
 
     def call(self, call: Call) -> Answer:
@@ -69,13 +69,16 @@ class RestClient:
         """No proxy, no netrc, no redirects: what a worker advertises is where it is."""
         import httpx2
 
-        verify = self._context if call.url.startswith("https:") else False
+        verify = self._context() if call.url.startswith("https:") else False
         timeout = httpx2.Timeout(call.timeout, connect=_CONNECT_SECONDS)
         return {"verify": verify, "timeout": timeout, "trust_env": False, "follow_redirects": False}
 
-    @cached_property
     def _context(self) -> ssl.SSLContext:
-        return self._given_context or ssl.create_default_context()
+        return self._given_context() if self._given_context is not None else self._default_context
+
+    @cached_property
+    def _default_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
 
 def _request(client: httpx2.Client | httpx2.AsyncClient, call: Call) -> httpx2.Request:

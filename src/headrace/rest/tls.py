@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +16,7 @@ from headrace.api.config_def import ConfigDef, Importance, Password, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import ValidList, ValidString
 from headrace.rest.listeners import BoundListener, BoundListeners
+from headrace.rest.watched_files import WatchedFiles
 
 LISTENERS_PREFIX: Final = "listeners.https."
 ADMIN_PREFIX: Final = "admin.listeners.https."
@@ -36,11 +37,14 @@ _CONVERT: Final = "only PEM can be read; convert the store, for example with key
 
 @dataclass(frozen=True, slots=True)
 class TlsContexts:
-    """For the https listeners, for those of ``admin.listeners``, and for calls to other workers; None: not needed."""
+    """For the https listeners, for those of ``admin.listeners``, and for calls to other workers; None: not needed.
+
+    Certificates are renewed when their files change, within a second, for connections that begin then.
+    """
 
     server: ssl.SSLContext | None = None
     admin: ssl.SSLContext | None = None
-    client: ssl.SSLContext | None = None
+    client: Callable[[], ssl.SSLContext] | None = None
 
     def of(self, bound: BoundListener) -> ssl.SSLContext | None:
         if bound.listener.scheme != "https":
@@ -59,10 +63,23 @@ def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContex
     https = [each.admin for each in listeners.bound if each.listener.scheme == "https"]
     regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _trusts_pem(raw) else None
     return TlsContexts(
-        regular.server_context() if regular and False in https else None,
-        TlsProperties(raw, ADMIN_PREFIX).server_context() if True in https else None,
-        regular.client_context() if regular else None,
+        _renewed(regular) if regular and False in https else None,
+        _renewed(TlsProperties(raw, ADMIN_PREFIX)) if True in https else None,
+        WatchedFiles(regular.files(), regular.client_context).get if regular else None,
     )
+
+
+def _renewed(properties: TlsProperties) -> ssl.SSLContext:
+    """A context for listeners by which each handshake has the certificates that are in the files at its time."""
+    contexts = WatchedFiles(properties.files(), properties.server_context)
+    first = contexts.get()
+
+    def renew(handshake: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        # Called at each handshake, with a name or without one.
+        handshake.context = contexts.get()
+
+    first.sni_callback = renew
+    return first
 
 
 def _trusts_pem(raw: Mapping[str, str]) -> bool:
@@ -82,6 +99,10 @@ class TlsProperties:
         """ConfigError for values that cannot be meant; files are not read yet."""
         self._prefix = _prefix(raw, prefix)
         self._values = _definition(self._prefix).parse(raw)
+
+    def files(self) -> list[str]:
+        """The files that its contexts are made from."""
+        return [path for store in (_KEYSTORE, _TRUSTSTORE) if (path := self._get(store + "location"))]
 
     def server_context(self) -> ssl.SSLContext:
         """For listeners. ConfigError without a key and its certificate."""

@@ -15,8 +15,9 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from headrace.api.errors import ConfigError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.rest.rest_client import Call, RestClient
+from tests.support.polling import wait_for
 
 Serve = Callable[..., Any]
 HTTPS = {"listeners": "https://127.0.0.1:0"}
@@ -44,6 +45,45 @@ def inline(text: str) -> dict[str, str]:
 
 
 # ---- listeners
+
+
+def test_certificates_are_renewed_when_their_files_change(
+    serve_api: Serve, certificates: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The listener's, whom it trusts, and what it shows and trusts when it calls other workers."""
+    identity, trusted = tmp_path / "worker.pem", tmp_path / "trusted.pem"
+    identity.write_bytes(Path(certificates.elsewhere).read_bytes())
+    trusted.write_bytes(Path(certificates.strangers).read_bytes())
+    properties = {
+        **location(str(identity)),
+        "listeners.https.ssl.truststore.location": str(trusted),
+        "listeners.https.ssl.client.auth": "required",
+    }
+    api = serve_api({**HTTPS, **properties})
+    shown = trusting(certificates, certificates.client)
+    calling = RestClient(api.endpoints.tls.client)
+
+    def works(ask: Callable[[], object]) -> bool:
+        try:
+            return ask() is not None
+        except (httpx2.TransportError, ConnectError):
+            return False
+
+    def ask_it() -> object:
+        return asked(api.url, shown)
+
+    def have_it_ask() -> object:
+        return calling.call(Call("GET", api.url, 5))
+
+    assert not works(ask_it) and not works(have_it_ask)
+    identity.write_text("rubbish")
+    wait_for(lambda: works(ask_it) or "cannot be used" in caplog.text, 10, "the rubbish is looked at")
+    identity.write_bytes(Path(certificates.worker).read_bytes())
+    assert not works(ask_it), "its certificate alone does not let the client in"
+    trusted.write_bytes(Path(certificates.ca).read_bytes())
+    wait_for(lambda: works(ask_it) and works(have_it_ask), 10, "the new certificates")
+    trusted.write_bytes(Path(certificates.strangers).read_bytes())
+    wait_for(lambda: not works(ask_it) and not works(have_it_ask), 10, "what is trusted no more")
 
 
 def test_http_and_https_side_by_side(serve_api: Serve, certificates: Any) -> None:

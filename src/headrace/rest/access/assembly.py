@@ -29,7 +29,7 @@ from headrace.rest.access.failure_limit import FailureLimit
 from headrace.rest.access.forwarded_user import ForwardedUsers
 from headrace.rest.access.passwords import Passwords
 from headrace.rest.access.rules import EVERYTHING, Rules, parse_rules
-from headrace.rest.access.watched_file import WatchedFile
+from headrace.rest.watched_files import WatchedFiles
 
 _CLIENT_AUTH = "ssl.client.auth"
 
@@ -82,7 +82,7 @@ def _check_client_auth(config: WorkerConfig) -> None:
 def _rules(path: str | None) -> Callable[[], Rules]:
     if not path:
         return lambda: EVERYTHING
-    return WatchedFile(path, _read).get
+    return WatchedFiles([path], lambda: _read(path)).get
 
 
 def _read(path: str) -> Rules:

@@ -20,7 +20,7 @@ from headrace.api.errors import ConfigError
 from headrace.config.access_config import BASIC, CREDENTIALS_FILE
 from headrace.config.properties_file import read_properties
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
-from headrace.rest.access.watched_file import WatchedFile
+from headrace.rest.watched_files import WatchedFiles
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
 _AT_ONCE: Final = 2
@@ -40,7 +40,7 @@ class Passwords:
         """ConfigError if there is no such file, or no users in it."""
         if not path:
             raise ConfigError.invalid(CREDENTIALS_FILE, path, "rest.authentication=basic needs a file of user=password")
-        self._file = WatchedFile(path, _read)
+        self._file = WatchedFiles([path], lambda: _read(path))
         self._key = secrets.token_bytes(32)
         self._users: Mapping[str, str] = {}
         self._right: set[bytes] = set()

@@ -15,7 +15,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.main import app
 from headrace.rest.access.audit_log import AuditLog, broken_lines
 from headrace.rest.access.failure_limit import FailureLimit
-from headrace.rest.access.watched_file import WatchedFile
+from headrace.rest.watched_files import WatchedFiles
 
 
 class Clock:
@@ -36,7 +36,7 @@ def read(path: str) -> int:
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path, clock = tmp_path / "f", Clock()
     path.write_text("1")
-    file = WatchedFile(str(path), read, clock)
+    file = WatchedFiles([str(path)], lambda: read(str(path)), clock)
     path.write_text("22")
     assert file.get() == 1, "it is looked at once a second"
     clock.now += 1
@@ -54,7 +54,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_at_first_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     with pytest.raises(ConfigError, match="not a number"):
-        WatchedFile(str(tmp_path / "f"), read)
+        WatchedFiles([], lambda: read(str(tmp_path / "f")))
 
 
 def test_an_address_that_fails_too_often_has_to_wait() -> None:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are read again when one of them changes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from headrace.api.errors import ConfigError
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
+
+
+class WatchedFiles(Generic[T]):
+    """What ``read`` makes of some files. Thread-safe.
+
+    Versions of the files that cannot be used change nothing: that is logged, and what was read before stays in force.
+    """
+
+    def __init__(
+        self, paths: Sequence[str], read: Callable[[], T], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """ConfigError of ``read`` at the first time."""
+        self._paths = tuple(paths)
+        self._read = read
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._version = self._state()
+        self._value = read()
+        self._looked = clock()
+
+    def get(self) -> T:
+        """What was made of the files, not older than a second. Asks for their states once a second at most."""
+        with self._lock:
+            now = self._clock()
+            if now - self._looked >= _LOOK_SECONDS:
+                self._looked = now
+                version = self._state()
+                if version != self._version:
+                    self._version = version
+                    self._reload()
+            return self._value
+
+    def _reload(self) -> None:
+        try:
+            self._value = self._read()
+        except ConfigError as error:
+            log.error("%s: changed and cannot be used, what was read before stays in force: %s", self._names(), error)
+        else:
+            log.info("%s: changed and read again", self._names())
+
+    def _names(self) -> str:
+        return ", ".join(self._paths)
+
+    def _state(self) -> list[tuple[int, ...] | None]:
+        return [_state_of(path) for path in self._paths]
+
+
+def _state_of(path: str) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
