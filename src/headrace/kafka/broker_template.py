@@ -26,13 +26,14 @@ from headrace.kafka.broker_files import (
 )
 from headrace.kafka.child_process import start_child
 from headrace.kafka.free_port import free_port
-from headrace.kafka.ivy import Progress, resolve_jars
+from headrace.kafka.ivy import Progress, read_pins, resolve_jars
 from headrace.kafka.java_runtime import find_java
 from headrace.kafka.user_cache import cache_directory, make_once
 
 log = logging.getLogger(__name__)
 
 _ARCHIVE_FILE = "classes.jsa"
+_PINS = Path(__file__).parent / "pins" / "broker.sha256"
 _ALWAYS = ("-Xlog:disable", "-Djava.awt.headless=true", "-XX:+UseSerialGC")
 
 
@@ -64,7 +65,7 @@ def broker_template(progress: Progress | None = None) -> BrokerTemplate:
         ConnectError: Kafka's storage tool failed.
     """
     java = find_java()
-    jars = resolve_jars(BROKER_COORDINATES, progress=progress)
+    jars = resolve_jars(BROKER_COORDINATES, progress=progress, pins=read_pins(_PINS))
     # A class archive fits one Java build and these very jars only.
     release = java.home / "release"
     identity = f"{java.home} {release.read_text() if release.exists() else ''} {jars}"

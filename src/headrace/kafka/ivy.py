@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,25 +36,49 @@ _ARTIFACT_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 
 
 def resolve_jars(
-    coordinates: Sequence[str], cache: Path | None = None, progress: Progress | None = None
+    coordinates: Sequence[str],
+    cache: Path | None = None,
+    progress: Progress | None = None,
+    pins: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
     """The jars of Maven `coordinates` (`group:name:version`) and of all that these need at run time, sorted by name.
 
     The first call downloads them to `cache` (the user's cache directory by default), which takes about a minute for a
     Kafka broker; any later one only lists them. `progress` is called with each file's name as its download begins.
-    Processes that ask for the same jars at once download them once.
+    Processes that ask for the same jars at once download them once. `pins` has the SHA-256 of each jar, by file name:
+    jars that are not just these are not kept.
 
     Raises:
         ConfigError: a coordinate is malformed or unknown, there is no Java, or the cache cannot be written.
+        ConnectError: what was downloaded is not what is pinned.
         RetriableError: the repository cannot be reached.
     """
     root = cache or cache_directory()
     dependencies = [_parse(coordinate) for coordinate in coordinates]
-    directory = make_once(
-        root / "jars" / _directory_name(coordinates),
-        lambda target: _retrieve(dependencies, target, root / "ivy", progress or (lambda _: None)),
-    )
+
+    def build(target: Path) -> None:
+        _retrieve(dependencies, target, root / "ivy", progress or (lambda _: None))
+        if pins is not None:
+            _check(target, pins)
+
+    directory = make_once(root / "jars" / _directory_name(coordinates), build)
     return tuple(sorted(directory.glob("*.jar")))
+
+
+def read_pins(path: Path) -> dict[str, str]:
+    """The SHA-256 of files by their names, as `sha256sum` prints them."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {name: digest for digest, name in lines}
+
+
+def _check(directory: Path, pins: Mapping[str, str]) -> None:
+    found = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}
+    wrong = sorted(name for name in found.keys() | pins.keys() if found.get(name) != pins.get(name))
+    if wrong:
+        raise ConnectError(
+            f"What was downloaded differs from what headrace was tested with (SHA-256) in {', '.join(wrong)}, and "
+            "is not used. Find out where it comes from"
+        )
 
 
 def _parse(coordinate: str) -> tuple[str, str, str]:

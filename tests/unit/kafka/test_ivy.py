@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,6 +51,24 @@ def test_different_sets_lie_in_different_directories(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ivy, "find_java", lambda: java)
     sets = (["g:a:1"], ["g:a:1", "g:b:1"], ["g:a:1", "g:c:1"])
     assert len({ivy.resolve_jars(names, tmp_path)[0].parent for names in sets}) == 3
+
+
+def test_jars_that_are_not_those_that_are_pinned_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = fake_java(tmp_path / "java", 'printf good > "$target/a.jar"; printf "$B" > "$target/b.jar"')
+    monkeypatch.setattr(ivy, "find_java", lambda: java)
+    file = tmp_path / "pins"
+    digests = [hashlib.sha256(text).hexdigest() for text in (b"good", b"fine")]
+    file.write_text("".join(f"{digest}  {name}\n" for digest, name in zip(digests, ("a.jar", "b.jar"), strict=True)))
+    pins = ivy.read_pins(file)
+    monkeypatch.setenv("B", "evil")
+    with pytest.raises(ConnectError, match=r"differs .* in b\.jar, and is not used"):
+        ivy.resolve_jars(["g:a:1"], tmp_path, pins=pins)
+    assert not list((tmp_path / "jars").glob("g*"))
+    monkeypatch.setenv("B", "fine")
+    for others, name in (({**pins, "c.jar": digests[0]}, "c.jar"), ({"a.jar": digests[0]}, "b.jar")):
+        with pytest.raises(ConnectError, match=f"in {name}"):
+            ivy.resolve_jars(["g:a:1"], tmp_path, pins=others)
+    assert len(ivy.resolve_jars(["g:a:1"], tmp_path, pins=pins)) == 2
 
 
 @pytest.mark.parametrize("coordinate", ["", "a", "a:b", "a:b:", "a:b:c:d"])
