@@ -12,10 +12,14 @@ import httpx2
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.model.ids import ConnectorTaskId
+from headrace.storage import config_records
+from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic, send, wait_for_lines
 from tests.support.worker_process import PLUGINS, ROOT, WorkerProcess
 
 EVIL = "evil.example"
+GROUP = "web-page"
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +29,24 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def victim(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory, plugins: Path) -> Iterator[WorkerProcess]:
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of Python's path that plugin.path does not have; its module leaves a file when it is imported."""
+    directory = tmp_path_factory.mktemp("elsewhere")
+    (directory / "never_asked_for.py").write_text(
+        "from headrace.connectors.file_stream_sink import FileStreamSinkTask\n"
+        f"open({str(directory / 'imported')!r}, 'w').close()\n"
+        "class Task(FileStreamSinkTask): pass\n"
+    )
+    return directory
+
+
+@pytest.fixture(scope="module")
+def victim(
+    broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory, plugins: Path, elsewhere: Path
+) -> Iterator[WorkerProcess]:
     directory = tmp_path_factory.mktemp("victim")
-    more = {"group.id": "web-page", "plugin.path": f"{PLUGINS},{plugins}"}
-    with WorkerProcess(directory, broker.bootstrap_servers, **more) as running:
+    more = {"group.id": GROUP, "plugin.path": f"{PLUGINS},{plugins}", "connectors.denylist": "Verifiable*"}
+    with WorkerProcess(directory, broker.bootstrap_servers, path=(elsewhere,), **more) as running:
         yield running
 
 
@@ -134,6 +152,48 @@ def test_a_link_that_is_made_later_stops_the_task(
     assert "belongs to the worker" in victim.status(unique)["tasks"][0]["trace"]
     assert list(plugins.iterdir()) == []
     victim.delete(unique)
+
+
+# ---- what is not to run
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["VerifiableSink", "org.apache.kafka.connect.tools.VerifiableSinkConnector",
+     "headrace.connectors.verifiable_sink:VerifiableSinkConnector"],
+)  # fmt: skip
+def test_a_denied_connector_is_not_to_be_had(victim: WorkerProcess, unique: str, name: str) -> None:
+    config = {"connector.class": name, "topics": unique}
+    requests: list[tuple[str, str, object]] = [("POST", "/connectors", {"name": unique, "config": config})]
+    requests += [("PUT", f"/connectors/{unique}/config", config)]
+    requests += [("PUT", f"/connector-plugins/{name}/config/validate", config)]
+    for method, path, body in requests:
+        answer = victim.rest.request(method, path, json=body)
+        assert answer.status_code == 400 and "connectors.denylist" in answer.json()["message"], answer.text
+    listed = [plugin["class"] for plugin in victim.rest.get("/connector-plugins").json()]
+    assert listed and not [name for name in listed if "Verifiable" in name]
+
+
+def test_records_of_the_config_topic_run_nothing_else(
+    victim: WorkerProcess, broker: EmbeddedBroker, unique: str, elsewhere: Path, tmp_path: Path
+) -> None:
+    """A task's class is not the connector's; a connector is denied, as if it was there before the list."""
+    make_topic(broker.bootstrap_servers, unique)
+    create_sink(victim, unique, unique, tmp_path / "out.txt")
+    victim.wait_for_tasks(unique)
+    task = {"task.class": "never_asked_for.Task", "topics": unique, "file": str(tmp_path / "other.txt")}
+    denied = {"name": f"{unique}-denied", "connector.class": "VerifiableSink", "topics": unique, "tasks.max": "1"}
+    for key, value in (
+        config_records.task(ConnectorTaskId(unique, 0), task),
+        config_records.commit(unique, 1),
+        config_records.connector(denied["name"], denied),
+    ):
+        send(broker.bootstrap_servers, f"{GROUP}-configs", [value], key=key)
+    victim.wait_for_tasks(unique, "FAILED")
+    assert "for configuration task.class: it is no task of" in victim.status(unique)["tasks"][0]["trace"]
+    wait_for(lambda: victim.status(denied["name"]).get("connector", {}).get("state") == "FAILED", 60, "the denied one")
+    assert "connectors.denylist has 'Verifiable*'" in victim.status(denied["name"])["connector"]["trace"]
+    assert not (elsewhere / "imported").exists()
 
 
 def told(answer: httpx2.Response, property: str) -> list[str]:

@@ -31,6 +31,8 @@ ALLOWED_METHODS: Final = "access.control.allow.methods"
 ALLOWED_HOSTS: Final = "rest.allowed.hosts"
 PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
+CONNECTORS_ALLOWED: Final = "connectors.allowlist"
+CONNECTORS_DENIED: Final = "connectors.denylist"
 CONFIG_PROVIDERS: Final = "config.providers"
 TASK_CHANNEL_TLS: Final = "task.channel.tls"
 TASK_CHANNEL_PORT: Final = "task.channel.port"
@@ -147,6 +149,11 @@ def _worker_def() -> ConfigDef:
         .define(PLUGIN_MODULE_PREFIXES, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Packages that connectors may name classes of (module:Class), beside those of plugin.path and of "
                     "installed plugins; * is all. headrace only.")
+        .define(CONNECTORS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Connectors that may run, by any of their names, or by patterns (*, ?) of names; by default all. "
+                    "headrace only.")
+        .define(CONNECTORS_DENIED, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Connectors that may not run, in the same way, whatever else allows them. headrace only.")
         .define(CONFIG_PROVIDERS, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Names of the providers that references like ${name:path:key} may be made to.")
         .define("topic.creation.enable", Type.BOOLEAN, True, importance=low,

@@ -24,9 +24,10 @@ from headrace.api.rest_extension import ConnectRestExtension
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.api.transform import Predicate, Transformation
-from headrace.config.worker_config import PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
+from headrace.config.worker_config import CONNECTORS_ALLOWED, CONNECTORS_DENIED, PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
 from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
+from headrace.plugins.connector_lists import ALL_CONNECTORS, ConnectorLists
 from headrace.plugins.installed import known_plugins
 from headrace.plugins.module_access import ModuleAccess
 from headrace.transforms.data_frame_function import DataFrameFunction
@@ -74,13 +75,19 @@ class Plugins:
     imported, and for a class of another kind.
     """
 
-    def __init__(self, plugin_path: Sequence[str] = (), module_prefixes: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        plugin_path: Sequence[str] = (),
+        module_prefixes: Sequence[str] | None = None,
+        lists: ConnectorLists = ALL_CONNECTORS,
+    ) -> None:
         """``module_prefixes``: see ``ModuleAccess``; None is no limit, for who runs headrace's parts by themselves."""
         for directory in plugin_path:
             if not Path(directory).exists():
                 log.warning("%s: there is no %s", PLUGIN_PATH, directory)
             elif directory not in sys.path:
                 sys.path.append(directory)
+        self._lists = lists
         self._lock = threading.Lock()
         self._known = known_plugins()
         self._access = None if module_prefixes is None else ModuleAccess(module_prefixes, plugin_path, self._known)
@@ -116,9 +123,22 @@ class Plugins:
     def rest_extension(self, name: str, property: str) -> type[ConnectRestExtension]:
         return cast("type[ConnectRestExtension]", self._load(PluginKind.REST_EXTENSION, name, property))
 
-    def task_target(self, name: str) -> str:
-        """The importable ``module:Class`` of a task class' name, without importing it."""
-        return self._target(PluginKind.TASK, name, "task.class")
+    def task_target(self, name: str, connector: type[Connector]) -> str:
+        """The importable ``module:Class`` of a task class' name, without importing it.
+
+        ConfigError unless the connector gives that class, or has it beside itself, or this worker imports from its
+        module anyway and has no lists of connectors: the name is from the config topic, and could be any.
+        """
+        target = self._target(PluginKind.TASK, name, "task.class")
+        if target != _task_target(connector):
+            self._check_task(target, name, connector)
+        return target
+
+    def warn_of_unknown_connectors(self) -> None:
+        """Of names in ``connectors.denylist`` that no connector has, so that they keep none away."""
+        known = {name for kind, name in self._by_name if kind is PluginKind.CONNECTOR}
+        for name in self._lists.unknown(known):
+            log.warning("%s: no connector is known as %s", CONNECTORS_DENIED, name)
 
     def load_class(self, name: str) -> type:
         """Any class that a connector's configuration names (``Type.CLASS``), from where plugins may be imported.
@@ -149,7 +169,7 @@ class Plugins:
 
     def class_name(self, kind: PluginKind, cls: type) -> str:
         """The name to store a class under: Java's where it stands for one, so that a Java cluster can read it."""
-        target = f"{cls.__module__}:{cls.__qualname__}"
+        target = target_of(cls)
         known = self._by_name.get((kind, target))
         return known[0].class_name if known else target.replace(":", ".")
 
@@ -162,11 +182,14 @@ class Plugins:
         with self._lock:
             described = self._described
         if described is None:
-            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED]
+            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED and self._runs(plugin)]
             described = tuple(sorted(infos, key=lambda info: (info.type, info.class_name)))
             with self._lock:
                 self._described = described
         return described
+
+    def _runs(self, plugin: KnownPlugin) -> bool:
+        return plugin.kind is not PluginKind.CONNECTOR or self._lists.refusal({*plugin.names()}) is None
 
     def _info(self, plugin: KnownPlugin) -> PluginInfo:
         if plugin.type is not None:
@@ -182,10 +205,32 @@ class Plugins:
 
     def _load(self, kind: PluginKind, name: str, property: str) -> type:
         target = self._target(kind, name, property)
+        if kind is PluginKind.CONNECTOR:
+            self._check_lists(target, name, property)
         cls = self._import(target, name, kind, property)
         if not issubclass(cls, _BASES[kind]):
             raise WrongKindError(name, property, f"{cls.__module__}.{cls.__qualname__}", f"is not a {kind.noun}")
+        if kind is PluginKind.CONNECTOR:  # which may be known under another module's name too
+            self._check_lists(target_of(cls), name, property)
         return cls
+
+    def _check_lists(self, target: str, name: str, property: str) -> None:
+        known = self._by_name.get((PluginKind.CONNECTOR, target)) or [KnownPlugin(PluginKind.CONNECTOR, target)]
+        refusal = self._lists.refusal({each for plugin in known for each in plugin.names()})
+        if refusal is not None:
+            raise ConfigError.invalid(property, name, refusal)
+
+    def _check_task(self, target: str, name: str, connector: type[Connector]) -> None:
+        """Of a class that the connector does not give as long as it is not started."""
+        module = target.partition(":")[0]
+        if module == connector.__module__:
+            for other in _connectors_beside(connector):
+                if _task_target(other) == target:
+                    self._check_lists(target_of(other), name, "task.class")
+        elif self._lists or not (self._access is None or self._access.allows(module)):
+            hint = "" if self._lists else f"; {PLUGIN_PATH}, an entry point or {PLUGIN_MODULE_PREFIXES} can allow it"
+            reason = f"it is no task of {connector.__module__}.{connector.__qualname__}{hint}"
+            raise ConfigError.invalid("task.class", name, reason)
 
     def _target(self, kind: PluginKind, name: str, property: str) -> str:
         name = name.strip()
@@ -255,11 +300,33 @@ class Plugins:
 
 
 def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
-    """As a worker's ``plugin.path`` and ``plugin.module.prefixes`` say; for the worker and its tasks' processes."""
+    """As a worker's properties say, for the worker and its tasks' processes."""
     return Plugins(
         comma_separated(worker_properties.get(PLUGIN_PATH)),
         comma_separated(worker_properties.get(PLUGIN_MODULE_PREFIXES)),
+        ConnectorLists(
+            comma_separated(worker_properties.get(CONNECTORS_ALLOWED)),
+            comma_separated(worker_properties.get(CONNECTORS_DENIED)),
+        ),
     )
+
+
+def target_of(cls: type) -> str:
+    """``module:Class``."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _task_target(connector: type[Connector]) -> str | None:
+    """Of the class that a connector's tasks have; None if one that is not started cannot tell."""
+    try:
+        return target_of(connector().task_class())
+    except Exception:
+        return None
+
+
+def _connectors_beside(connector: type[Connector]) -> list[type[Connector]]:
+    found = vars(sys.modules[connector.__module__]).values()
+    return [each for each in found if isinstance(each, type) and issubclass(each, Connector)]
 
 
 def connector_type(cls: type) -> str | None:

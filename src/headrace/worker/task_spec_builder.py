@@ -30,7 +30,7 @@ def build_task_spec(
     return TaskSpec(
         id=id,
         kind=TaskKind.SOURCE if is_source else TaskKind.SINK,
-        task_class=plugins.task_target(task[TASK_CLASS]),
+        task_class=plugins.task_target(task[TASK_CLASS], cls),
         task_config=task,
         connector_config=dict(connector.raw),
         worker_config=worker.for_tasks(),

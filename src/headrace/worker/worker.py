@@ -80,6 +80,7 @@ class Worker:
         self._offsets = OffsetStores(config, offsets)
         self.transformer = config_transformer(config.raw, plugins)
         self.transformer.warn_of_missing_limits()
+        plugins.warn_of_unknown_connectors()
         self.override_policy = override_policy(config, plugins)
         self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
         self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets, launcher.run_job)

@@ -93,8 +93,9 @@ def test_one_connector_by_all_its_names(plugins: Plugins, name: str) -> None:
 def test_task_names_go_both_ways_without_an_import(plugins: Plugins) -> None:
     java = "org.apache.kafka.connect.file.FileStreamSourceTask"
     target = "headrace.connectors.file_stream_source:FileStreamSourceTask"
-    assert plugins.task_target(java) == plugins.task_target("FileStreamSourceTask") == target
-    assert plugins.task_target("some.where.Task") == "some.where:Task"
+    connector = plugins.connector("FileStreamSource")
+    assert plugins.task_target(java, connector) == plugins.task_target("FileStreamSourceTask", connector) == target
+    assert plugins.task_target("some.where.Task", connector) == "some.where:Task"
     assert plugins.class_name(PluginKind.TASK, plugins.task(java)) == java
 
 
@@ -247,10 +248,6 @@ def test_what_is_beside_an_entry_points_class_may_be_named(plugin_dir: Path) -> 
 def test_a_misspelled_java_name_is_told_as_such() -> None:
     with pytest.raises(ConfigError, match="did you mean"):
         plugins_of({}).connector("org.apache.kafka.connect.file.FileStreamSourceConector")
-
-
-def test_a_task_is_its_connectors_choice() -> None:
-    assert plugins_of({}).task_target("some.where.Task") == "some.where:Task"
 
 
 def test_an_ambiguous_short_name_means_neither(plugin_dir: Path) -> None:

@@ -313,7 +313,7 @@ def test_stopped_before_it_was_launched(
 ) -> None:
     gate = threading.Event()
     target = worker.plugins.task_target
-    monkeypatch.setattr(worker.plugins, "task_target", lambda name: gate.wait(WAIT) and target(name))
+    monkeypatch.setattr(worker.plugins, "task_target", lambda *asked: gate.wait(WAIT) and target(*asked))
     start(worker, source_config(), callbacks)
     worker.stop_tasks([TASK]).result(WAIT)
     gate.set()
