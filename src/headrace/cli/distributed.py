@@ -57,6 +57,7 @@ def _worker(
     from headrace.rest.access.assembly import WorkersAccess
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
+    from headrace.rest.internal_gate import InternalGate
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
     from headrace.rest.rest_client import RestClient
@@ -73,5 +74,6 @@ def _worker(
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
     others = OtherWorkers(herder, client, verifier, users.headers)
     app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers)
-    server = worker_api(app, endpoints, config, extensions, WorkersAccess(config, users))
+    access = WorkersAccess(config, users)
+    server = worker_api(app, endpoints, config, extensions, access, lambda app: InternalGate(app, herder, verifier))
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

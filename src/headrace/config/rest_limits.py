@@ -14,6 +14,7 @@ HEADER_TIMEOUT: Final = "rest.header.timeout.ms"
 KEEP_ALIVE: Final = "rest.keep.alive.timeout.ms"
 REQUEST_TIMEOUT: Final = "rest.request.timeout.ms"
 REQUEST_BYTES: Final = "rest.request.max.bytes"
+REQUESTS_BYTES: Final = "rest.requests.max.bytes"
 
 
 def define_rest_limits(definition: ConfigDef) -> ConfigDef:
@@ -24,6 +25,9 @@ def define_rest_limits(definition: ConfigDef) -> ConfigDef:
                 doc="How long a request may take before it is answered that it takes longer. headrace only.")
         .define(REQUEST_BYTES, Type.INT, 16 * 1024 * 1024, importance=low, validator=positive,
                 doc="Size of a request's body above which it is refused. headrace only.")
+        .define(REQUESTS_BYTES, Type.LONG, 64 * 1024 * 1024, importance=low, validator=positive,
+                doc="What the bodies of all requests may take together, above which further ones are asked to come "
+                    "again; the largest that is allowed always fits. headrace only.")
         .define(MAX_CONNECTIONS, Type.INT, 500, importance=low, validator=positive,
                 doc="Connections that the REST API has at once; beyond, the one that has waited longest for its "
                     "client makes room. headrace only.")

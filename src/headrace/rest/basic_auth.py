@@ -21,19 +21,13 @@ from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensi
 from headrace.config.access_config import CREDENTIALS_FILE
 from headrace.config.properties_file import read_properties
 from headrace.rest.exception_mapper import error_response
-from headrace.rest.raw_path import sent_path
+from headrace.rest.internal_gate import is_internal
 
 JAAS_FILE: Final = "java.security.auth.login.config"
 """Named as the system property by which a JVM is given such a file."""
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|(\"[^\"\n]*\")", re.DOTALL)
 _ENTRY: Final = re.compile(r"\bKafkaConnect\s*\{([^}]*)\}")
 _MODULE: Final = re.compile(r"\s*(?:[\w.]+\.)?PropertyFileLoginModule\s+\w+\s+file\s*=\s*\"([^\"]+)\"\s*;\s*")
-_INTERNAL: Final = (
-    ("POST", re.compile(r"/connectors/[^/]+/tasks")),
-    ("PUT", re.compile(r"/connectors/[^/]+/fence")),
-    ("PUT", re.compile(r"/internal/loggers/[^/]+")),
-)
-"""What workers ask of each other, which is signed instead."""
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="headrace", charset="UTF-8"'}
 
 
@@ -84,7 +78,7 @@ class _BasicAuth:
         self._users = users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_internal(scope):
+        if is_internal(scope):
             await self._app(scope, receive, send)
             return
         if user := self._user(Headers(scope=scope).get("authorization", "")):
@@ -114,8 +108,3 @@ def _digest(password: str) -> bytes:
 
 
 _NOBODY: Final = _digest("")
-
-
-def _is_internal(scope: Scope) -> bool:
-    path = sent_path(scope).rstrip("/")
-    return any(scope["method"] == method and pattern.fullmatch(path) for method, pattern in _INTERNAL)

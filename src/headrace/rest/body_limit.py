@@ -7,61 +7,140 @@ import asyncio
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.rest.exception_mapper import error_response
 
+_FREE_BYTES: Final = 64 * 1024
 _DRAIN_SECONDS: Final = 5.0
 _DRAIN_BYTES: Final = 256 * 1024 * 1024
+
+
+class BodyBudget:
+    """What all bodies that are read or worked on may take together. For the thread of the server's event loop alone.
+
+    The first 64 KiB of each are not counted: whoever holds much memory keeps no ordinary request out.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._taken = 0
+
+    def grow(self, before: int, after: int) -> bool:
+        """Count what a body has grown by; False, and nothing is counted, if there is not so much left."""
+        more = max(0, after - _FREE_BYTES) - max(0, before - _FREE_BYTES)
+        if self._taken + more > self.limit:
+            return False
+        self._taken += more
+        return True
+
+    def give_back(self, size: int) -> None:
+        """A body of this size is not held any more."""
+        self._taken -= max(0, size - _FREE_BYTES)
 
 
 class BodyLimit:
     """Reads a request's body, and hands it on whole, as ASGI middleware.
 
-    Answers 413 to one of more than `limit` bytes, and 408 to one that is not there after `timeout` seconds.
+    Answers 413 to one of more than `limit` bytes, 408 to one that is not there after `timeout` seconds, and 503 to one
+    for which the `budget` of all bodies has no room.
     """
 
-    def __init__(self, app: ASGIApp, limit: int, timeout: float) -> None:
+    def __init__(self, app: ASGIApp, limit: int, timeout: float, budget: BodyBudget) -> None:
         self._app = app
         self._limit = limit
         self._timeout = timeout
+        self._budget = budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        declared = headers.get("content-length", "0")
+        declared = Headers(scope=scope).get("content-length", "0")
         if declared.isdecimal() and int(declared) > self._limit:
-            await self._refuse(scope, receive, send, sent="expect" not in headers)
+            await send_and_drain(self._too_large(), scope, receive, send)
             return
-        body = bytearray()
-        message: Message = {"more_body": True}
+        body = _Body(self._budget)
+        try:
+            refusal = await self._read(receive, body)
+            if refusal is not None:
+                await send_and_drain(refusal, scope, receive, send, sent=body.coming)
+            elif not body.gone:
+                await self._app(scope, _replayed(body.taken(), receive), send)
+        finally:
+            body.release()
+
+    async def _read(self, receive: Receive, body: _Body) -> Response | None:
+        """The answer to a body that is refused."""
         try:
             async with asyncio.timeout(self._timeout):
-                while message.get("more_body") and len(body) <= self._limit:
-                    message = await receive()
-                    body += message.get("body", b"")
+                while body.coming:
+                    if not body.add(await receive()):
+                        return self._no_room()
+                    if body.size > self._limit:
+                        return self._too_large()
         except TimeoutError:
+            body.coming = False  # nobody waits for it any longer
             slow = f"The body of the request has not come within {self._timeout:g} s"
-            await error_response(408, slow, {"Connection": "close"})(scope, receive, send)
-            return
-        if len(body) > self._limit:
-            await self._refuse(scope, receive, send, sent=bool(message.get("more_body")))
-        elif message["type"] == "http.request":  # else who asked is gone
-            await self._app(scope, _replayed(bytes(body), receive), send)
+            return error_response(408, slow, {"Connection": "close"})
+        return None
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send, *, sent: bool) -> None:
-        """``sent``: whether more of the body is on its way."""
+    def _too_large(self) -> Response:
         message = f"The body of the request is larger than the {self._limit} bytes of rest.request.max.bytes"
-        response = error_response(413, message, {"Connection": "close"})
+        return error_response(413, message, {"Connection": "close"})
 
-        async def send_and_drain(message: Message) -> None:
-            if message["type"] == "http.response.body" and sent:
-                # A connection that is closed on unread bytes is reset, and the client may never see the answer.
-                await send({**message, "more_body": True})
-                await _drain(receive)
-                message = {"type": "http.response.body", "body": b""}
-            await send(message)
+    def _no_room(self) -> Response:
+        message = (
+            f"The worker reads as many bodies of other requests at the moment as the {self._budget.limit} bytes of "
+            "rest.requests.max.bytes allow; try again"
+        )
+        return error_response(503, message, {"Connection": "close", "Retry-After": "1"})
 
-        await response(scope, receive, send_and_drain)
+
+class _Body:
+    """What has come of a body, and is counted."""
+
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget = budget
+        self._data = bytearray()
+        self.size = 0
+        self.coming = True
+        """Whether there is more of it."""
+        self.gone = False
+        """Whether the client is."""
+
+    def add(self, message: Message) -> bool:
+        """False if there is no room for it."""
+        self.gone = message["type"] != "http.request"
+        self.coming = not self.gone and bool(message.get("more_body"))
+        data = message.get("body", b"")
+        if not self._budget.grow(self.size, self.size + len(data)):
+            return False
+        self._data += data
+        self.size += len(data)
+        return True
+
+    def taken(self) -> bytes:
+        """All of it, held here no longer; it counts until the request is done."""
+        data, self._data = bytes(self._data), bytearray()
+        return data
+
+    def release(self) -> None:
+        self._budget.give_back(self.size)
+
+
+async def send_and_drain(response: Response, scope: Scope, receive: Receive, send: Send, *, sent: bool = True) -> None:
+    """Answer before the body is read. ``sent``: whether it is on its way, as it is if nobody waits to be asked for it.
+
+    A connection that is closed on unread bytes is reset, and the client may never see the answer.
+    """
+
+    async def send_then_drain(message: Message) -> None:
+        if message["type"] == "http.response.body" and sent and "expect" not in Headers(scope=scope):
+            await send({**message, "more_body": True})
+            await _drain(receive)
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    await response(scope, receive, send_then_drain)
 
 
 async def _drain(receive: Receive) -> None:

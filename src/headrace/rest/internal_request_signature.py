@@ -2,7 +2,8 @@
 """Signatures of requests between workers (KIP-507). Java: ``InternalRequestSignature``.
 
 Java signs the body alone, so a captured ``PUT …/fence`` could be sent again for ever, to any connector. Here the
-signature also covers method, path, time and a nonce, and each request counts once.
+signature also covers method, path, time and a nonce, and each request counts once. Of the body it covers the digest,
+which is a header too: a worker knows by the headers whether to read the body at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,11 +29,13 @@ SIGNATURE_HEADER: Final = "X-Connect-Authorization"
 ALGORITHM_HEADER: Final = "X-Connect-Request-Signature-Algorithm"
 TIMESTAMP_HEADER: Final = "X-Connect-Request-Timestamp"
 NONCE_HEADER: Final = "X-Connect-Request-Nonce"
-HEADERS: Final = (SIGNATURE_HEADER, ALGORITHM_HEADER, TIMESTAMP_HEADER, NONCE_HEADER)
+DIGEST_HEADER: Final = "X-Connect-Request-Body-Digest"
+HEADERS: Final = (SIGNATURE_HEADER, ALGORITHM_HEADER, TIMESTAMP_HEADER, NONCE_HEADER, DIGEST_HEADER)
 
 WINDOW_SECONDS: Final = 300.0
 """How far the clocks of two workers may be apart, and how long a nonce is remembered; as in Kerberos."""
 _NONCE_BYTES: Final = 16
+_USED: Final = "The request's signature was used before"
 _MILLISECONDS: Final = re.compile("[0-9]{1,15}")
 
 
@@ -51,12 +54,14 @@ def sign(
     """The headers of a signed request; ``now`` in seconds since the epoch. A request is signed for one sending."""
     timestamp = str(int((time.time() if now is None else now) * 1000))
     nonce = secrets.token_urlsafe(_NONCE_BYTES) if nonce is None else nonce
-    signature = _signature(parts, timestamp, nonce, base64.b64decode(key.key), algorithm)
+    digest = _digest(parts.body)
+    signature = _signature((parts.method, parts.path, timestamp, nonce, digest), key, algorithm)
     return {
         SIGNATURE_HEADER: base64.b64encode(signature).decode(),
         ALGORITHM_HEADER: algorithm.name,
         TIMESTAMP_HEADER: timestamp,
         NONCE_HEADER: nonce,
+        DIGEST_HEADER: digest,
     }
 
 
@@ -73,22 +78,29 @@ class SignatureVerifier:
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
 
-    def verify(self, parts: SignedParts, headers: Mapping[str, str], key: SessionKey | None) -> None:
-        """``headers`` finds names in any case.
+    def verify_head(self, method: str, path: str, headers: Mapping[str, str], key: SessionKey | None) -> None:
+        """Check all but the body, of which the headers have the digest; they find names in any case.
 
         BadRequestError without a signature that could be checked, RetriableError while this worker has no ``key``,
         ForbiddenError for a signature that is wrong, too old or was here before.
         """
-        signature, name, timestamp, nonce = (headers.get(header, "") for header in HEADERS)
-        if not signature or not name or not nonce or not _MILLISECONDS.fullmatch(timestamp):
+        signature, name, timestamp, nonce, digest = (headers.get(header, "") for header in HEADERS)
+        if not (signature and name and nonce and digest) or not _MILLISECONDS.fullmatch(timestamp):
             raise BadRequestError("The request is one between workers and so has to be signed")
         algorithm = self._permitted(name)
         if key is None:
             raise RetriableError("This worker has not read a session key from the config topic yet")
-        expected = _signature(parts, timestamp, nonce, base64.b64decode(key.key), algorithm)
+        expected = _signature((method, path, timestamp, nonce, digest), key, algorithm)
         if not hmac.compare_digest(expected, _decoded(signature)):
             raise ForbiddenError("The request's signature is wrong")
         self._check_fresh(timestamp, nonce)
+
+    def verify(self, parts: SignedParts, headers: Mapping[str, str], key: SessionKey | None) -> None:
+        """Check the whole request, which counts with this. Errors are as those of ``verify_head``."""
+        self.verify_head(parts.method, parts.path, headers, key)
+        if not hmac.compare_digest(_digest(parts.body), headers[DIGEST_HEADER]):
+            raise ForbiddenError("The request's signature is wrong: it is one of another body")
+        self._use_up(headers[TIMESTAMP_HEADER], headers[NONCE_HEADER])
 
     def _permitted(self, name: str) -> MacAlgorithm:
         algorithm = mac_algorithm(name)
@@ -101,19 +113,22 @@ class SignatureVerifier:
         return algorithm
 
     def _check_fresh(self, timestamp: str, nonce: str) -> None:
-        now = self._clock()
-        age = now - int(timestamp) / 1000
+        age = self._clock() - int(timestamp) / 1000
         if abs(age) > WINDOW_SECONDS:
             raise ForbiddenError(
                 f"The request was signed {abs(age):.0f} s {'ago' if age > 0 else 'in the future'}: the workers' clocks "
                 f"may differ by {WINDOW_SECONDS:.0f} s at most"
             )
+        if nonce in self._seen:
+            raise ForbiddenError(_USED)
+
+    def _use_up(self, timestamp: str, nonce: str) -> None:
         with self._lock:
-            self._forget(now)
+            self._forget(self._clock())
             if nonce in self._seen:
-                raise ForbiddenError("The request's signature was used before")
+                raise ForbiddenError(_USED)
             # Until nobody could send it again: one from the future could for longer.
-            self._seen[nonce] = now - age + WINDOW_SECONDS
+            self._seen[nonce] = int(timestamp) / 1000 + WINDOW_SECONDS
 
     def _forget(self, now: float) -> None:
         """The eldest are at the front, nearly in the order in which they end; a straggler is forgotten later."""
@@ -121,10 +136,14 @@ class SignatureVerifier:
             del self._seen[eldest]
 
 
-def _signature(parts: SignedParts, timestamp: str, nonce: str, key: bytes, algorithm: MacAlgorithm) -> bytes:
-    """No part but the body, which comes last, can hold a line break: so no two requests have the same text."""
-    head = "\n".join((parts.method, parts.path, timestamp, nonce, ""))
-    return hmac.new(key, head.encode() + parts.body, getattr(hashlib, algorithm.hash_name)).digest()
+def _signature(parts: Sequence[str], key: SessionKey, algorithm: MacAlgorithm) -> bytes:
+    """No part can hold a line break: so no two requests have the same text."""
+    text = "\n".join(parts).encode()
+    return hmac.new(base64.b64decode(key.key), text, getattr(hashlib, algorithm.hash_name)).digest()
+
+
+def _digest(body: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(body).digest()).decode()
 
 
 def _decoded(signature: str) -> bytes:

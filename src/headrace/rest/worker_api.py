@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
 from headrace.config.header_rules import header_rules
-from headrace.config.rest_limits import HEADER_TIMEOUT, KEEP_ALIVE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS
+from headrace.config.rest_limits import (
+    HEADER_TIMEOUT,
+    KEEP_ALIVE,
+    MAX_CONNECTIONS,
+    MAX_CONNECTIONS_PER_ADDRESS,
+    REQUESTS_BYTES,
+)
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
 from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.admin_paths import AdminPaths
-from headrace.rest.body_limit import BodyLimit
+from headrace.rest.body_limit import BodyBudget, BodyLimit
 from headrace.rest.connection_limits import HttpLimits
 from headrace.rest.cors import with_cors
 from headrace.rest.endpoints import Endpoints
@@ -30,10 +37,12 @@ def worker_api(
     config: WorkerConfig,
     extensions: RestExtensions,
     access: WorkersAccess | None = None,
+    gate: Callable[[ASGIApp], ASGIApp] = lambda app: app,
 ) -> RestServer:
     """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end.
 
-    `access`: who may do what; by default as the properties say for a worker that is alone.
+    ``access``: who may do what; by default as the properties say for a worker that is alone. ``gate`` stands before what
+    reads bodies: middleware that lets requests between workers pass, or not.
     """
     access = access or WorkersAccess(config)
 
@@ -44,16 +53,18 @@ def worker_api(
     def guarded(inner: ASGIApp) -> ASGIApp:
         """What a request passes on its way in, read from the last line to the first.
 
-        Bodies are read for those alone whom the extensions let pass; a browser asks without credentials whether a page
-        may use the API (CORS), and other sites' pages may not, by whatever name; the headers are for all answers.
+        Bodies are read for those alone whom the extensions, the rules and the gate let pass; a browser asks without
+        credentials whether a page may use the API (CORS), and other sites' pages may not, by whatever name; the headers
+        are for all answers.
         """
-        inner = BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout)
+        inner = gate(BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout, budget))
         inner = extensions.around(access.around(inner))
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
         inner = KnownHostsOnly(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
 
     hosts = known_hosts(config, endpoints)
+    budget = BodyBudget(max(config.get(REQUESTS_BYTES), config.rest_request_max_bytes))
     rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
     separate = config.admin_listeners is not None
     if endpoints.listeners.admin_url:

@@ -18,6 +18,7 @@ from headrace.herder.errors import BadRequestError, ForbiddenError
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import (
     ALGORITHM_HEADER,
+    DIGEST_HEADER,
     HEADERS,
     NONCE_HEADER,
     SIGNATURE_HEADER,
@@ -65,13 +66,15 @@ def signed(parts: SignedParts = PARTS, now: float = NOW, nonce: str = "n1") -> d
 
 
 def test_the_signature_is_an_hmac_of_all_parts() -> None:
-    text = b'POST\n/connectors/a%2Fb/tasks\n1795229818500\nn1\n[{"x":"1"}]'
-    mac = hmac.new(b"k" * 32, text, hashlib.sha256).digest()
+    digest = base64.b64encode(hashlib.sha256(b'[{"x":"1"}]').digest()).decode()
+    text = f"POST\n/connectors/a%2Fb/tasks\n1795229818500\nn1\n{digest}"
+    mac = hmac.new(b"k" * 32, text.encode(), hashlib.sha256).digest()
     assert signed() == {
         SIGNATURE_HEADER: base64.b64encode(mac).decode(),
         ALGORITHM_HEADER: "HmacSHA256",
         TIMESTAMP_HEADER: "1795229818500",
         NONCE_HEADER: "n1",
+        DIGEST_HEADER: digest,
     }
 
 
@@ -98,11 +101,20 @@ def test_a_signature_of_another_request(other: SignedParts, verifier: SignatureV
         verifier.verify(other, signed(), KEY)
 
 
-@pytest.mark.parametrize("header", [TIMESTAMP_HEADER, NONCE_HEADER])
-def test_time_and_nonce_cannot_be_changed(header: str, verifier: SignatureVerifier) -> None:
-    headers = signed() | {header: signed(now=NOW + 1, nonce="n2")[header]}
+@pytest.mark.parametrize("header", [TIMESTAMP_HEADER, NONCE_HEADER, DIGEST_HEADER])
+def test_time_nonce_and_digest_cannot_be_changed(header: str, verifier: SignatureVerifier) -> None:
+    other = signed(replace(PARTS, body=b"x"), now=NOW + 1, nonce="n2")
+    headers = signed() | {header: other[header]}
     with pytest.raises(ForbiddenError, match="wrong"):
-        verifier.verify(PARTS, headers, KEY)
+        verifier.verify_head(PARTS.method, PARTS.path, headers, KEY)
+
+
+def test_the_head_alone_tells_who_signed_and_uses_nothing_up(verifier: SignatureVerifier) -> None:
+    for _ in range(2):
+        verifier.verify_head(PARTS.method, PARTS.path, signed(), KEY)
+    verifier.verify(PARTS, signed(), KEY)
+    with pytest.raises(ForbiddenError, match="used before"):
+        verifier.verify_head(PARTS.method, PARTS.path, signed(), KEY)
 
 
 @pytest.mark.parametrize("signature", ["AAAA", "not base64!", "é", signed()[SIGNATURE_HEADER][:-4]])

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,16 +18,10 @@ from headrace.rest.access.operations import Role, operation
 from headrace.rest.access.principal import ANONYMOUS, Principal, RefusedCredentialsError
 from headrace.rest.access.rules import Decision, Rules
 from headrace.rest.exception_mapper import error_response
+from headrace.rest.internal_gate import is_internal
 from headrace.rest.raw_path import sent_path
 
 log = logging.getLogger(__name__)
-
-_INTERNAL: Final = (
-    ("POST", re.compile(r"/connectors/[^/]+/tasks")),
-    ("PUT", re.compile(r"/connectors/[^/]+/fence")),
-    ("PUT", re.compile(r"/internal/loggers/[^/]+")),
-)
-"""What workers ask of each other, which is signed instead."""
 
 
 class Authenticator(Protocol):
@@ -66,7 +59,7 @@ class AccessControl:
         self._failures = failures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_internal(scope):
+        if is_internal(scope):
             await self._app(scope, receive, send)
             return
         try:
@@ -142,8 +135,3 @@ class AccessControl:
         schemes = [each.scheme for each in self._authenticators if each.scheme]
         headers = {"WWW-Authenticate": ", ".join(schemes)} if schemes else {}
         return error_response(401, "User cannot access the resource.", headers)
-
-
-def _is_internal(scope: Scope) -> bool:
-    path = sent_path(scope).rstrip("/")
-    return any(scope["method"] == method and pattern.fullmatch(path) for method, pattern in _INTERNAL)
