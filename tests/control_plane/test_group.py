@@ -17,6 +17,7 @@ from headrace.distributed import herder_actions as actions
 from headrace.distributed import herder_events as events
 from headrace.distributed.assignors import Share, all_work, share_of, union
 from headrace.distributed.config_writes import ConfigWrite, PutConnector, PutTaskConfigs, RemoveConnector
+from headrace.distributed.connect_protocol import ConnectProtocol
 from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
 from headrace.distributed.herder_state import RunPhase
@@ -53,7 +54,8 @@ class Worker:
         self.stage._results = lambda action: [] if group.asked(self, action) else at_once(action)
         view = HerderView(lambda: self.stage.state.config, self.inbox.append, lambda: self.stage.state)
         leader, former = GroupLeader(DELAY, lambda: group.now), FormerTasks(5.0, lambda: group.now)
-        self.coordinator = WorkerCoordinator(f"http://{name}/", protocol, leader, former, view)
+        offered = ConnectProtocol.offered(protocol)
+        self.coordinator = WorkerCoordinator(f"http://{name}/", offered, leader, former, view)
 
     def share(self) -> Share:
         return share_of(self.stage.state.connectors, self.stage.state.tasks)

@@ -10,7 +10,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CaseInsensitiveValidString, LambdaValidator, NonEmptyString, Range
 from headrace.config.mac_algorithms import MINIMUM_KEY_BITS, NAMES, MacAlgorithm, mac_algorithm
-from headrace.config.worker_config import InternalTopic, WorkerConfig
+from headrace.config.worker_config import REST_EXTENSIONS, InternalTopic, WorkerConfig
 
 GROUP_ID: Final = "group.id"
 SUPPORT: Final = "exactly.once.source.support"
@@ -20,6 +20,10 @@ KEY_SIZE: Final = "inter.worker.key.size"
 KEY_TTL: Final = "inter.worker.key.ttl.ms"
 SIGNATURE_ALGORITHM: Final = "inter.worker.signature.algorithm"
 VERIFICATION_ALGORITHMS: Final = "inter.worker.verification.algorithms"
+PROTOCOL: Final = "connect.protocol"
+PROTOCOL_MINIMUM: Final = "connect.protocol.minimum"
+PROTOCOLS: Final = ("eager", "compatible", "sessioned")
+"""Each knows all that those before it know; only the last has signatures."""
 _SETTINGS_OF_OURS: Final = frozenset({"topic", "partitions", "replication.factor"})
 _FIXED_SETTINGS: Final = frozenset({"cleanup.policy"})
 
@@ -27,6 +31,11 @@ _FIXED_SETTINGS: Final = frozenset({"cleanup.policy"})
 def _check_count(name: str, value: int) -> None:
     if value != -1 and value < 1:
         raise ConfigError.invalid(name, value, "Value must be at least 1, or -1 for the brokers' default")
+
+
+def _check_protocol_minimum(name: str, value: str | None) -> None:
+    if value is not None and value.lower() not in PROTOCOLS:
+        raise ConfigError.invalid(name, value, f"one of {', '.join(PROTOCOLS)} expected")
 
 
 _COUNT: Final = LambdaValidator(_check_count, lambda: "-1 or [1,...]")
@@ -100,9 +109,12 @@ def _distributed_def() -> ConfigDef:
         .define("worker.unsync.backoff.ms", Type.INT, 300000, importance=Importance.MEDIUM, validator=natural,
                 doc="How long a worker that could not catch up waits before it joins again, in the eager protocol; in "
                     "the others a fiftieth of scheduled.rebalance.max.delay.ms, if that is less.")
-        .define("connect.protocol", Type.STRING, "sessioned", importance=low,
-                validator=CaseInsensitiveValidString("eager", "compatible", "sessioned"),
+        .define(PROTOCOL, Type.STRING, "sessioned", importance=low, validator=CaseInsensitiveValidString(*PROTOCOLS),
                 doc="The rebalance protocol.")
+        .define(PROTOCOL_MINIMUM, Type.STRING, None, importance=low,
+                validator=LambdaValidator(_check_protocol_minimum, lambda: f"one of {', '.join(PROTOCOLS)}"),
+                doc="The least that this worker's group may speak; with less it takes no part. By default sessioned "
+                    f"where {REST_EXTENSIONS} are given, else eager. headrace only.")
         .define("scheduled.rebalance.max.delay.ms", Type.INT, 300000, importance=low, validator=natural,
                 doc="How long the work of a lost worker waits for its return.")
         .define(SUPPORT, Type.STRING, "disabled", importance=high,
@@ -142,6 +154,21 @@ class DistributedConfig(WorkerConfig):
                 self.get(VERIFICATION_ALGORITHMS),
                 f"{SIGNATURE_ALGORITHM}={self.signature_algorithm.name} has to be among them",
             )
+        self._check_protocols()
+
+    def _check_protocols(self) -> None:
+        minimum = self.connect_protocol_minimum
+        if PROTOCOLS.index(self.connect_protocol) >= PROTOCOLS.index(minimum):
+            return
+        if self.get(PROTOCOL_MINIMUM) is not None:
+            reason = f"{PROTOCOL_MINIMUM}={minimum} forbids it"
+        else:
+            reason = (
+                f"the workers of such a group do not sign what they ask of each other, so these requests would pass "
+                f"whatever {REST_EXTENSIONS} ask of others. Use sessioned, or, if nobody but workers can reach the "
+                f"REST API, set {PROTOCOL_MINIMUM}={self.connect_protocol} too"
+            )
+        raise ConfigError.invalid(PROTOCOL, self.get(PROTOCOL), reason)
 
     @property
     def group_id(self) -> str:
@@ -171,7 +198,13 @@ class DistributedConfig(WorkerConfig):
     @property
     def connect_protocol(self) -> str:
         """eager, compatible or sessioned."""
-        return str(self.get("connect.protocol")).lower()
+        return str(self.get(PROTOCOL)).lower()
+
+    @property
+    def connect_protocol_minimum(self) -> str:
+        """What the group has to speak at least."""
+        default = "sessioned" if self.get(REST_EXTENSIONS) else "eager"
+        return str(self.get(PROTOCOL_MINIMUM) or default).lower()
 
     @property
     def key_algorithm(self) -> MacAlgorithm:

@@ -14,6 +14,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
 from headrace.distributed.action_runner import Hands
 from headrace.distributed.config_lag import sync_rules
+from headrace.distributed.connect_protocol import ConnectProtocol
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
 from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader
@@ -72,7 +73,7 @@ def distributed_herder(
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
     coordinator = WorkerCoordinator(
         advertised_url,
-        config.connect_protocol,
+        ConnectProtocol.offered(config.connect_protocol, config.connect_protocol_minimum),
         GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
         FormerTasks(config.graceful_timeout, clock),
         HerderView(config_store.snapshot, inbox.post, lambda: herder.state),

@@ -40,10 +40,13 @@ class ConnectProtocol(Enum):
         raise ConnectError(f"Unknown Connect group protocol '{group_name}'")
 
     @classmethod
-    def offered(cls, connect_protocol: str) -> tuple[ConnectProtocol, ...]:
-        """What a worker with the property ``connect.protocol`` offers, most wanted first."""
-        wanted = cls[connect_protocol.strip().upper()]
-        return tuple(protocol for protocol in reversed(cls) if protocol.version <= wanted.version)
+    def offered(cls, connect_protocol: str, minimum: str = "eager") -> tuple[ConnectProtocol, ...]:
+        """What a worker with the properties ``connect.protocol`` and ``.minimum`` offers, most wanted first.
+
+        A group speaks what all its members offer, and the coordinator refuses who has nothing in common with it.
+        """
+        wanted, least = cls[connect_protocol.strip().upper()], cls[minimum.strip().upper()]
+        return tuple(each for each in reversed(cls) if least.version <= each.version <= wanted.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,11 +50,16 @@ class WorkerCoordinator:
     """
 
     def __init__(
-        self, url: str, connect_protocol: str, leader: GroupLeader, former: FormerTasks, herder: HerderView
+        self,
+        url: str,
+        offered: Sequence[ConnectProtocol],
+        leader: GroupLeader,
+        former: FormerTasks,
+        herder: HerderView,
     ) -> None:
-        """``url`` is this worker's advertised REST URL, ``connect_protocol`` the property connect.protocol."""
+        """``url`` is this worker's advertised REST URL, ``offered`` the protocols that it speaks, most wanted first."""
         self._url = url
-        self._offered = ConnectProtocol.offered(connect_protocol)
+        self._offered = tuple(offered)
         self._leader = leader
         self._former = former
         self._herder = herder

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka.coordinator.base import BaseCoordinator
-from kafka.errors import KafkaError
+from kafka.errors import InconsistentGroupProtocolError, KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
@@ -31,6 +31,10 @@ _RECONNECT_BACKOFF_MAX_MS = 1000
 _LEAVE_TIMEOUT_MS = 5000
 _READY_CHECK = 0.02
 """Seconds between two questions whether the rest of the worker is ready to join."""
+_NOTHING_IN_COMMON = (
+    "a member of the group speaks no protocol that this worker does, which is {}; look at connect.protocol and "
+    "connect.protocol.minimum of all workers, and whether anybody else uses the group.id"
+)
 
 
 class GroupListener(Protocol):
@@ -185,6 +189,8 @@ class GroupMember:
 
     def _tell_trouble(self, error: Exception) -> None:
         trouble = f"{type(error).__name__}: {error}"
+        if isinstance(error, InconsistentGroupProtocolError):
+            trouble = _NOTHING_IN_COMMON.format(", ".join(name for name, _ in self._listener.offered_protocols()))
         if self._leaving or trouble == self._trouble:
             return
         self._trouble = trouble

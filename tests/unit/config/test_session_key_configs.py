@@ -62,3 +62,44 @@ def test_values_that_cannot_be(name: str, value: str, message: str, make_config:
     with pytest.raises(ConfigError, match=message) as error:
         make_config(**{name: value})
     assert "inter.worker." in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "minimum"),
+    [
+        ({}, "eager"),
+        ({"connect.protocol": "eager"}, "eager"),
+        ({"connect.protocol.minimum": "Compatible"}, "compatible"),
+        ({"rest.extension.classes": "X"}, "sessioned"),
+        ({"rest.extension.classes": "X", "connect.protocol.minimum": "compatible"}, "compatible"),
+        (
+            {
+                "rest.extension.classes": "X",
+                "connect.protocol": "compatible",
+                "connect.protocol.minimum": "compatible",
+            },
+            "compatible",
+        ),
+    ],
+)
+def test_the_least_that_a_group_may_speak(properties: dict[str, str], minimum: str, make_config: MakeConfig) -> None:
+    assert make_config(**properties).connect_protocol_minimum == minimum
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        (
+            {"connect.protocol": "compatible", "rest.extension.classes": "X"},
+            "configuration connect.protocol: .*rest.extension.classes.*connect.protocol.minimum=compat",
+        ),
+        (
+            {"connect.protocol": "eager", "connect.protocol.minimum": "compatible"},
+            "'eager' for configuration connect.protocol: connect.protocol.minimum=compatible forbids it",
+        ),
+        ({"connect.protocol.minimum": "secret"}, "connect.protocol.minimum: one of eager, compatible, sessioned"),
+    ],
+)
+def test_protocols_that_contradict(properties: dict[str, str], message: str, make_config: MakeConfig) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_config(**properties)

@@ -125,3 +125,10 @@ def test_truncated_bytes_are_refused() -> None:
 def test_an_unknown_protocol_is_named() -> None:
     with pytest.raises(ConnectError, match="'range'"):
         ConnectProtocol.named("range")
+
+
+def test_a_worker_offers_what_lies_between_two_protocols() -> None:
+    eager, compatible, sessioned = ConnectProtocol
+    assert ConnectProtocol.offered("sessioned") == (sessioned, compatible, eager)
+    assert ConnectProtocol.offered("sessioned", "compatible") == (sessioned, compatible)
+    assert ConnectProtocol.offered("compatible", "compatible") == (compatible,)

@@ -38,7 +38,7 @@ class Worker:
         self.herder = HerderState(exactly_once=False)
         view = HerderView(lambda: self.config, self.events.append, lambda: self.herder)
         leader, former = GroupLeader(300.0, lambda: self.now), FormerTasks(5.0, lambda: self.now)
-        self.coordinator = WorkerCoordinator("http://me/", protocol, leader, former, view)
+        self.coordinator = WorkerCoordinator("http://me/", ConnectProtocol.offered(protocol), leader, former, view)
 
     def metadata(self, protocol: str = "sessioned") -> bytes:
         return dict(self.coordinator.offered_protocols())[protocol]
