@@ -31,6 +31,7 @@ def locked_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFacto
     properties = {
         "group.id": "headrace-locked",
         "rest.extension.classes": "BasicAuthSecurityRestExtension",
+        "rest.health.unauthenticated": "true",
         "rest.basic.auth.credentials.file": str(users),
     }
     worker = WorkerProcess(directory, broker.bootstrap_servers, **properties)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+import httpx2
 import psutil
 import pytest
 
@@ -88,3 +89,10 @@ def test_bodies_of_users_take_so_much_memory_and_no_more(locked_worker: WorkerPr
         return answer.status_code == 400
 
     within(10, fits_again, "memory that was given back by clients that are gone")
+
+
+def test_probes_are_told_the_status_alone(locked_worker: WorkerProcess) -> None:
+    url = f"http://127.0.0.1:{locked_worker.port}"
+    answer = httpx2.get(f"{url}/health")
+    assert (answer.status_code, answer.json()) == (200, {"status": "healthy"})
+    assert httpx2.get(f"{url}/connectors").status_code == 401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of a worker that say what its REST API bears."""
+"""Properties of a worker that say what its REST API bears, and what of it is open."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from headrace.api.validators import Range
 MAX_CONNECTIONS: Final = "rest.max.connections"
 MAX_CONNECTIONS_PER_ADDRESS: Final = "rest.max.connections.per.address"
 HEADER_TIMEOUT: Final = "rest.header.timeout.ms"
+OPEN_HEALTH: Final = "rest.health.unauthenticated"
 KEEP_ALIVE: Final = "rest.keep.alive.timeout.ms"
 REQUEST_TIMEOUT: Final = "rest.request.timeout.ms"
 REQUEST_BYTES: Final = "rest.request.max.bytes"
@@ -37,4 +38,7 @@ def define_rest_limits(definition: ConfigDef) -> ConfigDef:
                 doc="How long a connection may take to send a request's line and headers. headrace only.")
         .define(KEEP_ALIVE, Type.LONG, 5000, importance=low, validator=positive,
                 doc="How long a connection stays open between two requests. headrace only.")
+        .define(OPEN_HEALTH, Type.BOOLEAN, False, importance=low,
+                doc="Whether GET /health tells its status, and that alone, to whoever asks without credentials. "
+                    "headrace only.")
     )  # fmt: skip

@@ -14,6 +14,7 @@ from headrace.config.rest_limits import (
     KEEP_ALIVE,
     MAX_CONNECTIONS,
     MAX_CONNECTIONS_PER_ADDRESS,
+    OPEN_HEALTH,
     REQUESTS_BYTES,
 )
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
@@ -24,6 +25,7 @@ from headrace.rest.connection_limits import HttpLimits
 from headrace.rest.cors import with_cors
 from headrace.rest.endpoints import Endpoints
 from headrace.rest.known_hosts import KnownHostsOnly, known_hosts
+from headrace.rest.open_health import OpenHealth
 from headrace.rest.response_headers import ResponseHeaders
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server import RestServer
@@ -57,8 +59,10 @@ def worker_api(
         credentials whether a page may use the API (CORS), and other sites' pages may not, by whatever name; the headers
         are for all answers.
         """
-        inner = gate(BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout, budget))
+        api, inner = inner, gate(BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout, budget))
         inner = extensions.around(access.around(inner))
+        if config.get(OPEN_HEALTH):
+            inner = OpenHealth(inner, api)
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
         inner = KnownHostsOnly(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
