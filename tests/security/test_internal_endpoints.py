@@ -29,7 +29,7 @@ FORGED = (
 
 
 def head(line: str, extra: bytes = b"") -> bytes:
-    common = f"{line} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {DECLARED}\r\n"
+    common = f"{line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {DECLARED}\r\n"
     return common.encode() + extra + b"\r\n"
 
 

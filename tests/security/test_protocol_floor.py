@@ -69,6 +69,16 @@ def test_a_group_with_authentication_is_joined_by_nobody_who_cannot_sign(
     assert unsigned.status_code == 400 and "has to be signed" in unsigned.text
 
 
+def test_a_worker_with_authentication_does_not_start_without_signatures(own_worker: WorkerProcess) -> None:
+    own_worker.properties |= {
+        "connect.protocol": "compatible",
+        "rest.extension.classes": "BasicAuthSecurityRestExtension",
+    }
+    assert own_worker.launch().wait(60) != 0
+    told = own_worker.log
+    assert "connect.protocol.minimum" in told and "rest.extension.classes" in told and "Traceback" not in told
+
+
 def test_a_worker_takes_no_part_in_a_group_that_speaks_too_little(own_worker: WorkerProcess, come: Come) -> None:
     own_worker.properties["connect.protocol.minimum"] = "sessioned"
     foreigner = come(own_worker)

@@ -9,6 +9,7 @@ from typing import Final
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CaseInsensitiveValidString, LambdaValidator, NonEmptyString, Range
+from headrace.config.access_config import AUTHENTICATION
 from headrace.config.mac_algorithms import MINIMUM_KEY_BITS, NAMES, MacAlgorithm, mac_algorithm
 from headrace.config.worker_config import REST_EXTENSIONS, InternalTopic, WorkerConfig
 
@@ -114,7 +115,7 @@ def _distributed_def() -> ConfigDef:
         .define(PROTOCOL_MINIMUM, Type.STRING, None, importance=low,
                 validator=LambdaValidator(_check_protocol_minimum, lambda: f"one of {', '.join(PROTOCOLS)}"),
                 doc="The least that this worker's group may speak; with less it takes no part. By default sessioned "
-                    f"where {REST_EXTENSIONS} are given, else eager. headrace only.")
+                    f"where {REST_EXTENSIONS} or {AUTHENTICATION} are given, else eager. headrace only.")
         .define("scheduled.rebalance.max.delay.ms", Type.INT, 300000, importance=low, validator=natural,
                 doc="How long the work of a lost worker waits for its return.")
         .define(SUPPORT, Type.STRING, "disabled", importance=high,
@@ -164,9 +165,9 @@ class DistributedConfig(WorkerConfig):
             reason = f"{PROTOCOL_MINIMUM}={minimum} forbids it"
         else:
             reason = (
-                f"the workers of such a group do not sign what they ask of each other, so these requests would pass "
-                f"whatever {REST_EXTENSIONS} ask of others. Use sessioned, or, if nobody but workers can reach the "
-                f"REST API, set {PROTOCOL_MINIMUM}={self.connect_protocol} too"
+                "the workers of such a group do not sign what they ask of each other, so these requests would pass "
+                f"whatever {REST_EXTENSIONS} and {AUTHENTICATION} ask of others. Use sessioned, or, if nobody but "
+                f"workers can reach the REST API, set {PROTOCOL_MINIMUM}={self.connect_protocol} too"
             )
         raise ConfigError.invalid(PROTOCOL, self.get(PROTOCOL), reason)
 
@@ -203,7 +204,7 @@ class DistributedConfig(WorkerConfig):
     @property
     def connect_protocol_minimum(self) -> str:
         """What the group has to speak at least."""
-        default = "sessioned" if self.get(REST_EXTENSIONS) else "eager"
+        default = "sessioned" if self.get(REST_EXTENSIONS) or self.get(AUTHENTICATION) else "eager"
         return str(self.get(PROTOCOL_MINIMUM) or default).lower()
 
     @property

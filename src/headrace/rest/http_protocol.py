@@ -84,6 +84,8 @@ def _check_head(head: bytes) -> None:
 
 
 def _check_framing(request: h11.Request) -> None:
+    if not request.http_version.startswith(b"1."):
+        raise h11.RemoteProtocolError("it is none of HTTP/1.1")
     names = {name for name, _ in request.headers}
     if b"transfer-encoding" not in names:
         return
@@ -143,7 +145,7 @@ class HttpProtocol(CertificateProtocol):
             phase(self._limits, self._counted)
 
     def _now(self) -> _Phase:
-        if self._unread or self.conn.their_state is h11.SEND_BODY:
+        if self._unread or self.transport.is_closing() or self.conn.their_state is h11.SEND_BODY:
             return _TRANSFER
         if self.conn.their_state is h11.IDLE:
             return _HEAD if self.conn.trailing_data[0] else _REST

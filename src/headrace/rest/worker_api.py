@@ -43,8 +43,8 @@ def worker_api(
 ) -> RestServer:
     """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end.
 
-    ``access``: who may do what; by default as the properties say for a worker that is alone. ``gate`` stands before what
-    reads bodies: middleware that lets requests between workers pass, or not.
+    ``access``: who may do what; by default as the properties say for a worker that is alone. ``gate`` is put before
+    what reads bodies: middleware that lets requests between workers pass, or not.
     """
     access = access or WorkersAccess(config)
 

@@ -71,6 +71,7 @@ def test_values_that_cannot_be(name: str, value: str, message: str, make_config:
         ({"connect.protocol": "eager"}, "eager"),
         ({"connect.protocol.minimum": "Compatible"}, "compatible"),
         ({"rest.extension.classes": "X"}, "sessioned"),
+        ({"rest.authentication": "jwt"}, "sessioned"),
         ({"rest.extension.classes": "X", "connect.protocol.minimum": "compatible"}, "compatible"),
         (
             {

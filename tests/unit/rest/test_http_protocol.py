@@ -26,6 +26,7 @@ BAD = {
     b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 0,0\r\n\r\n": "list",
     CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n") + b"0\r\n\r\n": "both",
     CHUNKED.replace(b"1.1", b"1.0") + b"0\r\n\r\n": "HTTP/1.0",
+    b"GET / HTTP/2.0\r\nHost: x\r\n\r\n": "none of HTTP/1.1",
     CHUNKED + b"0\r\n\n": "last chunk",
     CHUNKED + b"0\r\nX: 1\r\n\r\n": "last chunk",
     CHUNKED + b"0\r\nX: 1\n\n": "last chunk",

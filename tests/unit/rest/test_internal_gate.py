@@ -115,7 +115,7 @@ def test_a_client_that_goes_away_gives_its_part_back(serve_api: Serve) -> None:
     limits = {"rest.request.max.bytes": "300000", "rest.requests.max.bytes": "1"}
     served = serve_api(limits)
     port = served.endpoints.listeners.bound[0].listener.port
-    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n"
 
     def answer(body: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", port)) as other:
