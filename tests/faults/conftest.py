@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.worker_process import WorkerProcess
+
+MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -13,3 +20,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.faults)
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def worker_elsewhere(
+    broker: EmbeddedBroker, tmp_path: Path, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[WorkerProcess]:
+    """As `own_worker`; but what a killed one leaves is not ended, as where tasks are on other machines than workers."""
+    monkeypatch.setenv("HEADRACE_TEST_MUTATIONS", "elsewhere")
+    monkeypatch.setenv("HEADRACE_TEST_DIRECTORY", str(tmp_path))
+    with tempfile.TemporaryDirectory(prefix="hr-") as apart:
+        monkeypatch.setenv("TMPDIR", apart)  # all workers that start end what is left where theirs is
+        process = WorkerProcess(
+            tmp_path, broker.bootstrap_servers, path=(MUTATIONS,), **{"group.id": f"group-{unique}"}
+        )
+        try:
+            yield process
+        finally:
+            process.close()

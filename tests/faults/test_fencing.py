@@ -40,15 +40,17 @@ def test_a_foreign_producer_fences_the_task(worker: WorkerProcess, broker: Embed
 
 
 def test_a_zombie_wakes_after_its_successor_has_started(
-    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+    worker_elsewhere: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     """The task's process stops itself just before a commit; its worker dies; the zombie wakes and commits too late."""
-    zombie = make_zombie(own_worker, unique, tmp_path, COUNT, "before_commit", **SLOWLY)
-    own_worker.start()
+    zombie = make_zombie(worker_elsewhere, unique, tmp_path, COUNT, "before_commit", **SLOWLY)
+    worker_elsewhere.start()
     wait_for_values(broker.bootstrap_servers, unique, 1500, 90)
     zombie.send_signal(signal.SIGCONT)
     wait_for(lambda: not _alive(zombie), 30, "the zombie's end")
-    assert_exactly_once(broker.bootstrap_servers, unique, COUNT, own_worker.properties["offset.storage.topic"], unique)
+    assert_exactly_once(
+        broker.bootstrap_servers, unique, COUNT, worker_elsewhere.properties["offset.storage.topic"], unique
+    )
 
 
 def _alive(process: psutil.Process) -> bool:

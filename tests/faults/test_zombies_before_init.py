@@ -64,20 +64,21 @@ def assert_no_open_transaction(bootstrap: str, topic: str) -> None:
 
 
 def test_a_process_that_wakes_without_its_worker(
-    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+    worker_elsewhere: WorkerProcess, broker: EmbeddedBroker, unique: str
 ) -> None:
-    own_worker.die_once.touch()
-    own_worker.start()
-    create(own_worker, unique)
-    zombie = stopped_process(own_worker)
-    own_worker.kill()
-    own_worker.start()
+    worker = worker_elsewhere
+    worker.die_once.touch()
+    worker.start()
+    create(worker, unique)
+    zombie = stopped_process(worker)
+    worker.kill()
+    worker.start()
     wait_for_values(broker.bootstrap_servers, unique, 200, 90)
     zombie.send_signal(signal.SIGCONT)
     wait_for(lambda: not alive(zombie), 30, "the zombie's end")
-    own_worker.wait_for_tasks(unique)
-    assert_exactly_once(broker.bootstrap_servers, unique, COUNT, own_worker.properties["offset.storage.topic"], unique)
-    own_worker.wait_for_tasks(unique)
+    worker.wait_for_tasks(unique)
+    assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
+    worker.wait_for_tasks(unique)
     assert_no_open_transaction(broker.bootstrap_servers, unique)
 
 

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from headrace.api.errors import ConfigError
+
+_RANDOM: Final = "[a-z0-9_]" * 8
+"""What ``tempfile`` puts behind a prefix."""
 
 
 def cache_directory() -> Path:
@@ -48,6 +53,9 @@ def make_once(directory: Path, build: Callable[[Path], None]) -> Path:
 
 
 def _build(directory: Path, build: Callable[[Path], None]) -> None:
+    # What a process left that was killed meanwhile: nobody else builds while we have the lock.
+    for left in directory.parent.glob(f".{glob.escape(directory.name)}.{_RANDOM}"):
+        shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         build(temporary)

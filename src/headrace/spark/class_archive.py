@@ -10,7 +10,6 @@ import hashlib
 import logging
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,14 +91,16 @@ def make_class_archive() -> ClassArchive:
 def _make(target: Path, archive: ClassArchive) -> None:
     """Spark starts as a worker's does, runs a task's job and one on a frame; its JVM keeps the classes when it ends."""
     from headrace.spark.endpoint import Endpoint
+    from headrace.spark.runtime_directory import RuntimeDirectory
     from headrace.spark.spark_process import SparkProcess
     from headrace.spark.spark_session import SparkJvm
     from headrace.spark.spark_settings import JAVA_OPTIONS, LOCAL, settings
 
     archive.note_owner(target)
     keep = f"{LOCAL[JAVA_OPTIONS]} {shlex.quote(f'-XX:ArchiveClassesAtExit={target / _ARCHIVE_FILE}')} -Xlog:cds=off"
-    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:
-        within = Path(directory)
+    with RuntimeDirectory() as directory:
+        directory.remove_others()
+        within = directory.path
         conf = settings({JAVA_OPTIONS: keep}, within)
         try:
             spark = SparkJvm(SparkProcess(conf, within), conf, Endpoint("", b""))

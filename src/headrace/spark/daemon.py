@@ -11,6 +11,7 @@ import os
 import sys
 
 from headrace.spark.memory import keep_freed_memory
+from headrace.spark.parent_death import end_forks_with_this_process
 from headrace.spark.python_path import plugin_directories, without_spark_archives
 
 # Before anything of Spark is imported.
@@ -35,6 +36,7 @@ from headrace.plugins.installed import known_plugins  # noqa: E402
 
 if __name__ == "__main__":
     keep_freed_memory()
+    end_forks_with_this_process()
     pyarrow.set_cpu_count(1)
     known_plugins()
     # What is here before the fork stays shared: no collection may touch its pages.

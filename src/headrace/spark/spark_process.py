@@ -21,10 +21,13 @@ from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
 from headrace.spark.console_log import Console
 from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
+from headrace.spark.runtime_directory import VARIABLE
 from headrace.spark.spark_settings import JAVA_OPTIONS, LogSettings, write_log_settings
 
 _LOOK: Final = 0.05
 _LAST_WORDS: Final = 2.0
+_TEMPORARY: Final = "-Djava.io.tmpdir"
+_LONGEST_DIRECTORY: Final = 60
 _NO_CONFIGURATION: Final = "/nonexistent/headrace"
 """Stands for Spark's configuration directory: all settings are the worker's."""
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -54,7 +57,7 @@ class SparkProcess:
         self._told = directory / f"gateway-{time.monotonic_ns()}"
         self._console = directory / "spark-console.log"
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
-        conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs)}
+        conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs, directory)}
         self._process = subprocess.Popen(
             [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
             stdin=subprocess.PIPE,
@@ -64,6 +67,7 @@ class SparkProcess:
                 **os.environ,
                 **_environment(conf, java_home, plugin_path),
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
+                VARIABLE: str(directory),
             },
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
         )
@@ -137,14 +141,18 @@ def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence
     }
 
 
-def _java_options(conf: Mapping[str, str], logs: LogSettings) -> str:
-    """The options of the session's settings, and ours.
+def _java_options(conf: Mapping[str, str], logs: LogSettings, directory: Path) -> str:
+    """The options of the session's settings, and ours. Temporary files go where they are removed with ``directory``.
 
     Log4j's settings are named and not found on the class path, which has to be the same for each session: else its
     classes could not come from the archive.
     """
     ours = (f"-Dlog4j2.configurationFile={logs.settings.as_uri()}", *class_archive().jvm_options)
-    return " ".join(filter(None, (conf.get(JAVA_OPTIONS), *map(shlex.quote, ours))))
+    given = conf.get(JAVA_OPTIONS, "")
+    # By default the sockets of Python's processes are there too, whose paths may not be long.
+    if _TEMPORARY not in given and len(str(directory)) <= _LONGEST_DIRECTORY:
+        ours = (*ours, f"{_TEMPORARY}={directory}")
+    return " ".join(filter(None, (given, *map(shlex.quote, ours))))
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class SparkJvm:
         except BaseException:
             process.kill()
             raise
-        _log.info("Spark %s is up, UI at %s", self._context.version, self._context.uiWebUrl)
+        _log.info("Spark %s is up, UI at %s", self._context.version, self._context.uiWebUrl or "no address (off)")
 
     def run(self, group: str, description: str) -> None:
         """Run one task's job to its end."""

@@ -15,6 +15,7 @@ MASTER = "spark.master"
 DRIVER_HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LOCAL_DIRECTORIES = "spark.local.dir"
 
 REQUIRED = {
     # One process per task, which ends with it.
@@ -96,7 +97,7 @@ class LogSettings(NamedTuple):
 
 def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
     """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred."""
-    merged = {**PREFERRED, "spark.local.dir": str(directory / "local"), **spark}
+    merged = {**PREFERRED, LOCAL_DIRECTORIES: str(directory / "local"), **spark}
     if is_local(merged[MASTER]):
         merged = {**LOCAL, **merged}
     else:

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-import shutil
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
@@ -20,10 +17,11 @@ from headrace.spark.job_in_worker import run_in_worker
 from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.master import is_local
 from headrace.spark.messages import Attach
+from headrace.spark.runtime_directory import RuntimeDirectory, scratch_directories
 from headrace.spark.shipment import Shipment, plugin_settings
 from headrace.spark.slots import SlotWatch
 from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_settings import MASTER, ignored, interface, settings
+from headrace.spark.spark_settings import LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskHandle, TaskListener
@@ -41,21 +39,28 @@ class SparkTaskLauncher:
         Raises:
             ConfigError: tasks on the cluster could not reach this worker.
         """
-        self._directory = Path(tempfile.mkdtemp(prefix="headrace-"))
+        self._runtime = RuntimeDirectory()
+        directory = self._runtime.path
         for property in ignored(config.spark):
             _log.warning("The worker's property has no effect: %s", property)
-        conf = settings(config.spark, self._directory)
+        conf = settings(config.spark, directory)
         local = is_local(conf[MASTER])
-        self._shipment = None if local else Shipment(self._directory, config.plugin_path)
+        # On a cluster the setting is the executors' too, on machines where our directories are not.
+        self._scratch = scratch_directories(config.spark.get(LOCAL_DIRECTORIES, "")) if local else []
+        if self._scratch:
+            conf[LOCAL_DIRECTORIES] = ",".join(str(each.path) for each in self._scratch)
+        self._shipment = None if local else Shipment(directory, config.plugin_path)
         try:
-            self._channels = TaskChannels(self._directory if local else interface(conf, config), self._attached)
+            self._channels = TaskChannels(directory if local else interface(conf, config), self._attached)
         except ConnectError:
-            shutil.rmtree(self._directory)
+            self._remove_directories()
             raise
+        for each in (self._runtime, *self._scratch):
+            each.remove_others()
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
         endpoint = self._channels.endpoint
         self._engine = SparkEngine(
-            conf, self._directory, endpoint, self._shipment, config.plugin_path, console=config.console
+            conf, directory, endpoint, self._shipment, config.plugin_path, console=config.console
         )
         self._slots = SlotWatch(self._launched, self._engine)
         self._loggers = loggers or Loggers()
@@ -110,7 +115,11 @@ class SparkTaskLauncher:
                 _log.warning("the process of task %s could not be stopped", task.key)
         self._engine.stop()
         self._channels.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._remove_directories()
+
+    def _remove_directories(self) -> None:
+        for each in (self._runtime, *self._scratch):
+            each.remove()
 
     def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
         with self._lock:

@@ -59,3 +59,12 @@ def test_an_unwritable_cache_is_one_line_that_names_it(tmp_path: Path) -> None:
         make_once(blocker / "sub" / "y", lambda directory: None)
     message = str(caught.value)
     assert str(blocker / "sub") in message and "HEADRACE_CACHE_DIR" in message and "\n" not in message
+
+
+def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    left, others = tmp_path / ".a-1.abcdefg_", [tmp_path / name for name in (".a-1.2.abcdefg_", "a-1.2", ".a-1.x")]
+    for directory in (left, *others):
+        (directory / "inside").mkdir(parents=True)
+    make_once(tmp_path / "a-1", lambda target: None)
+    assert not left.exists()
+    assert all((other / "inside").is_dir() for other in others)

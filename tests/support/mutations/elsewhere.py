@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks' processes are as on another machine than their worker's: nothing ends them with it, or when another starts."""
+
+from __future__ import annotations
+
+from headrace.spark import parent_death
+from headrace.spark.runtime_directory import RuntimeDirectory
+
+
+def _nothing(*_: object) -> None: ...
+
+
+parent_death.end_forks_with_this_process = _nothing
+RuntimeDirectory.remove_others = _nothing  # type: ignore[method-assign]

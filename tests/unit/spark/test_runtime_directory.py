@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.spark.runtime_directory import VARIABLE, RuntimeDirectory, remove_leftovers, scratch_directories
+
+OWNER = """
+import sys
+from pathlib import Path
+from headrace.spark.runtime_directory import RuntimeDirectory
+directory = RuntimeDirectory(Path(sys.argv[1]))
+print(directory.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Another process with a directory of its own."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+        process.kill()
+
+
+def sleeper(directory: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "600"], env={**os.environ, VARIABLE: str(directory)}, start_new_session=True)
+
+
+def test_only_this_user_may_enter_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        directory = RuntimeDirectory(tmp_path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(directory.path.stat().st_mode) == 0o700
+    directory.remove()
+    directory.remove()
+    assert not directory.path.exists()
+
+
+def test_a_living_process_keeps_what_is_its_own(owner: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
+    with RuntimeDirectory(tmp_path) as own, sleeper(owner[1]) as process:
+        remove_leftovers(tmp_path)
+        assert own.path.is_dir() and owner[1].is_dir()
+        assert process.poll() is None
+        process.kill()
+
+
+def test_what_a_killed_process_left_is_removed(owner: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
+    process, directory = owner
+    (directory / "local" / "blockmgr-1").mkdir(parents=True)
+    with sleeper(directory) as left, sleeper(tmp_path / "headrace-another") as another:
+        process.kill()
+        process.wait()
+        remove_leftovers(tmp_path)
+        assert not directory.exists()
+        assert left.wait(5) == -signal.SIGKILL
+        assert another.poll() is None
+        another.kill()
+
+
+def test_what_is_not_proved_to_be_dead_stays(tmp_path: Path) -> None:
+    (tmp_path / "headrace-unmarked").mkdir(mode=0o700)
+    (tmp_path / "headrace-open").mkdir()
+    (tmp_path / "headrace-open").chmod(0o777)
+    (tmp_path / "headrace-open" / "owner").touch()
+    (tmp_path / "precious").mkdir(mode=0o700)
+    (tmp_path / "precious" / "owner").touch()
+    (tmp_path / "headrace-link").symlink_to(tmp_path / "precious")
+    (tmp_path / "headrace-file").touch()
+    (tmp_path / "headrace-lead").mkdir(mode=0o700)
+    (tmp_path / "headrace-lead" / "owner").symlink_to(tmp_path / "precious" / "owner")
+    before = sorted(tmp_path.rglob("*"))
+    remove_leftovers(tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_scratch_directories_are_made_in_each_place_or_in_none(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    first, second = scratch_directories(f"{tmp_path / 'a' / 'b'}, {tmp_path / 'c'}")
+    assert (first.path.parent, second.path.parent) == (tmp_path / "a" / "b", tmp_path / "c")
+    assert scratch_directories("") == []
+    assert scratch_directories(f"{tmp_path / 'd'},{tmp_path / 'file'}") == []
+    assert not any((tmp_path / "d").iterdir())
