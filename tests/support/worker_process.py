@@ -47,6 +47,8 @@ class WorkerProcess:
         }
         self.command: tuple[str, ...] = ("distributed",)
         """And for a standalone worker the files of its connectors: ("standalone", file, ...)."""
+        self.environment: dict[str, str] = {}
+        """What its environment has beside the tests' own."""
         self._path = (*path, PLUGINS)
         self._process: subprocess.Popen[bytes] | None = None
         self._left: list[psutil.Process] = []
@@ -90,6 +92,7 @@ class WorkerProcess:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(source),
             "HEADRACE_TEST_DIE_ONCE": str(self.die_once),
+            **self.environment,
         }
         with (self._directory / "worker.log").open("ab") as log:
             self._process = subprocess.Popen(

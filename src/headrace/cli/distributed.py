@@ -73,7 +73,7 @@ def _worker(
     verifier = SignatureVerifier(config.verification_algorithms)
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
     others = OtherWorkers(herder, client, verifier, users.headers)
-    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers)
+    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers, trouble=launcher.trouble)
     access = WorkersAccess(config, users)
     server = worker_api(app, endpoints, config, extensions, access, lambda app: InternalGate(app, herder, verifier))
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

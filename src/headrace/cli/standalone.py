@@ -78,7 +78,8 @@ def _worker(
     extensions = RestExtensions(config, plugins)
     herder = standalone_herder(config, plugins, launcher, endpoints.advertised_url, loggers=loggers)
     extensions.register(herder)
-    app = create_app(herder, request_timeout=config.rest_request_timeout, loggers=loggers)
+    timeout = config.rest_request_timeout
+    app = create_app(herder, request_timeout=timeout, loggers=loggers, trouble=launcher.trouble)
     server = worker_api(app, endpoints, config, extensions)
     url = endpoints.listeners.local_url
     return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files))

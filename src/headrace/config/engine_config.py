@@ -24,11 +24,12 @@ class EngineConfig:
     """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
 
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``console`` is
-    ``engine.console.*``.
+    ``engine.console.*``, ``start_timeout``, in seconds, ``engine.start.timeout.ms``.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
     plugin_path: tuple[str, ...] = ()
     channel_tls: str = "auto"
     channel_port: int = 0
+    start_timeout: float = 300.0
     console: ConsoleLimits = DEFAULT_CONSOLE

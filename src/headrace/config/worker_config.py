@@ -38,6 +38,7 @@ TASK_CHANNEL_TLS: Final = "task.channel.tls"
 TASK_CHANNEL_PORT: Final = "task.channel.port"
 ENGINE_CONSOLE_BYTES: Final = "engine.console.max.bytes"
 ENGINE_CONSOLE_FILES: Final = "engine.console.max.files"
+ENGINE_START_TIMEOUT: Final = "engine.start.timeout.ms"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
@@ -120,6 +121,9 @@ def _worker_def() -> ConfigDef:
                 doc="Size of one file with what Spark and tasks print, and what is kept of one minute. headrace only.")
         .define(ENGINE_CONSOLE_FILES, Type.INT, 3, importance=low, validator=Range.between(1, 1000),
                 doc="How many such files are kept, the newest ones. headrace only.")
+        .define(ENGINE_START_TIMEOUT, Type.LONG, 300000, importance=low, validator=Range.at_least(1000),
+                doc="How long Spark may take to start, with what it downloads and waits for in a cluster's queue, "
+                    "before it is ended and started again. headrace only.")
         .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
                 validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
         .define(ADMIN_LISTENERS, Type.LIST, None, importance=low,
@@ -280,7 +284,8 @@ class WorkerConfig(BaseConfig):
             self.plugin_path,
             self.get(TASK_CHANNEL_TLS),
             self.get(TASK_CHANNEL_PORT),
-            console=ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
+            self.seconds(ENGINE_START_TIMEOUT),
+            ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
         )
 
     def for_tasks(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fastapi import Depends, FastAPI, Response
@@ -54,11 +55,12 @@ def create_app(
     request_timeout: float = REQUEST_TIMEOUT_SECONDS,
     others: OtherWorkers | None = None,
     loggers: Loggers | None = None,
+    trouble: Callable[[], str | None] = lambda: None,
 ) -> FastAPI:
     """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it.
 
     With `others` it is also for them, and what only the group's leader can do is forwarded to it. `loggers` are those
-    that ``/admin/loggers`` changes.
+    that ``/admin/loggers`` changes; `trouble` says why the worker cannot run tasks, for ``/health``.
     """
     app = FastAPI(
         title="headrace",
@@ -80,7 +82,7 @@ def create_app(
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
     app.include_router(loggers_router(loggers or Loggers(), herder, handler))
-    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS)))
+    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS), trouble))
     app.include_router(metrics_router(herder))
     _add_root(app, herder)
     if others is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -21,10 +22,16 @@ HEALTH_TIMEOUT_SECONDS: Final = 10.0
 _HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
 _STARTING: Final = "Worker is still starting up."
 _UNHEALTHY: Final = "Worker was unable to handle this request and may be unable to handle other requests."
+_NO_TASKS: Final = "Worker is ready to handle requests, but cannot run tasks."
 
 
-def health_router(herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS) -> APIRouter:
-    """A worker that has started has ``timeout`` seconds to show that it serves requests."""
+def health_router(
+    herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS, trouble: Callable[[], str | None] = lambda: None
+) -> APIRouter:
+    """A worker that has started has ``timeout`` seconds to show that it serves requests.
+
+    ``trouble`` says why it cannot run tasks, if it cannot.
+    """
     handler = RequestHandler(herder, timeout)
     router = json_router("worker")
 
@@ -39,7 +46,11 @@ def health_router(herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS) -> AP
         except ConnectError as error:
             why = str(error)
         else:
-            return _answer(HTTPStatus.OK, "healthy", _HEALTHY)
+            hindrance = trouble()
+            if hindrance is None:
+                return _answer(HTTPStatus.OK, "healthy", _HEALTHY)
+            # Not 500: it mends itself, as one that is starting does.
+            return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
         return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
 
     return router

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.spark.java_errors import text_of
 from headrace.spark.messages import FrameFault
 
 ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
@@ -47,7 +48,7 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
         return FrameFault.DATA, spark_message(error)
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
         return FrameFault.CONFIG, spark_message(error)
-    text = str(error)
+    text = text_of(error)
     if _ANOTHER_TRY.search(text):
         return FrameFault.RETRIABLE, _first_line(text)
     if isinstance(error, PythonException):
@@ -55,7 +56,10 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
     # What PySpark has a class for, and what it has none for.
     throwable = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     if throwable is not None:
-        return _fault_of_java(throwable)
+        try:
+            return _fault_of_java(throwable)
+        except Exception as asking:
+            return FrameFault.RETRIABLE, f"Spark's JVM could not be asked what went wrong: {type(asking).__name__}"
     if isinstance(error, (OSError, EOFError)) or type(error).__module__.startswith("py4j."):
         return FrameFault.RETRIABLE, f"Spark could not be reached: {_first_line(text)}"
     return FrameFault.DATA, f"{type(error).__name__}: {_first_line(text)}"
@@ -63,7 +67,7 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
 
 def spark_message(error: Exception) -> str:
     """What is wrong and where, without the plan that Spark adds."""
-    text = str(error).strip()
+    text = text_of(error).strip()
     return text.split(";\n", 1)[0].strip()
 
 

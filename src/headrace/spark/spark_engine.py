@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark session of a worker: started in the background, started anew when its JVM dies."""
+"""The Spark session of a worker: started in the background, tried again until it is up, started anew if it is lost."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.java_errors import first_line, text_of
 from headrace.spark.master import unreachable
+from headrace.spark.restarts import Restarts
 from headrace.spark.running_job import RunningJob
 from headrace.spark.shipment import Shipment
 from headrace.spark.slots import Cores
@@ -23,8 +26,9 @@ from headrace.spark.spark_session import SparkJvm
 from headrace.spark.spark_settings import MASTER, cores_per_task
 
 _log = logging.getLogger(__name__)
-_RETRY = 5.0
 _LOOK = 0.2
+_WATCH = 1.0
+"""How often it is looked whether the JVM lives: one that dies idle ends no job, which would tell."""
 _SLOW = 20.0
 T = TypeVar("T")
 
@@ -44,21 +48,30 @@ class SparkEngine:
         shipment: Shipment | None = None,
         plugin_path: Sequence[str] = (),
         console: ConsoleLimits = DEFAULT_CONSOLE,
+        start_timeout: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines."""
+        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines.
+
+        A start that takes longer than ``start_timeout`` seconds has failed, and another one follows.
+        """
         self._settings = settings
         self._directory = directory
         self._endpoint = endpoint
         self._shipment = shipment
         self._plugin_path = plugin_path
         self._console = console
+        self._start_timeout = start_timeout
+        self._clock = clock
         self._changed = threading.Condition()
         self._starting: SparkProcess | None = None
         self._session: SparkJvm | None = None
         self._started = False
         self._stopping = False
         self._failure: str | None = None
+        self._loss: str | None = None
         self._launched = math.inf
+        self._next = -math.inf
 
     def start(self) -> None:
         """Returns at once. To start it again has no effect."""
@@ -81,7 +94,7 @@ class SparkEngine:
             if not session.alive():
                 self._lost(session)
                 raise SparkJobError("the JVM of Spark died") from error
-            raise SparkJobError(f"Spark gave the job of {description} up: {_first_line(error)}") from error
+            raise SparkJobError(f"Spark gave the job of {description} up: {first_line(error)}") from error
 
     def cancel(self, group: str) -> None:
         """Cancel a job; Spark kills its process. On a thread of its own, since Spark may be slow or gone."""
@@ -93,6 +106,16 @@ class SparkEngine:
     def current(self) -> SparkJvm | None:
         """None while Spark is not running."""
         return self._session
+
+    def trouble(self) -> str | None:
+        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
+        if self._session is not None or self._stopping:
+            return None
+        failure = self._failure or self._slowness() or self._loss
+        if failure is None:
+            return None
+        left = self._next - self._clock()
+        return f"{failure}; it is started again " + (f"in {left:.0f} s" if left >= 1 else "now")
 
     @property
     def master(self) -> str:
@@ -132,7 +155,7 @@ class SparkEngine:
         try:
             return ask(session)
         except Exception as error:
-            _log.debug("asking Spark: %s", error)
+            _log.debug("asking Spark: %s", text_of(error))
             return None
 
     def stop(self) -> None:
@@ -159,7 +182,7 @@ class SparkEngine:
 
     def _slowness(self) -> str | None:
         """Some clusters let one wait for long before they say that they are not there."""
-        if time.monotonic() - self._launched < _SLOW:
+        if self._clock() - self._launched < _SLOW:
             return None
         return f"it has not come up with spark.master={self.master} for {_SLOW:.0f} s; Spark's own log may tell more"
 
@@ -168,61 +191,101 @@ class SparkEngine:
             if self._session is not session:
                 return
             self._session = None
+            self._loss = "the JVM of Spark died"
             self._changed.notify_all()
         _log.warning("the JVM of Spark died: starting another one")
         session.stop()
 
     def _keep_running(self) -> None:
+        restarts = Restarts()
         while not self._stopping:
-            session = self._try_start()
-            with self._changed:
-                if session is None:
-                    self._changed.wait_for(lambda: self._stopping, _RETRY)
-                elif not self._is_stopping():
-                    self._session, session = session, None
-                    self._changed.notify_all()
-                    self._changed.wait_for(lambda: self._stopping or self._session is None)
-            if session is not None:
-                session.stop()
+            session, begun = self._try_start(), self._clock()
+            if session is None:
+                restarts = restarts.failed()
+            else:
+                self._serve(session)
+                restarts = restarts.lost(self._clock() - begun)
+            self._pause(restarts.delay)
 
-    def _is_stopping(self) -> bool:
-        return self._stopping
+    def _serve(self, session: SparkJvm) -> None:
+        """Until it is lost, or the engine stops."""
+        with self._changed:
+            wanted = not self._stopping
+            if wanted:
+                self._session, self._failure, self._loss = session, None, None
+                self._changed.notify_all()
+        if not wanted:
+            session.stop()
+        while wanted and not self._is_over(session, _WATCH):
+            if not session.process_alive:
+                self._lost(session)
+
+    def _is_over(self, session: SparkJvm, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._stopping or self._session is not session, seconds)
+
+    def _pause(self, seconds: float) -> None:
+        with self._changed:
+            self._next = self._clock() + seconds
+            self._changed.wait_for(lambda: self._stopping, seconds)
 
     def _try_start(self) -> SparkJvm | None:
+        """A new session; None if it cannot be had, of which ``_failure`` tells. Never raises."""
         try:
             if reason := unreachable(self._settings[MASTER]):
                 raise ConnectError(reason)
             process = self._launch()
             if process is None:
                 return None
-            session = SparkJvm(process, self._settings, self._endpoint, self._shipment)
+            with self._limited(process):
+                return SparkJvm(process, self._settings, self._endpoint, self._shipment)
         except ConfigError as error:
             self._complain(str(error))
-            return None
         except Exception as error:
             self._complain(
-                f"Spark could not be started with spark.master={self._settings[MASTER]}: {_first_line(error)}"
+                f"Spark could not be started with spark.master={self._settings[MASTER]}: {first_line(error)}"
             )
-            return None
-        self._failure, self._launched = None, math.inf
-        return session
+        finally:
+            self._launched = math.inf
+        if self._starting is not None:
+            self._starting.kill()
+        return None
+
+    @contextmanager
+    def _limited(self, process: SparkProcess) -> Iterator[None]:
+        """Within the block the process is killed when the time for a start is over, which ends every wait for it."""
+        over = threading.Event()
+
+        def end() -> None:
+            over.set()
+            process.kill()
+
+        timer = threading.Timer(self._start_timeout, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception as error:
+            if not over.is_set():
+                raise
+            words = process.last_words()
+            raise ConnectError(
+                f"it did not come up within engine.start.timeout.ms={self._start_timeout * 1000:.0f}"
+                + (f"; its JVM last said: {words}" if words else "")
+            ) from error
+        finally:
+            timer.cancel()
 
     def _launch(self) -> SparkProcess | None:
         """A new JVM, which ``stop`` finds from its first moment on; None if it has come before."""
         with self._changed:
             if self._stopping:
                 return None
-            self._launched = time.monotonic()
+            self._launched = self._clock()
             self._starting = SparkProcess(self._settings, self._directory, self._plugin_path, self._console)
             return self._starting
 
     def _complain(self, failure: str) -> None:
         if failure != self._failure and not self._stopping:
-            _log.error("%s; trying again every %.0f s", failure, _RETRY)
+            _log.error("%s; it is tried again until it works", failure)
         self._failure = failure
-
-
-def _first_line(error: BaseException) -> str:
-    """What an error says; a Java error's first line only tells which call it came from."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[1].removeprefix(": ") if len(lines) > 1 and lines[1].startswith(": ") else lines[0]

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ _LOOK: Final = 0.05
 _LAST_WORDS: Final = 2.0
 _TEMPORARY: Final = "-Djava.io.tmpdir"
 _LONGEST_DIRECTORY: Final = 60
+_ERROR: Final = " ERROR "
 _NO_CONFIGURATION: Final = "/nonexistent/headrace"
 """Stands for Spark's configuration directory: all settings are the worker's."""
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -57,6 +58,7 @@ class SparkProcess:
         self._told = directory / f"gateway-{time.monotonic_ns()}"
         self._console = directory / "spark-console.log"
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
+        self._log, self._logged = logs.log, _size(logs.log)
         conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs, directory)}
         self._process = subprocess.Popen(
             [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
@@ -79,7 +81,7 @@ class SparkProcess:
         return self._process.poll() is None
 
     def gateway(self) -> Any:
-        """PySpark's connection to the JVM; waits until it can be made.
+        """PySpark's connection to the JVM; waits until it can be made, or the JVM has ended.
 
         Raises:
             ConnectError: the JVM has ended; the message is what it said last.
@@ -88,6 +90,12 @@ class SparkProcess:
 
         with _set(self._where()):
             return launch_gateway()  # type: ignore[no-untyped-call]
+
+    def last_words(self) -> str | None:
+        """What the JVM has said of an error, on its console or in Spark's log; None if nothing."""
+        with suppress(OSError):
+            return _reason(self._console) or _last_error(self._log, self._logged)
+        return None
 
     def end(self, within: float) -> None:
         """Lets the JVM end in order, then, ``within`` seconds later, by force; its Python daemon ends with it."""
@@ -108,7 +116,7 @@ class SparkProcess:
         while not self._told.exists():  # the JVM makes it whole, by a rename
             if not self.alive:
                 self._printed.await_end(_LAST_WORDS)
-                raise ConnectError(_reason(self._console) or "its JVM ended without a word")
+                raise ConnectError(self.last_words() or "its JVM ended without a word")
             time.sleep(_LOOK)
         with self._told.open("rb") as told:
             port = read_int(told)  # type: ignore[no-untyped-call]
@@ -172,3 +180,15 @@ def _reason(console: Path) -> str | None:
     lines = (line.strip() for line in console.read_text(errors="replace").splitlines())
     told = (line for line in lines if line and not line.startswith(("WARNING:", "Using ", "Picked up ")))
     return next(told, None)
+
+
+def _last_error(log: Path, begin: int) -> str | None:
+    """The last error in Spark's log behind ``begin``, without its time and trace."""
+    with log.open("rb") as file:
+        file.seek(begin if begin <= _size(log) else 0)  # a log that is shorter now is a new one
+        lines = file.read().decode(errors="replace").splitlines()
+    return next((line.partition(_ERROR)[2] for line in reversed(lines) if _ERROR in line), None)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0

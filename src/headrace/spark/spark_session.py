@@ -13,8 +13,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headrace.api.errors import ConnectError
 from headrace.plugins.session_plugins import register_plugins
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.java_errors import first_line, of_java, text_of
 from headrace.spark.placement import Executor, Placement
 from headrace.spark.running_job import RunningJob, running_job
 from headrace.spark.shipment import Shipment
@@ -53,7 +55,11 @@ class SparkJvm:
     def __init__(
         self, process: SparkProcess, conf: Mapping[str, str], endpoint: Endpoint, shipment: Shipment | None = None
     ) -> None:
-        """Blocks until jobs can be run; to kill ``process`` ends that, and an error kills it."""
+        """Blocks until jobs can be run; to kill ``process`` ends that, and an error kills it.
+
+        Raises:
+            ConnectError: Spark could not be started.
+        """
         self._process = process
         self._cores_per_task = cores_per_task(conf)
         self._placement = Placement(self._cores_per_task)
@@ -73,6 +79,11 @@ class SparkJvm:
             else:
                 self._await_executors()
                 self._warm_up.start()
+        except Exception as error:
+            # Asked for while there is somebody to ask; a connection that broke says nothing of why it did.
+            said = first_line(error) if of_java(error) else process.last_words() or first_line(error)
+            process.kill()
+            raise ConnectError(said) from error
         except BaseException:
             process.kill()
             raise
@@ -123,7 +134,7 @@ class SparkJvm:
         try:
             self._context.cancelJobGroup(group)
         except Exception as error:
-            _log.debug("cancelling %s: %s", group, error)
+            _log.debug("cancelling %s: %s", group, text_of(error))
 
     def running(self, group: str) -> RunningJob:
         """Where the newest job of a group runs."""
@@ -184,8 +195,13 @@ class SparkJvm:
         try:
             return not context._jsc.sc().requestTotalExecutors(_ANY_NUMBER, 0, nowhere)
         except Exception as error:
-            _log.debug("asking the master: %s", error)
+            _log.debug("asking the master: %s", text_of(error))
             return True
+
+    @property
+    def process_alive(self) -> bool:
+        """Whether the JVM's process is there; asks the operating system alone."""
+        return self._process.alive
 
     def alive(self) -> bool:
         """Whether jobs can still be run; a cluster that gives the application up ends the context, not the JVM."""
@@ -214,7 +230,7 @@ class SparkJvm:
         try:
             self._context.stop()
         except Exception as error:
-            _log.debug("stopping Spark: %s", error)
+            _log.debug("stopping Spark: %s", text_of(error))
 
 
 def activate(session: SparkSession) -> None:

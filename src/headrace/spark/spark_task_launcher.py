@@ -7,6 +7,7 @@ import itertools
 import logging
 import threading
 import time
+from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
@@ -60,7 +61,9 @@ class SparkTaskLauncher:
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
         endpoint = self._channels.endpoint
         self._engine = SparkEngine(
-            conf, directory, endpoint, self._shipment, config.plugin_path, console=config.console
+            *(conf, directory, endpoint, self._shipment, config.plugin_path),
+            start_timeout=config.start_timeout,
+            console=config.console,
         )
         self._slots = SlotWatch(self._launched, self._engine)
         self._loggers = loggers or Loggers()
@@ -72,7 +75,7 @@ class SparkTaskLauncher:
     @property
     def directory(self) -> Path:
         """Where Spark's logs and temporary files are, as long as the worker runs."""
-        return self._directory
+        return self._runtime.path
 
     def prepare(self) -> None:
         """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
@@ -94,6 +97,10 @@ class SparkTaskLauncher:
             self._tasks[key] = task
         task.start(self._forget)
         return task
+
+    def trouble(self) -> str | None:
+        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
+        return self._engine.trouble()
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return analyse(self._engine, job)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.spark.java_errors import text_of
 from headrace.spark.placement import Executor
 
 _log = logging.getLogger(__name__)
@@ -41,4 +42,4 @@ class WarmUp:
             try:
                 self.look()
             except Exception as error:  # Spark ends, or an executor did
-                _log.debug("warming up executors: %s", error)
+                _log.debug("warming up executors: %s", text_of(error))

@@ -59,6 +59,7 @@ class InMemoryHerder:
         self.offsets: dict[str, tuple[ConnectorOffset, ...]] = {}
         self.error: Exception | None = None
         self.hangs = False
+        self.trouble: str | None = None
         self.died: BaseException | None = None
         self.trace: str | None = None
         self.asked: object = None
@@ -210,7 +211,8 @@ def served() -> Iterator[tuple[InMemoryHerder, httpx2.Client]]:
     """One server for all tests: starting and stopping it is most of the time of a test."""
     herder = InMemoryHerder()
     listeners = BoundListeners.bind(["http://127.0.0.1:0"])
-    server = RestServer(create_app(herder, request_timeout=0.3), listeners)
+    app = create_app(herder, request_timeout=0.3, trouble=lambda: herder.trouble)
+    server = RestServer(app, listeners)
     server.start()
     with httpx2.Client(base_url=listeners.local_url, timeout=10) as http:
         yield herder, http

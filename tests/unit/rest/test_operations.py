@@ -127,6 +127,14 @@ def test_a_worker_that_has_died(client: httpx2.Client, herder: Any) -> None:
     assert status(client) == (500, "unhealthy", f"{UNHEALTHY} The worker has failed: no more")
 
 
+def test_a_worker_that_cannot_run_tasks(client: httpx2.Client, herder: Any) -> None:
+    herder.trouble = "Spark could not be started: no disk; it is started again in 4 s"
+    message = f"Worker is ready to handle requests, but cannot run tasks. {herder.trouble}"
+    assert status(client) == (503, "unhealthy", message)
+    herder.hangs = True
+    assert status(client)[0] == 500, "that is worse"
+
+
 # ---- /metrics
 
 

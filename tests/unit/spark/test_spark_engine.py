@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,8 +50,9 @@ def test_a_cluster_that_lets_one_wait_for_long_is_told_of(tmp_path: Path, monkey
 class Session:
     """As a SparkJvm whose master may have forgotten it."""
 
-    def __init__(self, forgotten: bool) -> None:
+    def __init__(self, forgotten: bool = False) -> None:
         self._forgotten = forgotten
+        self.process_alive = True
         self.ended: list[str] = []
 
     def forgotten(self) -> bool:
@@ -79,4 +81,57 @@ def test_only_a_master_that_is_there_and_does_not_know_us_is_begun_anew_with(
     engine.renew_if_forgotten()
     assert session.ended[:2] == ended
     monkeypatch.setattr(spark_engine, "unreachable", lambda master: None)
+    engine.stop()
+
+
+def started(directory: Path, monkeypatch: pytest.MonkeyPatch, jvm: Callable[..., object], **more: float) -> SparkEngine:
+    """An engine over sessions that ``jvm`` makes of processes that say ``no luck`` last."""
+    process = lambda *_: SimpleNamespace(kill=lambda: None, last_words=lambda: "no luck")  # noqa: E731
+    monkeypatch.setattr(spark_engine, "SparkProcess", process)
+    monkeypatch.setattr(spark_engine, "SparkJvm", jvm)
+    monkeypatch.setattr(spark_engine, "_WATCH", 0.02)
+    engine = SparkEngine(settings({"spark.master": "yarn"}, directory), directory, Endpoint("", b""), **more)
+    engine.start()
+    return engine
+
+
+def test_a_start_that_fails_is_told_of_and_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = iter([RuntimeError("no luck"), Session()])
+
+    def jvm(*_: object) -> object:
+        if isinstance(start := next(starts), Exception):
+            raise start
+        return start
+
+    engine = started(tmp_path, monkeypatch, jvm)
+    trouble = wait_for(engine.trouble, 5, "a failure that is told")
+    assert trouble.startswith("Spark could not be started with spark.master=yarn: no luck; it is started again ")
+    wait_for(engine.current, 10, "the second start")
+    assert engine.trouble() is None
+    engine.stop()
+
+
+def test_a_start_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = threading.Event()
+
+    def jvm(process: SimpleNamespace, *_: object) -> object:
+        process.kill = killed.set
+        assert killed.wait(10)
+        raise ConnectionError("the JVM is gone")
+
+    engine = started(tmp_path, monkeypatch, jvm, start_timeout=0.05)
+    trouble = wait_for(engine.trouble, 5, "a start that was ended")
+    assert "it did not come up within engine.start.timeout.ms=50; its JVM last said: no luck" in trouble
+    engine.stop()
+
+
+def test_the_loss_of_a_jvm_without_jobs_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = [Session(), Session()]
+    given = iter(sessions)
+    engine = started(tmp_path, monkeypatch, lambda *_: next(given))
+    wait_for(engine.current, 5, "the session")
+    sessions[0].process_alive = False
+    wait_for(lambda: (engine.trouble() or "").startswith("the JVM of Spark died; "), 5, "the loss")
+    wait_for(lambda: engine.current() is sessions[1], 5, "the next session")
+    assert engine.trouble() is None
     engine.stop()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When Spark is started again after it could not be started, or was lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_FIRST_S: Final = 1.0
+_LONGEST_S: Final = 30.0
+_STEADY_S: Final = 60.0
+"""A session that has lived so long has not failed at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """``failures``: starts in a row that came to nothing, at once or soon after."""
+
+    failures: int = 0
+
+    def failed(self) -> Restarts:
+        """After a start that failed."""
+        return Restarts(self.failures + 1)
+
+    def lost(self, lived: float) -> Restarts:
+        """After the loss of a session that lived for so many seconds."""
+        return Restarts() if lived >= _STEADY_S else self.failed()
+
+    @property
+    def delay(self) -> float:
+        """Seconds until the next start; they double with each failure, up to half a minute."""
+        if not self.failures:
+            return 0.0
+        return min(_LONGEST_S, _FIRST_S * float(2 ** min(self.failures - 1, 16)))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark that cannot start: the worker says why, tries again, and goes on by itself when the cause is gone."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.polling import wait_for
+from tests.support.worker_process import WorkerProcess
+
+SUSPENDED = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=127.0.0.1:0"
+"""A JVM with this option waits for a debugger before it does anything."""
+START_S = round(min(60, 10 * (1 + os.getloadavg()[0] / (os.cpu_count() or 1))))
+"""What Spark gets to start in: an idle machine needs a third of ten seconds."""
+HEALTHY = "Worker has completed startup and is ready to handle requests."
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system in memory can be mounted here: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_each_cause_is_told_and_what_is_left_when_none_is_left_is_a_worker_that_works(
+    own_worker: WorkerProcess, tmp_path: Path, unique: str
+) -> None:
+    """A JVM that hangs, one that raises what it must be alive to be asked for, and one that ends itself."""
+    options, blocked = tmp_path / "jvm-options", tmp_path / "blocked"
+    options.write_text(SUSPENDED)
+    blocked.write_text("no directory")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        own_worker.properties |= {
+            "engine.start.timeout.ms": f"{START_S}000",
+            "spark.driver.extraJavaOptions": f"-XX:VMOptionsFile={options}",
+            "spark.local.dir": str(blocked / "local"),
+            "spark.driver.port": f"{taken.getsockname()[1]}",
+            "spark.port.maxRetries": "0",
+        }
+        own_worker.start()
+        wait_for(lambda: health(own_worker)[0] != "starting", 30, "a worker that is in its group")
+        create(own_worker, tmp_path, unique)
+        await_trouble(own_worker, f"engine.start.timeout.ms={START_S}000")
+        options.write_text("")
+        await_trouble(own_worker, "Address already in use")
+        await_waiting_task(own_worker, unique, "Address already in use")
+    await_trouble(own_worker, "Failed to create any local dir")
+    blocked.unlink()
+    own_worker.wait_for_tasks(unique)
+    assert health(own_worker) == ("healthy", 200, HEALTHY)
+
+
+def test_a_full_disk(own_worker: WorkerProcess, small_disk: Path, tmp_path: Path, unique: str) -> None:
+    fill = small_disk / "fill"
+    fill.write_bytes(bytes((16 << 20) - 3 * os.sysconf("SC_PAGESIZE")))
+    own_worker.environment["TMPDIR"] = str(small_disk)
+    own_worker.properties["engine.start.timeout.ms"] = f"{START_S}000"
+    own_worker.start()
+    wait_for(lambda: list(small_disk.glob("headrace-*")), 10, "the worker's directory on the full disk")
+    await_trouble(own_worker, "Spark could not be started")
+    fill.unlink()
+    wait_for(lambda: health(own_worker)[1] == 200, 60, lambda: f"{health(own_worker)}")
+    create(own_worker, tmp_path, unique)
+    own_worker.wait_for_tasks(unique)
+
+
+def test_the_loss_of_an_idle_jvm_is_noticed(worker: WorkerProcess) -> None:
+    wait_for(lambda: "is up, UI at" in worker.log, 60, "Spark")
+    worker.jvm().kill()
+    await_trouble(worker, "the JVM of Spark died")
+    wait_for(lambda: health(worker) == ("healthy", 200, HEALTHY), 60, "a JVM in its place")
+
+
+def create(worker: WorkerProcess, directory: Path, name: str) -> None:
+    lines = directory / "lines.txt"
+    lines.write_text("one\n")
+    worker.create(name, **{"connector.class": "FileStreamSource", "file": str(lines), "topic": name})
+
+
+def health(worker: WorkerProcess) -> tuple[str, int, str]:
+    answer = worker.rest.get("/health")
+    return answer.json()["status"], answer.status_code, answer.json()["message"]
+
+
+def await_trouble(worker: WorkerProcess, cause: str) -> None:
+    def told() -> bool:
+        status, code, message = health(worker)
+        return cause in message and (status, code) == ("unhealthy", 503)
+
+    wait_for(told, 60 + START_S, lambda: f"{cause!r} in {health(worker)}\n{worker.log[-3000:]}")
+
+
+def await_waiting_task(worker: WorkerProcess, name: str, cause: str) -> None:
+    def told() -> bool:
+        tasks = worker.status(name).get("tasks", [])
+        return bool(tasks) and cause in tasks[0].get("trace", "")
+
+    wait_for(told, 30, lambda: f"{cause!r} in {worker.status(name)}")
