@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.protected_files import protect
 from headrace.cli.console import use_log_format
-from headrace.cli.worker_process import WorkerProcess, resolved_properties
+from headrace.cli.worker_process import WorkerProcess, leave_no_core_dumps, resolved_properties
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
 from headrace.config.worker_files import worker_files
@@ -24,6 +24,7 @@ def run(worker_properties: Path) -> int:
 
     The sockets are bound before anything is imported that takes time, so that clients need not try twice.
     """
+    leave_no_core_dumps()
     with resolved_properties(read_properties(worker_properties)) as properties:
         config = DistributedConfig(properties)
         use_log_format(config.log_format)

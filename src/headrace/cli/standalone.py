@@ -14,7 +14,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.protected_files import protect
 from headrace.cli.connector_files import ConnectorFile, read_connector_files
 from headrace.cli.console import use_log_format
-from headrace.cli.worker_process import WorkerProcess, resolved_properties
+from headrace.cli.worker_process import WorkerProcess, leave_no_core_dumps, resolved_properties
 from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import StandaloneConfig
 from headrace.config.worker_files import worker_files
@@ -35,6 +35,7 @@ def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
     As in Kafka Connect a connector that cannot be created or started ends the worker.
     """
     files = read_connector_files(connectors)
+    leave_no_core_dumps()
     with resolved_properties(read_properties(worker_properties)) as properties:
         config = StandaloneConfig(properties)
         use_log_format(config.log_format)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,12 @@ _KAFKA_SECONDS: Final = 60.0
 _STOP_MARGIN_SECONDS: Final = 10.0
 _REST_STOP_SECONDS: Final = 3.0
 _EXIT_FORCED: Final = 130
+
+
+def leave_no_core_dumps() -> None:
+    """A dump of this process, or of one below it, would have all passwords in it. ``prlimit`` takes it back."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 @contextmanager

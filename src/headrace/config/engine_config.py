@@ -23,8 +23,9 @@ DEFAULT_CONSOLE: Final = ConsoleLimits()
 class EngineConfig:
     """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
 
-    ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``console`` is
-    ``engine.console.*``, ``start_timeout``, in seconds, ``engine.start.timeout.ms``.
+    ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
+    seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``. ``rest_guarded``: the REST API asks
+    who is there.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -33,3 +34,4 @@ class EngineConfig:
     channel_port: int = 0
     start_timeout: float = 300.0
     console: ConsoleLimits = DEFAULT_CONSOLE
+    rest_guarded: bool = False

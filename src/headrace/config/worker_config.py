@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
-from headrace.config.access_config import define_access
+from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
 from headrace.config.engine_config import ConsoleLimits, EngineConfig
 from headrace.config.header_rules import header_rules
@@ -286,6 +286,7 @@ class WorkerConfig(BaseConfig):
             self.get(TASK_CHANNEL_PORT),
             self.seconds(ENGINE_START_TIMEOUT),
             ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
+            bool(self.get(REST_EXTENSIONS) or self.get(AUTHENTICATION)),
         )
 
     def for_tasks(self) -> dict[str, str]:

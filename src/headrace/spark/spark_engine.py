@@ -111,9 +111,9 @@ class SparkEngine:
         """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
         if self._session is not None or self._stopping:
             return None
-        failure = self._failure or self._slowness() or self._loss
+        failure = self._failure or self._loss
         if failure is None:
-            return None
+            return self._slowness()
         left = self._next - self._clock()
         return f"{failure}; it is started again " + (f"in {left:.0f} s" if left >= 1 else "now")
 

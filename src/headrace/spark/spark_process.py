@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,15 +20,19 @@ from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
 from headrace.spark.console_log import Console
+from headrace.spark.master import is_local
 from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
 from headrace.spark.runtime_directory import VARIABLE
-from headrace.spark.spark_settings import JAVA_OPTIONS, LogSettings, write_log_settings
+from headrace.spark.spark_settings import MASTER, LogSettings, write_log_settings
+from headrace.spark.submission import Submission
 
 _LOOK: Final = 0.05
 _LAST_WORDS: Final = 2.0
-_TEMPORARY: Final = "-Djava.io.tmpdir"
-_LONGEST_DIRECTORY: Final = 60
 _ERROR: Final = " ERROR "
+_SOCKET_NAME: Final = 43
+"""Characters of a socket's name, as Spark makes it, with the separator."""
+_LONGEST_SOCKET: Final = 103
+"""Characters of a socket's path, on the system that allows least."""
 _NO_CONFIGURATION: Final = "/nonexistent/headrace"
 """Stands for Spark's configuration directory: all settings are the worker's."""
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -59,9 +63,9 @@ class SparkProcess:
         self._console = directory / "spark-console.log"
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
         self._log, self._logged = logs.log, _size(logs.log)
-        conf = {**conf, JAVA_OPTIONS: _java_options(conf, logs, directory)}
+        self._submission = Submission.write(directory, conf, _java_options(directory, logs))
         self._process = subprocess.Popen(
-            [*_submit_command(), *(f"--conf={name}={value}" for name, value in conf.items()), "pyspark-shell"],
+            [*_submit_command(), f"--properties-file={self._submission.properties}", "pyspark-shell"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -88,7 +92,9 @@ class SparkProcess:
         """
         from pyspark.java_gateway import launch_gateway
 
-        with _set(self._where()):
+        where = self._where()
+        self._submission.remove()
+        with _set(where):
             return launch_gateway()  # type: ignore[no-untyped-call]
 
     def last_words(self) -> str | None:
@@ -145,22 +151,47 @@ def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence
         # Else the working directory, where connectors may write, would stand first on the path of these processes.
         "PYTHONSAFEPATH": "1",
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)),
+        **_ui_at_loopback(conf, os.environ),
         PLUGIN_PATH_VARIABLE: os.pathsep.join(plugins),
     }
 
 
-def _java_options(conf: Mapping[str, str], logs: LogSettings, directory: Path) -> str:
-    """The options of the session's settings, and ours. Temporary files go where they are removed with ``directory``.
+def _ui_at_loopback(conf: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Spark's UI listens where this variable says, and there is no setting for it; what else it decides is set.
+
+    Those that the worker's environment has count.
+    """
+    if "SPARK_LOCAL_IP" in environment:
+        return {}
+    variables = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_PUBLIC_DNS": "localhost"}
+    if is_local(conf[MASTER]):
+        variables["SPARK_LOCAL_HOSTNAME"] = socket.gethostname()  # only the name by which tasks' host is shown
+    return {name: environment.get(name, value) for name, value in variables.items()}
+
+
+def _java_options(directory: Path, logs: LogSettings) -> list[str]:
+    """What the JVM gets beside the session's settings.
 
     Log4j's settings are named and not found on the class path, which has to be the same for each session: else its
     classes could not come from the archive.
     """
-    ours = (f"-Dlog4j2.configurationFile={logs.settings.as_uri()}", *class_archive().jvm_options)
-    given = conf.get(JAVA_OPTIONS, "")
-    # By default the sockets of Python's processes are there too, whose paths may not be long.
-    if _TEMPORARY not in given and len(str(directory)) <= _LONGEST_DIRECTORY:
-        ours = (*ours, f"{_TEMPORARY}={directory}")
-    return " ".join(filter(None, (given, *map(shlex.quote, ours))))
+    options = [
+        f"-Dlog4j2.configurationFile={logs.settings.as_uri()}",
+        f"-XX:ErrorFile={directory / 'hs_err_pid%p.log'}",  # has its options in it
+        *class_archive().jvm_options,
+    ]
+    if (temporary := _temporary(directory)) is not None:
+        options.append(f"-Djava.io.tmpdir={temporary}")
+    return options
+
+
+def _temporary(directory: Path) -> Path | None:
+    """Where the JVM keeps temporary files and sockets, for us alone; None if a socket's path would be too long."""
+    temporary = directory / "tmp"
+    if len(os.fsencode(temporary)) + _SOCKET_NAME > _LONGEST_SOCKET:
+        return None
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    return temporary
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from headrace.spark.endpoint import Interface
 from headrace.spark.master import host_towards, is_local, is_loopback
 
 MASTER = "spark.master"
+UI = "spark.ui.enabled"
 DRIVER_HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -44,6 +45,10 @@ PREFERRED = {
     "spark.ui.retainedTasks": "2000",
     "spark.sql.ui.retainedExecutions": "100",
     "spark.log.level": "WARN",
+    # The UI asks nobody for a name: it shows, and does nothing.
+    "spark.ui.killEnabled": "false",
+    "spark.ui.threadDumpsEnabled": "false",
+    "spark.ui.heapHistogramEnabled": "false",
 }
 # The driver's JVM only schedules: the quick compiler and the small collector serve it best.
 _SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
@@ -95,9 +100,13 @@ class LogSettings(NamedTuple):
     log: Path
 
 
-def settings(spark: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred."""
-    merged = {**PREFERRED, LOCAL_DIRECTORIES: str(directory / "local"), **spark}
+def settings(spark: Mapping[str, str], directory: Path, rest_guarded: bool = False) -> dict[str, str]:
+    """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred.
+
+    ``rest_guarded``: the REST API is not for everybody, so Spark's UI, which is, is there only if it is asked for.
+    """
+    preferred = {**PREFERRED, UI: "false"} if rest_guarded else PREFERRED
+    merged = {**preferred, LOCAL_DIRECTORIES: str(directory / "local"), **spark}
     if is_local(merged[MASTER]):
         merged = {**LOCAL, **merged}
     else:

@@ -44,7 +44,7 @@ class SparkTaskLauncher:
         directory = self._runtime.path
         for property in ignored(config.spark):
             _log.warning("The worker's property has no effect: %s", property)
-        conf = settings(config.spark, directory)
+        conf = settings(config.spark, directory, config.rest_guarded)
         local = is_local(conf[MASTER])
         # On a cluster the setting is the executors' too, on machines where our directories are not.
         self._scratch = scratch_directories(config.spark.get(LOCAL_DIRECTORIES, "")) if local else []

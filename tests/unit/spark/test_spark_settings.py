@@ -78,3 +78,12 @@ def test_sparks_log_goes_to_a_file(tmp_path: Path) -> None:
     assert f"appender.file.fileName = {log}\n" in written
     assert "%d{yyyy-MM-dd HH:mm:ss.SSS}" in written
     assert "console" not in written.lower()
+
+
+def test_sparks_ui_only_shows_and_is_off_where_the_rest_api_is_guarded(tmp_path: Path) -> None:
+    open_to_all = settings({}, tmp_path)
+    shut = ("spark.ui.killEnabled", "spark.ui.threadDumpsEnabled", "spark.ui.heapHistogramEnabled")
+    assert {open_to_all[name] for name in shut} == {"false"} and "spark.ui.enabled" not in open_to_all
+    assert settings({}, tmp_path, rest_guarded=True)["spark.ui.enabled"] == "false"
+    asked_for = {"spark.ui.enabled": "true", "spark.ui.killEnabled": "true"}
+    assert settings(asked_for, tmp_path, rest_guarded=True).items() >= asked_for.items()

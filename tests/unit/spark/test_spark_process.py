@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from headrace.spark.spark_process import _temporary, _ui_at_loopback
+
+
+@pytest.mark.parametrize("master", ["local[4]", "spark://host:7077"])
+def test_the_ui_listens_at_loopback_and_tasks_hosts_are_named_as_ever(master: str) -> None:
+    made = _ui_at_loopback({"spark.master": master}, {"SPARK_PUBLIC_DNS": "proxy"})
+    hostname = {"SPARK_LOCAL_HOSTNAME": socket.gethostname()} if master.startswith("local") else {}
+    assert made == {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_PUBLIC_DNS": "proxy", **hostname}
+
+
+def test_an_address_that_the_workers_environment_names_counts() -> None:
+    assert _ui_at_loopback({"spark.master": "local"}, {"SPARK_LOCAL_IP": "0.0.0.0"}) == {}
+
+
+def test_temporary_files_are_elsewhere_only_where_a_sockets_path_would_be_too_long(tmp_path: Path) -> None:
+    assert _temporary(tmp_path / ("long" * 20)) is None
+    short = Path("/tmp") / tmp_path.name[-8:]
+    short.mkdir()
+    try:
+        made = _temporary(short)
+        assert made is not None and made.stat().st_mode & 0o777 == 0o700
+        made.rmdir()
+    finally:
+        short.rmdir()
