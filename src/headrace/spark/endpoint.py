@@ -14,11 +14,12 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, TypeAlias, Union, cast
+from typing import Any, Final, TypeAlias, Union
 
 from headrace.api.errors import ConfigError
+from headrace.spark.mutual_proof import prove_as_caller, prove_as_listener
 from headrace.spark.tls_connection import Certificate, TlsConnection, client_context, server_context
 
 Address = str | tuple[str, int]
@@ -49,8 +50,7 @@ class Endpoint:
             context = client_context(self.certificate) if self.certificate is not None else None
             connection = _connection(connected, context, server_side=False)
         with _closed_on_error(connection), _impatient(connection):
-            answer_challenge(cast("Connection[Any, Any]", connection), self.authkey)
-            deliver_challenge(cast("Connection[Any, Any]", connection), self.authkey)
+            prove_as_caller(connection, self.authkey)
         return connection
 
 
@@ -101,8 +101,7 @@ class Doorway:
         with _closed_on_error(caller):
             connection = _connection(caller, self._context, server_side=True)
         with _closed_on_error(connection), _impatient(connection):
-            deliver_challenge(cast("Connection[Any, Any]", connection), self._authkey)
-            answer_challenge(cast("Connection[Any, Any]", connection), self._authkey)
+            prove_as_listener(connection, self._authkey)
         return connection
 
     def close(self) -> None:

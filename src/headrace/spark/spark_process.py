@@ -164,7 +164,7 @@ def _ui_at_loopback(conf: Mapping[str, str], environment: Mapping[str, str]) -> 
     if "SPARK_LOCAL_IP" in environment:
         return {}
     variables = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_PUBLIC_DNS": "localhost"}
-    if is_local(conf[MASTER]):
+    if is_local(conf.get(MASTER, "local")):
         variables["SPARK_LOCAL_HOSTNAME"] = socket.gethostname()  # only the name by which tasks' host is shown
     return {name: environment.get(name, value) for name, value in variables.items()}
 
