@@ -18,14 +18,13 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError
 from headrace.kafka import client_properties as names
+from headrace.kafka.kafka_python_log import tame
 from headrace.kafka.security_properties import kafka_python_security, librdkafka_security
 
 _log = logging.getLogger(__name__)
 _warned: set[str] = set()
 
-# kafka-python reports every attempt to connect that fails as an error, though it goes on trying.
-if logging.getLogger("kafka.net").level == logging.NOTSET:
-    logging.getLogger("kafka.net").setLevel(logging.CRITICAL)
+tame()
 
 _QUIET_FACILITIES = ("[FAIL]", "[ERROR]", "FAIL ", "ERROR ", "GETPID", "[GETPID]", "[TERMINATE]")
 
