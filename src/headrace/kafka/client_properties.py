@@ -9,7 +9,6 @@ JAVA_TO_LIBRDKAFKA = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "sasl.oauthbearer.scope": "sasl.oauthbearer.scope",
     "sasl.kerberos.kinit.cmd": "sasl.kerberos.kinit.cmd",
 }
 """Java's name to librdkafka's, where the values are the same and only the names differ."""
@@ -20,7 +19,7 @@ SAME_NAME_COMMON = frozenset(
         "metadata.max.age.ms", "metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms",
         "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
         "socket.connection.setup.timeout.ms", "security.protocol", "sasl.mechanism", "sasl.kerberos.service.name",
-        "sasl.oauthbearer.token.endpoint.url", "ssl.cipher.suites", "ssl.key.password",
+        "ssl.cipher.suites", "ssl.key.password",
     }
 )  # fmt: skip
 
@@ -48,8 +47,7 @@ LIBRDKAFKA_ONLY = frozenset(
         "queued.max.messages.kbytes", "queued.min.messages", "socket.keepalive.enable", "socket.nagle.disable",
         "socket.timeout.ms", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
         "ssl.key.location", "ssl.key.pem", "enable.ssl.certificate.verification", "sasl.username", "sasl.password",
-        "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config",
-        "sasl.oauthbearer.method", "sasl.kerberos.keytab", "sasl.kerberos.principal", "statistics.interval.ms",
+        "sasl.kerberos.keytab", "sasl.kerberos.principal", "statistics.interval.ms",
         "sticky.partitioning.linger.ms", "topic.metadata.refresh.interval.ms",
     }
 )  # fmt: skip
@@ -58,10 +56,17 @@ LIBRDKAFKA_ONLY = frozenset(
 TRANSLATED_ELSEWHERE = frozenset(
     {
         "buffer.memory", "compression.gzip.level", "compression.lz4.level", "compression.zstd.level",
-        "partitioner.class", "partitioner.ignore.keys", "partition.assignment.strategy", "sasl.jaas.config",
-        "ssl.endpoint.identification.algorithm", "ssl.keystore.certificate.chain", "ssl.keystore.key",
-        "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.certificates",
-        "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
+        "partition.assignment.strategy", "partitioner.class", "partitioner.ignore.keys", "sasl.jaas.config",
+        "sasl.login.callback.handler.class", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+        "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
+        "sasl.login.retry.backoff.ms", "sasl.oauthbearer.client.credentials.client.id",
+        "sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
+        "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url", "ssl.endpoint.identification.algorithm",
+        "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location", "ssl.keystore.password",
+        "ssl.keystore.type", "ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password",
+        "ssl.truststore.type",
     }
 )  # fmt: skip
 """Java's names that need more than a new name; ``clients`` and ``security_properties`` do it."""
@@ -72,16 +77,13 @@ WITHOUT_EFFECT = frozenset(
         "exclude.internal.topics", "interceptor.classes", "key.deserializer", "key.serializer", "max.block.ms",
         "max.poll.records", "metadata.max.idle.ms", "metric.reporters", "metrics.num.samples",
         "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
-        "partitioner.availability.timeout.ms", "security.providers", "sasl.client.callback.handler.class",
+        "partitioner.availability.timeout.ms", "sasl.client.callback.handler.class",
         "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.ticket.renew.jitter",
-        "sasl.kerberos.ticket.renew.window.factor", "sasl.login.callback.handler.class", "sasl.login.class",
-        "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms", "sasl.login.refresh.buffer.seconds",
-        "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
-        "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms",
-        "socket.connection.setup.timeout.max.ms", "ssl.enabled.protocols", "ssl.engine.factory.class",
-        "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm", "transaction.two.phase.commit.enable", "value.deserializer",
-        "value.serializer",
+        "sasl.kerberos.ticket.renew.window.factor", "sasl.login.class", "sasl.oauthbearer.config",
+        "sasl.oauthbearer.method", "security.providers", "socket.connection.setup.timeout.max.ms",
+        "ssl.enabled.protocols", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.protocol",
+        "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
+        "transaction.two.phase.commit.enable", "value.deserializer", "value.serializer",
     }
 )  # fmt: skip
 """Java's names that mean nothing to librdkafka, or that their users read themselves (``max.block.ms``)."""

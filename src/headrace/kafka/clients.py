@@ -11,15 +11,16 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError
 from headrace.kafka import client_properties as names
+from headrace.kafka.errors import kafka_error
 from headrace.kafka.kafka_python_log import tame
-from headrace.kafka.security_properties import kafka_python_security, librdkafka_security
+from headrace.kafka.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 
 _log = logging.getLogger(__name__)
 _warned: set[str] = set()
@@ -40,6 +41,13 @@ _PRODUCER_DEFAULTS = {
     "queue.buffering.max.messages": 500_000,
 }
 _CONSUMER_DEFAULTS = {"auto.offset.reset": "latest", "check.crcs": True, "isolation.level": "read_uncommitted"}
+_Client = TypeVar("_Client", Consumer, Producer, AdminClient)
+_NAMES: Final = {Consumer: "consumer", Producer: "producer", AdminClient: "admin client"}
+_NO_KERBEROS: Final = (
+    "confluent-kafka from PyPI has no Kerberos. Install librdkafka with SASL, of the same or a later version, and "
+    "its headers, then run: pip install --no-binary confluent-kafka --force-reinstall confluent-kafka "
+    "'headrace[kerberos]'; or use another mechanism"
+)
 _ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -115,17 +123,32 @@ def kafka_python_config(props: Mapping[str, str]) -> dict[str, Any]:
 
 def producer(props: Mapping[str, str]) -> Producer:
     """A new producer. Make it in the process that uses it: librdkafka's threads do not survive a fork."""
-    return Producer(_checked(props, producer_config(props), "a producer"))
+    return _made(Producer, props, _checked(props, producer_config(props), "a producer"))
 
 
 def consumer(props: Mapping[str, str]) -> Consumer:
     """A new consumer."""
-    return Consumer(_checked(props, consumer_config(props), "a consumer"))
+    return _made(Consumer, props, _checked(props, consumer_config(props), "a consumer"))
 
 
 def admin_client(props: Mapping[str, str]) -> AdminClient:
     """A new admin client."""
-    return AdminClient(_checked(props, admin_config(props), "an admin client"))
+    return _made(AdminClient, props, _checked(props, admin_config(props), "an admin client"))
+
+
+def unusable(error: Exception, props: Mapping[str, str], what: str) -> ConfigError:
+    """Return the error for properties of ``what``, such as "producer", that librdkafka refuses to make one of."""
+    if uses_sasl(props, GSSAPI) and "SASL mechanism" in str(error):
+        return ConfigError.invalid("sasl.mechanism", props.get("sasl.mechanism", GSSAPI), _NO_KERBEROS)
+    found = kafka_error(error)
+    return ConfigError(f"The {what}'s properties cannot be used: {found.str() if found is not None else error}")
+
+
+def _made(kind: type[_Client], props: Mapping[str, str], config: dict[str, Any]) -> _Client:
+    try:
+        return kind(config)
+    except (KafkaException, ValueError) as error:
+        raise unusable(error, props, _NAMES[kind]) from error
 
 
 def _checked(props: Mapping[str, str], config: dict[str, Any], what: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from headrace.api.errors import ConfigError, ConnectError
-from headrace.kafka.clients import LIBRDKAFKA_LOG, producer_config
+from headrace.api.errors import ConnectError
+from headrace.kafka.clients import LIBRDKAFKA_LOG, producer_config, unusable
 from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,
@@ -69,7 +69,7 @@ class RecordProducer:
         try:
             self.client = Producer(config)
         except KafkaException as error:
-            raise ConfigError(f"The producer's properties cannot be used: {error.args[0].str()}") from error
+            raise unusable(error, props, "producer") from error
 
     def send(
         self,

@@ -3,22 +3,34 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-import ssl
 from collections.abc import Mapping
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from headrace.api.errors import ConfigError
+from headrace.kafka.oauth_settings import oauth_settings
+from headrace.kafka.oauth_tokens import TokenSource, token_source
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
-_PEM_SUFFIXES = frozenset({".pem", ".crt", ".cer", ".key"})
-_PKCS12_SUFFIXES = frozenset({".p12", ".pfx", ".pkcs12"})
+GSSAPI: Final = "GSSAPI"
+_LIBRDKAFKA_STORES: Final = {
+    "ssl.ca.location": "ssl.truststore.certificates",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.location": "ssl.keystore.certificate.chain",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.location": "ssl.keystore.key",
+    "ssl.key.pem": "ssl.keystore.key",
+}
 
 
 def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
-    """What ``props`` say about stores, host name checks and logins, in librdkafka's terms."""
-    return {**_truststore(props), **_keystore(props), **_host_name_check(props), **_login(props)}
+    """What ``props`` say of stores, host name checks and logins, in librdkafka's terms. Reads keys, asks for tokens."""
+    result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
+    if uses_sasl(props, "OAUTHBEARER"):
+        result["oauth_cb"] = _tokens(props).for_librdkafka
+    return result
 
 
 def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
@@ -26,20 +38,47 @@ def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
     protocol = props.get("security.protocol", "PLAINTEXT").upper()
     result: dict[str, Any] = {"security_protocol": protocol}
     if protocol.endswith("SSL"):
-        result["ssl_context"] = _ssl_context(props)
+        from headrace.kafka.ssl_context import client_context
+
+        result["ssl_context"] = client_context(_as_java(props))
     if protocol.startswith("SASL"):
-        login = _login(props)
-        result["sasl_mechanism"] = props.get("sasl.mechanism", "GSSAPI")
-        result["sasl_plain_username"] = login.get("sasl.username")
-        result["sasl_plain_password"] = login.get("sasl.password")
-        if "sasl.kerberos.service.name" in props:
-            result["sasl_kerberos_service_name"] = props["sasl.kerberos.service.name"]
+        result.update(_kafka_python_login(props))
     return result
+
+
+def uses_sasl(props: Mapping[str, str], mechanism: str) -> bool:
+    """Whether a client logs in by ``mechanism``; Java's default is GSSAPI."""
+    secured = props.get("security.protocol", "PLAINTEXT").upper().startswith("SASL")
+    return secured and props.get("sasl.mechanism", GSSAPI).upper() == mechanism
+
+
+def _kafka_python_login(props: Mapping[str, str]) -> dict[str, Any]:
+    login = _login(props)
+    result = {
+        "sasl_mechanism": props.get("sasl.mechanism", GSSAPI),
+        "sasl_plain_username": login.get("sasl.username"),
+        "sasl_plain_password": login.get("sasl.password"),
+    }
+    if uses_sasl(props, "OAUTHBEARER"):
+        from headrace.kafka.token_provider import TokenProvider
+
+        result["sasl_oauth_token_provider"] = TokenProvider(_tokens(props))
+    if uses_sasl(props, GSSAPI) and importlib.util.find_spec("gssapi") is None:
+        reason = "the group member needs the package gssapi; run: pip install 'headrace[kerberos]'"
+        raise ConfigError.invalid("sasl.mechanism", GSSAPI, reason)
+    if "sasl.kerberos.service.name" in props:
+        result["sasl_kerberos_service_name"] = props["sasl.kerberos.service.name"]
+    return result
+
+
+def _tokens(props: Mapping[str, str]) -> TokenSource:
+    _, options = jaas_options(props.get("sasl.jaas.config", ""))
+    return token_source(oauth_settings(props, options))
 
 
 def jaas_options(text: str) -> tuple[str, dict[str, str]]:
     """The login module's class and its options of one ``sasl.jaas.config``."""
-    module, _, rest = text.strip().partition(" ")
+    module, rest = (*text.split(None, 1), "", "")[:2]
     options = {name: _unquoted(value) for name, value in _JAAS_OPTION.findall(rest)}
     return module, options
 
@@ -59,12 +98,7 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
     if kind in ("PlainLoginModule", "ScramLoginModule"):
         wanted = {"sasl.username": "username", "sasl.password": "password"}
     elif kind == "OAuthBearerLoginModule":
-        wanted = {
-            "sasl.oauthbearer.client.id": "clientId",
-            "sasl.oauthbearer.client.secret": "clientSecret",
-            "sasl.oauthbearer.scope": "scope",
-        }
-        direct = {**direct, "sasl.oauthbearer.method": "oidc"}
+        wanted = {}  # its options are for those who fetch tokens
     elif kind == "Krb5LoginModule":
         wanted = {"sasl.kerberos.keytab": "keyTab", "sasl.kerberos.principal": "principal"}
     else:
@@ -82,65 +116,32 @@ def _host_name_check(props: Mapping[str, str]) -> dict[str, str]:
     return {name: props[name] or "none"} if name in props else {}
 
 
-def _store_type(props: Mapping[str, str], store: str) -> str:
-    """PEM, PKCS12 or JKS: as ``ssl.<store>.type`` says, else as the file's name tells, else Java's default."""
-    given = props.get(f"ssl.{store}.type")
-    if given:
-        return given.upper()
-    suffix = PurePath(props.get(f"ssl.{store}.location", "")).suffix.lower()
-    return "PEM" if suffix in _PEM_SUFFIXES else "PKCS12" if suffix in _PKCS12_SUFFIXES else "JKS"
-
-
-def _refuse(props: Mapping[str, str], store: str, kind: str, usable: str) -> ConfigError:
-    name = f"ssl.{store}.location"
-    return ConfigError.invalid(
-        name, props.get(name), f"a {kind} {store} cannot be read; convert it to {usable} and set ssl.{store}.type"
-    )
-
-
-def _truststore(props: Mapping[str, str]) -> dict[str, str]:
-    if "ssl.truststore.certificates" in props:
-        return {"ssl.ca.pem": props["ssl.truststore.certificates"]}
-    if "ssl.truststore.location" not in props:
+def _stores(props: Mapping[str, str]) -> dict[str, str]:
+    if not props.get("security.protocol", "PLAINTEXT").upper().endswith("SSL"):
         return {}
-    kind = _store_type(props, "truststore")
-    if kind != "PEM":
-        raise _refuse(props, "truststore", kind, "PEM")
-    return {"ssl.ca.location": props["ssl.truststore.location"]}
+    # What reads them is imported where there is TLS alone.
+    from headrace.kafka.key_stores import read_identity, read_trusted
+
+    result = {}
+    trusted, identity = read_trusted(props), read_identity(props)
+    if trusted is not None:
+        result["ssl.ca.pem"] = trusted
+    if identity is not None:
+        result |= {"ssl.certificate.pem": identity.chain, "ssl.key.pem": identity.key}
+    return result
 
 
-def _keystore(props: Mapping[str, str]) -> dict[str, str]:
-    if "ssl.keystore.certificate.chain" in props or "ssl.keystore.key" in props:
-        inline = {
-            "ssl.certificate.pem": props.get("ssl.keystore.certificate.chain", ""),
-            "ssl.key.pem": props.get("ssl.keystore.key", ""),
-        }
-        return {name: value for name, value in inline.items() if value}
-    location = props.get("ssl.keystore.location")
-    if location is None:
-        return {}
-    kind = _store_type(props, "keystore")
-    if kind == "PEM":
-        return {"ssl.certificate.location": location, "ssl.key.location": location}
-    if kind == "PKCS12":
-        return {"ssl.keystore.location": location, "ssl.keystore.password": props.get("ssl.keystore.password", "")}
-    raise _refuse(props, "keystore", kind, "PEM or PKCS12")
+def _as_java(props: Mapping[str, str]) -> dict[str, str]:
+    """librdkafka's names for keys and certificates by Java's, for whom does not know them."""
+    result = dict(props)
+    for name, java in _LIBRDKAFKA_STORES.items():
+        if name in props:
+            result.setdefault(java, _read(name, props[name]) if name.endswith(".location") else props[name])
+    return result
 
 
-def _ssl_context(props: Mapping[str, str]) -> ssl.SSLContext:
-    trust = {**_truststore(props), **{k: v for k, v in props.items() if k in ("ssl.ca.location", "ssl.ca.pem")}}
-    context = ssl.create_default_context(cafile=trust.get("ssl.ca.location"), cadata=trust.get("ssl.ca.pem"))
-    if _host_name_check(props).get("ssl.endpoint.identification.algorithm") == "none":
-        context.check_hostname = False
-    keys = _keystore(props)
-    certificate = keys.get("ssl.certificate.location", props.get("ssl.certificate.location"))
-    if certificate is not None:
-        key = props.get("ssl.key.location", keys.get("ssl.key.location"))
-        context.load_cert_chain(certificate, key, props.get("ssl.key.password"))
-    elif keys:
-        raise ConfigError(
-            "ssl.keystore: the group member needs the client's certificate as a PEM file: set ssl.keystore.type=PEM "
-            "and ssl.keystore.location",
-            "ssl.keystore.location",
-        )
-    return context
+def _read(name: str, location: str) -> str:
+    try:
+        return Path(location).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError.invalid(name, location, f"the file cannot be read: {error}") from error

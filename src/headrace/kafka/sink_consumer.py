@@ -13,9 +13,9 @@ from typing import Final, Protocol
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
-from headrace.kafka.clients import LIBRDKAFKA_LOG, consumer_config
+from headrace.kafka.clients import LIBRDKAFKA_LOG, consumer_config, unusable
 from headrace.kafka.consumed_messages import ConsumedMessages
 from headrace.kafka.errors import AUTHORIZATION_CODES, connect_error, is_retriable
 from headrace.kafka.poll_keeper import PollKeeper
@@ -84,7 +84,7 @@ class SinkConsumer:
         try:
             self.client = Consumer(_without_conflicts(config))
         except (KafkaException, ValueError) as error:
-            raise ConfigError(f"The consumer's properties cannot be used: {error}") from error
+            raise unusable(error, props, "consumer") from error
 
     @contextmanager
     def busy(self) -> Iterator[None]:

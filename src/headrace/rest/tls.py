@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, Final
 from headrace.api.config_def import ConfigDef, Importance, Password, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import ValidList, ValidString
+from headrace.config.pem import pem
 from headrace.rest.listeners import BoundListener, BoundListeners
 from headrace.rest.watched_files import WatchedFiles
 
@@ -31,7 +31,6 @@ _VERIFY_MODES: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _CONVERT: Final = "only PEM can be read; convert the store, for example with keytool and openssl"
 
 
@@ -145,7 +144,7 @@ class TlsProperties:
                 name = self._prefix + _KEYSTORE + "certificate.chain"
                 reason = f"it goes together with {self._prefix}{_KEYSTORE}key and without a location"
                 raise ConfigError(f"Invalid configuration {name}: {reason}", name)
-            with _file_of(_pem(key) + _pem(chain)) as path:
+            with _file_of(pem(key) + pem(chain)) as path:
                 self._load_chain(context, path, _KEYSTORE + "certificate.chain", "the given text")
         elif location:
             self._load_chain(context, location, _KEYSTORE + "location", location)
@@ -167,7 +166,7 @@ class TlsProperties:
             if location:
                 context.load_verify_locations(cafile=location)
             elif text:
-                context.load_verify_locations(cadata=_pem(text))
+                context.load_verify_locations(cadata=pem(text))
         except (OSError, ValueError) as error:
             raise self._unusable(name, location or "the given text", "certificates in PEM", error) from error
         return bool(location or text)
@@ -214,18 +213,6 @@ def _definition(prefix: str) -> ConfigDef:
                 doc="Empty: the host name of another worker need not be that of its certificate.")
     )
     # fmt: on
-
-
-def _pem(text: str) -> str:
-    """PEM as OpenSSL wants it, from a text that may be in one line, as properties often are."""
-    return "".join(_block(found[1], found[2]) for found in _BLOCK.finditer(text))
-
-
-def _block(kind: str, body: str) -> str:
-    if ":" not in body:  # else it has headers, whose lines count
-        joined = "".join(body.split())
-        body = "\n".join(joined[at : at + 64] for at in range(0, len(joined), 64))
-    return f"-----BEGIN {kind}-----\n{body.strip()}\n-----END {kind}-----\n"
 
 
 @contextmanager

@@ -136,15 +136,25 @@ def test_sasl_login_is_taken_from_jaas() -> None:
     assert (python["sasl_mechanism"], python["sasl_plain_username"]) == ("SCRAM-SHA-256", 'al"ice')
 
 
-def test_oauth_and_kerberos_logins() -> None:
-    oauth = 'a.OAuthBearerLoginModule required clientId="id" clientSecret="s" scope="x";'
-    config = consumer_config(
-        {**BOOTSTRAP, "sasl.jaas.config": oauth, "sasl.oauthbearer.token.endpoint.url": "http://t"}
-    )
-    assert config["sasl.oauthbearer.method"] == "oidc"
-    assert config["sasl.oauthbearer.client.secret"] == "s"
+def test_kerberos_logins() -> None:
     kerberos = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="/k" principal="p@R";'
     assert consumer_config({**BOOTSTRAP, "sasl.jaas.config": kerberos})["sasl.kerberos.keytab"] == "/k"
+
+
+@pytest.mark.parametrize("mechanism", [{"sasl.mechanism": "GSSAPI"}, {}])
+def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
+    """Java's default is GSSAPI. This is about packages that tests run without."""
+    props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", **mechanism}
+    for made in (clients.producer, clients.consumer, clients.admin_client):
+        with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*confluent-kafka.*Install librdkafka with SASL"):
+            made(props)
+    with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*pip install 'headrace\[kerberos\]'"):
+        kafka_python_config(props)
+
+
+def test_what_librdkafka_refuses_is_the_users_to_mend() -> None:
+    with pytest.raises(ConfigError, match=r"The consumer's properties cannot be used: .*security\.protocol"):
+        clients.consumer({**BOOTSTRAP, "security.protocol": "SSSL"})
 
 
 def test_unknown_login_module_is_refused_without_its_secrets() -> None:
@@ -154,23 +164,11 @@ def test_unknown_login_module_is_refused_without_its_secrets() -> None:
     assert "hush" not in str(caught.value)
 
 
-def test_tls_stores() -> None:
-    pem = consumer_config(
-        {
-            **BOOTSTRAP,
-            "security.protocol": "SSL",
-            "ssl.truststore.location": "/ca.pem",
-            "ssl.keystore.type": "PKCS12",
-            "ssl.keystore.location": "/me.p12",
-            "ssl.keystore.password": "x",
-            "ssl.endpoint.identification.algorithm": "",
-        }
-    )
-    assert pem["ssl.ca.location"] == "/ca.pem"
-    assert (pem["ssl.keystore.location"], pem["ssl.keystore.password"]) == ("/me.p12", "x")
-    assert pem["ssl.endpoint.identification.algorithm"] == "none"
-    with pytest.raises(ConfigError, match=r"/trust\.jks.*convert it to PEM"):
-        consumer_config({**BOOTSTRAP, "ssl.truststore.location": "/trust.jks"})
+def test_host_names_need_not_be_checked() -> None:
+    unchecked = {**BOOTSTRAP, "security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}
+    assert consumer_config(unchecked)["ssl.endpoint.identification.algorithm"] == "none"
+    assert not kafka_python_config(unchecked)["ssl_context"].check_hostname
+    assert kafka_python_config({**BOOTSTRAP, "security.protocol": "SSL"})["ssl_context"].check_hostname
 
 
 def test_kafka_python_gets_its_servers() -> None:
