@@ -15,6 +15,8 @@ from headrace.kafka.oauth_tokens import TokenSource, token_source
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 GSSAPI: Final = "GSSAPI"
+_TO_A_SHELL: Final = ("sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name")
+_HARMLESS: Final = re.compile(r"[\w./@:+,=-]+", re.ASCII)
 _LIBRDKAFKA_STORES: Final = {
     "ssl.ca.location": "ssl.truststore.certificates",
     "ssl.ca.pem": "ssl.truststore.certificates",
@@ -28,6 +30,7 @@ _LIBRDKAFKA_STORES: Final = {
 def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
     """What ``props`` say of stores, host name checks and logins, in librdkafka's terms. Reads keys, asks for tokens."""
     result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
+    _check_for_shell({**props, **result})
     if uses_sasl(props, "OAUTHBEARER"):
         result["oauth_cb"] = _tokens(props).for_librdkafka
     return result
@@ -109,6 +112,14 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
             "sasl.jaas.config",
         )
     return {**direct, **{ours: options[java] for ours, java in wanted.items() if java in options}}
+
+
+def _check_for_shell(config: Mapping[str, Any]) -> None:
+    """librdkafka has a shell run kinit, with these in the command as they are: a connector's could be a command."""
+    for name in _TO_A_SHELL:
+        if name in config and _HARMLESS.fullmatch(config[name]) is None:
+            reason = "a shell is given it: it may have letters, digits and ./@:+,=_- only"
+            raise ConfigError.invalid(name, config[name], reason)
 
 
 def _host_name_check(props: Mapping[str, str]) -> dict[str, str]:

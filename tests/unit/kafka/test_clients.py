@@ -141,6 +141,15 @@ def test_kerberos_logins() -> None:
     assert consumer_config({**BOOTSTRAP, "sasl.jaas.config": kerberos})["sasl.kerberos.keytab"] == "/k"
 
 
+@pytest.mark.parametrize("text", ['/k"; touch /tmp/x; "', "$(reboot)", "a b", "`id`", "a\nb", ""])
+def test_what_a_shell_is_given_is_harmless(text: str) -> None:
+    module = "com.sun.security.auth.module.Krb5LoginModule required"
+    by_jaas = {"sasl.jaas.config": f"{module} keyTab='{text}';"}
+    for props in (by_jaas, {"sasl.kerberos.principal": text}, {"sasl.kerberos.service.name": text}):
+        with pytest.raises(ConfigError, match=r"configuration sasl\.kerberos\.\S+: a shell is given it"):
+            producer_config({**BOOTSTRAP, **props})
+
+
 @pytest.mark.parametrize("mechanism", [{"sasl.mechanism": "GSSAPI"}, {}])
 def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
     """Java's default is GSSAPI. This is about packages that tests run without."""
