@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
-from headrace.api.errors import ConnectError
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.kafka.oauth_requests import Token, request_token
 from headrace.kafka.oauth_settings import OAuthSettings, RefreshTimes
@@ -22,7 +21,8 @@ from headrace.kafka.oauth_settings import OAuthSettings, RefreshTimes
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER: Final = 10.0
-"""Seconds between attempts to renew a token."""
+"""Seconds between attempts to renew a token; fewer as its end comes near."""
+_RETRY_SOONEST: Final = 1.0
 _SOONEST: Final = 0.5
 _sources: weakref.WeakValueDictionary[OAuthSettings, TokenSource] = weakref.WeakValueDictionary()
 _sources_lock = threading.Lock()
@@ -119,15 +119,19 @@ class TokenSource:
         """With ``_requesting`` held; a failure is logged once, and the present token goes on as long as it is good."""
         try:
             self._take(self._request(self._settings))
-        except ConnectError as error:
+        except Exception as error:  # of whatever kind: nobody else would ask again
             if not self._troubled:
-                _log.warning("A token for OAUTHBEARER cannot be renewed, trying again every 10 s: %s", error)
+                _log.warning("A token for OAUTHBEARER cannot be renewed, trying again: %s", error)
             self._troubled = True
-            self._wake_after(_RETRY_AFTER)
+            self._wake_after(self._retry_after())
             return
         if self._troubled:
             _log.info("Tokens for OAUTHBEARER can be renewed again (%s)", self._settings.url)
         self._troubled = False
+
+    def _retry_after(self) -> float:
+        remaining = self._token.expires - self._clock() if self._token is not None else 0.0
+        return min(max(remaining / 4, _RETRY_SOONEST), _RETRY_AFTER)
 
     def _wake_after(self, seconds: float) -> None:
         if self._timer is not None:
