@@ -11,22 +11,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from headrace.api.errors import ConfigError
 from headrace.cli.console import EXIT_MISCONFIGURED
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.kafka import clients
 from headrace.kafka.clients import kafka_python_config
 from headrace.kafka.consumer_groups import ConsumerGroups
+from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.fencing import fence_producers
+from headrace.kafka.free_port import LOOPBACK, free_port
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer
+from tests.support.acls import AUTHORIZER
+from tests.support.kerberos import CLIENT, SERVICE, Kerberos, missing_programs
 from tests.support.key_material import KEY_PASSWORD, KeyMaterial
 from tests.support.key_material import PASSWORD as STORE_PASSWORD
 from tests.support.oidc_server import CLIENT_ID, CLIENT_SECRET, SCOPE, OidcServer
@@ -38,6 +44,13 @@ from tests.support.worker_process import WorkerProcess, once_settled
 
 _COMMON: Final = "org.apache.kafka.common.security"
 _OAUTH_LOGIN: Final = f"{_COMMON}.oauthbearer.OAuthBearerLoginModule required"
+_KRB5: Final = "com.sun.security.auth.module.Krb5LoginModule required"
+KERBEROS: Final = {
+    "bootstrap.servers": "127.0.0.1:1",
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "GSSAPI",
+    "sasl.kerberos.service.name": "kafka",
+}
 Properties = dict[str, str]
 
 
@@ -242,6 +255,47 @@ def read(props: Mapping[str, str], topic: str) -> bytes | None:
     consumer.commit(found, asynchronous=False)
     consumer.close()
     return found.value()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("ticket", ["of a keytab", "of a cache"])
+def test_every_client_goes_by_kerberos(
+    unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticket: str
+) -> None:
+    """Only where confluent-kafka was built against a librdkafka that can, see docs/guide/kafka-security.md."""
+    try:
+        kafka_python_config(KERBEROS)
+        clients.admin_client(KERBEROS)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    if missing := missing_programs():
+        pytest.skip(f"not installed: {missing}; apt-get install krb5-kdc krb5-admin-server krb5-user")
+    with Kerberos(tmp_path) as realm, kerberized_broker(realm) as bootstrap:
+        for name, value in realm.environment.items():
+            monkeypatch.setenv(name, value)
+        login = f"{_KRB5} useKeyTab=true keyTab={quoted(str(realm.client_keytab))} principal={quoted(CLIENT)};"
+        if ticket == "of a cache":
+            realm.log_in()
+            login = f"{_KRB5} useTicketCache=true;"
+        way = {**KERBEROS, "bootstrap.servers": bootstrap, "sasl.jaas.config": login}
+        every_client_goes(worker_config(unique, way), unique)
+
+
+@contextmanager
+def kerberized_broker(realm: Kerberos) -> Iterator[str]:
+    port = free_port()
+    listener = f"listener.name.proxied{port}"
+    keytab = f"storeKey=true useKeyTab=true keyTab={quoted(str(realm.service_keytab))}"
+    properties = {
+        **AUTHORIZER,
+        "super.users": f"User:ANONYMOUS;User:{CLIENT.partition('@')[0]}",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED{port}:SASL_PLAINTEXT",
+        f"{listener}.sasl.enabled.mechanisms": "GSSAPI",
+        f"{listener}.sasl.kerberos.service.name": "kafka",
+        f"{listener}.gssapi.sasl.jaas.config": f"{_KRB5} {keytab} principal={quoted(SERVICE)};",
+    }
+    options = (*QUICK_START_JVM_OPTIONS, f"-Djava.security.krb5.conf={realm.conf}")
+    with EmbeddedBroker(port=0, properties=properties, jvm_options=options, proxies={port: port}):
+        yield f"{LOOPBACK}:{port}"
 
 
 @pytest.mark.parametrize("way", ["mTLS-JKS", "OAUTHBEARER"])

@@ -15,7 +15,9 @@ from headrace.kafka.oauth_tokens import TokenSource, token_source
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 GSSAPI: Final = "GSSAPI"
-_TO_A_SHELL: Final = ("sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name")
+_KINIT: Final = "sasl.kerberos.kinit.cmd"
+_KEYTAB: Final = "sasl.kerberos.keytab"
+_TO_A_SHELL: Final = (_KEYTAB, "sasl.kerberos.principal", "sasl.kerberos.service.name")
 _HARMLESS: Final = re.compile(r"[\w./@:+,=-]+", re.ASCII)
 _LIBRDKAFKA_STORES: Final = {
     "ssl.ca.location": "ssl.truststore.certificates",
@@ -31,6 +33,8 @@ def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
     """What ``props`` say of stores, host name checks and logins, in librdkafka's terms. Reads keys, asks for tokens."""
     result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
     _check_for_shell({**props, **result})
+    if uses_sasl(props, GSSAPI) and _KEYTAB not in {**props, **result} and _KINIT not in props:
+        result[_KINIT] = "true"  # As in Java others see to the ticket; librdkafka would insist on a keytab.
     if uses_sasl(props, "OAUTHBEARER"):
         result["oauth_cb"] = _tokens(props).for_librdkafka
     return result

@@ -136,6 +136,14 @@ def test_sasl_login_is_taken_from_jaas() -> None:
     assert (python["sasl_mechanism"], python["sasl_plain_username"]) == ("SCRAM-SHA-256", 'al"ice')
 
 
+def test_a_ticket_of_a_cache_is_others_to_get() -> None:
+    jaas = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
+    props = {**BOOTSTRAP, "security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", "sasl.jaas.config": jaas}
+    assert consumer_config(props)["sasl.kerberos.kinit.cmd"] == "true"
+    own = {"sasl.kerberos.kinit.cmd": "mine"}
+    assert consumer_config(props | own)["sasl.kerberos.kinit.cmd"] == "mine"
+
+
 def test_kerberos_logins() -> None:
     kerberos = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="/k" principal="p@R";'
     assert consumer_config({**BOOTSTRAP, "sasl.jaas.config": kerberos})["sasl.kerberos.keytab"] == "/k"
