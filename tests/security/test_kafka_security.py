@@ -302,7 +302,7 @@ def kerberized_broker(realm: Kerberos) -> Iterator[str]:
 def test_a_worker_goes(place: Place, unique: str, tmp_path: Path, way: str) -> None:
     """It joins, writes exactly once, reads, and keeps offsets; with tokens that live for some seconds, as well."""
     issued, file = len(place.oidc.issued), tmp_path / "out.txt"
-    place.oidc.lifetime = 8
+    place.oidc.lifetime = 12
     try:
         with WorkerProcess(tmp_path, "", **{"group.id": unique, **WAYS[way](place)}) as worker:
             source = {"connector.class": "VerifiableSource", "topic": unique, "throughput": "20", "tasks.max": "1"}
@@ -333,7 +333,7 @@ def outlive_an_outage(oidc: OidcServer) -> None:
     """Nobody gets a token until the last one has expired, and brokers have ended all connections."""
     oidc.broken = True
     expired = time.time() + oidc.lifetime + 2
-    wait_for(lambda: time.time() > expired, 20, "the tokens' end")
+    wait_for(lambda: time.time() > expired, 30, "the tokens' end")
     # From here on nothing hangs on a machine's being quick.
     oidc.lifetime, oidc.broken = 300, False
 
