@@ -112,8 +112,9 @@ def _is_scalar(ddl: str) -> bool:
 
 def type_of(frame: DataFrame, ddl: str) -> str:
     """The type that `from_json` makes of a DDL."""
-    field = frame.sparkSession.sql(f"SELECT from_json('', {_quoted(ddl)})").schema.fields[0]
-    return field.dataType.simpleString()
+    java: Any = frame.sparkSession.sql(f"SELECT from_json('', {_quoted(ddl)})")._jdf
+    # Java's text of it has the names of fields in quotes where they need them; Python's is no SQL then.
+    return str(java.schema().apply(0).dataType().sql())
 
 
 def _quoted(text: str) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
+from headrace.api.frame_sql import FUNCTIONS_ALLOWED, REFUSED_FUNCTIONS
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
@@ -124,6 +125,9 @@ def _worker_def() -> ConfigDef:
         .define(ENGINE_START_TIMEOUT, Type.LONG, 300000, importance=low, validator=Range.at_least(1000),
                 doc="How long Spark may take to start, with what it downloads and waits for in a cluster's queue, "
                     "before it is ended and started again. headrace only.")
+        .define(FUNCTIONS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(*REFUSED_FUNCTIONS),
+                doc="Functions that SQL in configurations of connectors may use though they reach beyond a batch: "
+                    "reflect calls methods of Java's. headrace only.")
         .define(LISTENERS, Type.LIST, "http://:8083", importance=low, doc="Where the REST API listens.",
                 validator=LambdaValidator(_check_listeners, lambda: "http://host:port,..."))
         .define(ADMIN_LISTENERS, Type.LIST, None, importance=low,

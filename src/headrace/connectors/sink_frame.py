@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, DataError
+from headrace.api.frame_sql import query_frame
 from headrace.connectors.spark_sink_config import INCLUDE, PARTITION_BY, VALUE_SCHEMA
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def partitioned_rows(
     everything = frame.selectExpr(*_value(frame), *map(_column, seen))
     everything.createOrReplaceTempView(_VIEW)
     # Spark itself takes the list of expressions apart.
-    by = spark.sql(f"SELECT {expressions} FROM {_VIEW}").columns
+    by = query_frame(spark, f"SELECT {expressions} FROM {_VIEW}").columns
     if len({name.lower() for name in by}) < len(by):
         raise ConfigError.invalid(PARTITION_BY, expressions, f"two of its columns have one name: {', '.join(by)}")
     both = spark.sql(f"SELECT *, {expressions} FROM {_VIEW}")

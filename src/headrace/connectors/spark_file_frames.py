@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from headrace.api.frame_sql import check_frame
 from headrace.api.protected_files import ensure_writable
 from headrace.connectors.file_columns import expressions
 from headrace.connectors.growing_columns import spark_text
@@ -52,6 +53,8 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
     wanted = json.loads(settings["columns"]) if "columns" in settings else _columns(found)
     # Of one partition these numbers are 0, 1, 2 and so on; the task checks that.
     numbered = found.selectExpr(*expressions(wanted, _columns(found)), f"monotonically_increasing_id() AS {ROW}")
+    # Names of a file's fields stand in its types, and these in expressions.
+    check_frame(numbered)
     return numbered.where(f"{ROW} >= {settings['row']}")
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from headrace.api.frame_sql import filtered
 from headrace.connectors.growing_columns import spark_text
 from headrace.connectors.spark_reader import FORMAT, JDBC, SCHEMA, blaming, check_schema, reader, reading
 from headrace.connectors.spark_table_config import WHERE, TableSettings
@@ -22,13 +23,16 @@ def describe(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str
 
 
 def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """The rows that fulfil ``conditions``; the first ``limit`` of them in the ``order`` of columns, if there is one.
+    """The rows that fulfil ``conditions`` and the user's ``where``; the first ``limit`` of them in the ``order`` of
+    columns, if there is one.
 
     Of a database the table is a query that holds all this already.
     """
     found = reading(settings, lambda: _table(spark, settings))
     for condition in json.loads(settings.get("conditions", "[]")):
         found = found.where(condition)
+    if "where" in settings:
+        found = filtered(found, settings["where"])
     order = json.loads(settings.get("order", "[]"))
     if not order:
         return found

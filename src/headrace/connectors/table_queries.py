@@ -99,16 +99,16 @@ class TableQueries:
         """Rows of a split behind a position, in order; all rows if no columns grow."""
         where = conditions(columns.growing, after, before, self._writing) if columns.growing else []
         where += self._of_split(columns, split)
-        if self._settings.parsed[WHERE]:
-            where.append(f"({self._settings.parsed[WHERE]})")
+        users = self._settings.parsed[WHERE]
         order = [self._writing.name(column.name) for column in columns.growing]
         name = f"{_MODULE}:rows"
         label = self._settings.source_partition(split)
         description = f"{self._settings.table} {label.get('split', '')} after {dict(after) if after else 'nothing'}"
         if self._jdbc:
-            select = self._select(where, order, limit)
+            select = self._select([*where, f"({users})"] if users else where, order, limit)
             return FrameJob(name, {**self._reader, "table": f"({select}) headrace_page"}, description)
         asked = {"conditions": json.dumps(where), "order": json.dumps(order), "limit": str(limit)}
+        asked |= {"where": users} if users else {}
         return FrameJob(name, self._reader | self._where() | asked, description)
 
     def _jdbc_defaults(self) -> dict[str, str]:

@@ -39,12 +39,16 @@ _FRAMES = {
     "spark.sql.shuffle.partitions": "1",
     # Connect's timestamps are UTC's, wherever the worker is.
     "spark.sql.session.timeZone": "UTC",
+    # A query reads the batch and the tables that it was given, not every file that the worker may read.
+    "spark.sql.runSQLOnFiles": "false",
 }
 """What sessions for frames have unless the worker's properties say otherwise."""
 _LOCAL_FRAMES = {
     # In local mode there are many more slots than processors.
     "spark.sql.leafNodeDefaultParallelism": str(os.cpu_count() or 1),
 }
+_NO_OUTSIDE_DTD = ("javax.xml.accessExternalDTD", "")
+"""System property of the JVM: XML in a record has nobody connect to the address that it names."""
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _ANY_NUMBER = 2**31 - 1
 
@@ -71,6 +75,8 @@ class SparkJvm:
         self._warm_up = WarmUp(self._executors, self._start_python)
         try:
             self._context = _context(process, conf, shipment)
+            # Not by an option of the JVM's: Ivy, which has fetched packages in it by now, reads DTDs.
+            self._context._jvm.java.lang.System.setProperty(*_NO_OUTSIDE_DTD)
             self._job = _attempts(self._context.parallelize([None], 1), endpoint)
             if not self._remote:
                 # The first job starts the Python daemon, so that the first task need not. A cluster may have no core

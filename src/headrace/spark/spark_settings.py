@@ -60,6 +60,8 @@ LOCAL = {
 }
 CLUSTER = {
     JAVA_OPTIONS: _SCHEDULER_ONLY,
+    # XML in a record has nobody connect to the address that it names; the driver's JVM gets it once it is up.
+    "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD=",
     # A process that dies is seen at once. A machine that vanishes is missed after three heartbeats or so, not after
     # Spark's two minutes: its tasks stand still until then.
     "spark.executor.heartbeatInterval": "3s",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace import __version__
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
+from headrace.api.frame_sql import check_query as check_text
+from headrace.api.frame_sql import query_frame
 from headrace.api.frame_transform import VALUE_SCHEMA, FrameTransformation
 from headrace.api.frames import FrameJob
 from headrace.api.record import ConnectRecord
@@ -146,7 +148,6 @@ class _Prepared:
 
     functions: set[str] = field(default_factory=set)
     expiry: dict[str, tuple[str, float]] = field(default_factory=dict)
-    parsed: set[str] = field(default_factory=set)
 
 
 _PREPARED: Final = "_headrace_prepared"
@@ -156,34 +157,25 @@ def run_query(session: SparkSession, records: DataFrame | None, settings: Mappin
     """The function of `SparkSql`'s jobs; what Spark says of the query is raised as it is."""
     assert records is not None
     prepared: _Prepared = vars(session).setdefault(_PREPARED, _Prepared())
-    query = settings[QUERY]
-    if query not in prepared.parsed:
-        _check_is_query(session, query)
-        prepared.parsed.add(query)
     _register(session, prepared, settings.get(FUNCTIONS))
     for name, table in json.loads(settings[_TABLES]).items():
         _load(session, prepared, name, table)
     records.createOrReplaceTempView(VIEW)
-    return session.sql(query)
+    return query_frame(session, settings[QUERY])
 
 
 def check_query(session: SparkSession, records: DataFrame | None, settings: Mapping[str, str]) -> None:
     """Parse the query, and analyse it where the types of its columns are known. Reads no reference table."""
     assert records is not None
     query = settings[QUERY]
-    _check_is_query(session, query)
+    check_text(session, query)
     if VALUE_SCHEMA not in settings or _KEY.search(query):
         return
     _register(session, _Prepared(), settings.get(FUNCTIONS))
     for name, table in json.loads(settings[_TABLES]).items():
         _read(session, table).createOrReplaceTempView(name)
     records_of(records, settings).createOrReplaceTempView(VIEW)
-    rows_of(session.sql(query), settings)
-
-
-def _check_is_query(session: Any, query: str) -> None:
-    """A command would be run by being analysed. The parser for queries refuses all else, and says where."""
-    session._jsparkSession.sessionState().sqlParser().parseQuery(query)
+    rows_of(query_frame(session, query), settings)
 
 
 def _register(session: SparkSession, prepared: _Prepared, name: str | None) -> None:
