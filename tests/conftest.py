@@ -17,7 +17,7 @@ from hypothesis import settings
 from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
-from tests.support.h2 import h2_jar
+from tests.support.h2 import h2_jar, h2_url
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
 from tests.support.worker_process import WorkerProcess, once_settled
 
@@ -81,6 +81,7 @@ def postgres() -> Iterator[Postgres]:
 def jdbc_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """An exactly-once worker, as `worker`, in a group of its own, whose Spark has the drivers of PostgreSQL and H2."""
     jars = {"group.id": "headrace-jdbc-tests", "spark.jars": f"{driver_jars()},{h2_jar()}"}
+    jars["spark.jdbc.urls.allowed"] = f"jdbc:postgresql:*,{h2_url('*', Path('*'))}"
     with WorkerProcess(tmp_path_factory.mktemp("jdbc-worker"), broker.bootstrap_servers, **jars) as running:
         yield running
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.frame_sql import FUNCTIONS_ALLOWED, REFUSED_FUNCTIONS
+from headrace.api.jdbc_urls import URLS_ALLOWED
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
@@ -125,6 +126,9 @@ def _worker_def() -> ConfigDef:
         .define(ENGINE_START_TIMEOUT, Type.LONG, 300000, importance=low, validator=Range.at_least(1000),
                 doc="How long Spark may take to start, with what it downloads and waits for in a cluster's queue, "
                     "before it is ended and started again. headrace only.")
+        .define(URLS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="JDBC URLs that connectors may connect to, * standing for anything; by default those of databases "
+                    "on other machines, without options that load classes or run scripts. headrace only.")
         .define(FUNCTIONS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(*REFUSED_FUNCTIONS),
                 doc="Functions that SQL in configurations of connectors may use though they reach beyond a batch: "
                     "reflect calls methods of Java's. headrace only.")

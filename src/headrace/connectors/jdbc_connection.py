@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
+from headrace.api.jdbc_urls import check_jdbc
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,11 @@ class JdbcConnection:
 
 @contextmanager
 def jdbc_connection(spark: SparkSession, options: Mapping[str, str]) -> Iterator[JdbcConnection]:
-    """``options`` are those of Spark's format jdbc, ``url`` among them."""
+    """``options`` are those of Spark's format jdbc, ``url`` among them.
+
+    ConfigError for a database that the worker does not allow.
+    """
+    check_jdbc(spark, options)
     connection = JdbcConnection(_doing(lambda: _connect(spark, options)))
     try:
         yield connection

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.jdbc_urls import check_jdbc
 from headrace.connectors.jdbc_connection import database_error
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ def reader_settings(props: Mapping[str, str], format: str, defaults: Mapping[str
 
 
 def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
-    """Spark's reader, set up."""
-    made = spark.read.options(**json.loads(settings["options"]))
+    """Spark's reader, set up. ConfigError for a database that the worker does not allow."""
+    options = json.loads(settings["options"])
+    check_jdbc(spark, options)
+    made = spark.read.options(**options)
     if settings[FORMAT]:
         made = made.format(provider(settings[FORMAT]))
     return made.schema(settings[SCHEMA]) if SCHEMA in settings else made

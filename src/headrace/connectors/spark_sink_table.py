@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from headrace.api.jdbc_urls import check_jdbc
 from headrace.connectors.hadoop_files import files_of
 from headrace.connectors.sink_frame import naming_bad_values, rows
 from headrace.connectors.sink_states import states_frame
@@ -37,6 +38,7 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
 def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
     """Append batches of one topic."""
     assert frame is not None
+    check_jdbc(spark, json.loads(settings["options"]))
     made = rows(frame, settings).write.format(settings[FORMAT]).options(**json.loads(settings["options"]))
     writer = made.mode("append")
     with naming_bad_values(frame, settings):
@@ -55,5 +57,6 @@ def _exists(spark: SparkSession, settings: Mapping[str, str]) -> bool:
 def _read(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:
     if TABLE in settings:
         return spark.table(settings[TABLE])
+    check_jdbc(spark, json.loads(settings["options"]))
     reader = spark.read.format(settings[FORMAT]).options(**json.loads(settings["options"]))
     return reading(settings, lambda: reader.load(settings[PATH]))

@@ -37,6 +37,7 @@ from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.override_policies import override_policy
 from headrace.plugins.resolved_config import ResolvedConfig
+from headrace.plugins.secret_options import secret_definitions
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +165,9 @@ class ConnectorValidator:
         for key, value in config.items():
             if value is None:
                 findings.error(key, f"Null value can not be supplied as the configuration value of {key}.")
+        secrets = secret_definitions(raw)
+        findings.define(secrets)
+        findings.add(secrets.validate(raw))
         self._check_runtime(findings, connector, raw)
         self._check_connector(findings, connector, raw)
         findings.define(override_definitions(raw))
@@ -238,7 +242,7 @@ def _concealed(resolved: ResolvedConfig) -> Iterator[None]:
     try:
         yield
     except ConnectError as error:
-        if not resolved.values:
+        if not resolved.values and not resolved.secrets:
             raise
         _raise_concealed(resolved, error)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
+from headrace.api.config_def import HIDDEN
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
@@ -20,6 +21,7 @@ from headrace.model.cluster_config_state import Config
 from headrace.plugins.discovery import Plugins, comma_separated
 from headrace.plugins.log_hiding import HIDING
 from headrace.plugins.resolved_config import ResolvedConfig
+from headrace.plugins.secret_options import secret_values
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +73,12 @@ class ConfigTransformer:
                             reference.property, reference.provider, reference.text)  # fmt: skip
             else:
                 values[reference.text] = value
-        HIDING.add({value: text for text, value in values.items()})
+        written_out = {name: text for name, text in config.items() if text and not _REFERENCE.search(text)}
+        secrets = secret_values(written_out)
+        HIDING.add({**dict.fromkeys(secrets, HIDDEN), **{value: text for text, value in values.items()}})
         resolved = {name: None if text is None else _replace(text, values) for name, text in config.items()}
         ttls = [answer.ttl_ms for answer in answers.values() if answer.ttl_ms is not None and answer.ttl_ms >= 0]
-        return ResolvedConfig(config, resolved, values, min(ttls) / 1000 if ttls else None)
+        return ResolvedConfig(config, resolved, values, min(ttls) / 1000 if ttls else None, secrets)
 
     def warn_of_missing_limits(self) -> None:
         """One line about providers that may read whatever the worker can; for its start."""

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from headrace.api.config_def import ConfigValue
+from headrace.api.config_def import HIDDEN, ConfigValue
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.model.cluster_config_state import Config
@@ -25,16 +25,18 @@ _TELLING: Final = 8
 class ResolvedConfig:
     """``given`` is as written, ``config`` is what to run with. ``values`` has the value of each reference.
 
-    ``ttl`` is how many seconds all values are good, None if for good. Immutable; shows no values by itself.
+    ``ttl`` is how many seconds all values are good, None if for good. ``secrets`` are values that are written out, and
+    not to be told either. Immutable; shows no values by itself.
     """
 
     given: Config
     config: Config
     values: Mapping[str, str]
     ttl: float | None = None
+    secrets: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
-        return f"ResolvedConfig({dict(self.given)}, ttl={self.ttl})"
+        return f"ResolvedConfig({self.hide(str(dict(self.given)))}, ttl={self.ttl})"
 
     @property
     def referring(self) -> frozenset[str]:
@@ -52,12 +54,16 @@ class ResolvedConfig:
     def along_with(self, other: ResolvedConfig) -> ResolvedConfig:
         """This configuration, with the values of another one too, good as long as both are."""
         ttls = [ttl for ttl in (self.ttl, other.ttl) if ttl is not None]
-        return replace(self, values={**self.values, **other.values}, ttl=min(ttls, default=None))
+        values, secrets = {**self.values, **other.values}, self.secrets | other.secrets
+        return replace(self, values=values, ttl=min(ttls, default=None), secrets=secrets)
 
     def hide(self, text: str) -> str:
-        """An error's text with references where it shows values."""
+        """An error's text with references where it shows values, and nothing where it shows secrets."""
+        return self._hide(text, [*((secret, HIDDEN) for secret in self.secrets), *_turned(self.values)])
+
+    def _hide(self, text: str, hidden: Iterable[tuple[str, str]]) -> str:
         shown: dict[str, str] = {}
-        for reference, value in self.values.items():
+        for value, reference in hidden:
             for form in _forms(value):
                 if len(form) >= _LEAST:
                     shown[form] = reference
@@ -74,7 +80,7 @@ class ResolvedConfig:
         try:
             yield
         except ConfigError as error:
-            if not self.values:
+            if not self.values and not self.secrets:
                 raise
             value = self.given.get(error.name) if error.name in self.referring and error.name else error.value
             raise ConfigError(self.hide(error_text(error)), error.name, value) from None
@@ -111,8 +117,12 @@ class ResolvedConfig:
 
     def _hide_in(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.hide(value)
+            return self._hide(value, _turned(self.values))
         return [self._hide_in(each) for each in value] if isinstance(value, list) else value
+
+
+def _turned(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    return ((value, reference) for reference, value in values.items())
 
 
 def _forms(value: str) -> set[str]:

@@ -19,6 +19,7 @@ from headrace.api.frame_sql import check_query as check_text
 from headrace.api.frame_sql import query_frame
 from headrace.api.frame_transform import VALUE_SCHEMA, FrameTransformation
 from headrace.api.frames import FrameJob
+from headrace.api.jdbc_urls import check_jdbc
 from headrace.api.record import ConnectRecord
 from headrace.api.record_frames import records_of, rows_of
 from headrace.api.validators import NonEmptyString
@@ -210,6 +211,7 @@ def _load(session: SparkSession, prepared: _Prepared, name: str, settings: Mappi
 
 def _read(session: SparkSession, settings: Mapping[str, str]) -> DataFrame:
     options = {name: value for name, value in settings.items() if name not in ("format", "path", "schema", _RELOAD)}
+    check_jdbc(session, options)
     reader = session.read.format(settings["format"]).options(**options)
     if "schema" in settings:
         reader = reader.schema(settings["schema"])

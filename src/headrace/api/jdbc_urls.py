@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which databases a connector may have the worker connect to through JDBC.
+
+To connect is to trust a URL: drivers make files of what it names, run scripts, load classes and follow addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+from headrace.api.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+URLS_ALLOWED: Final = "spark.jdbc.urls.allowed"
+"""The worker's property."""
+
+_REMOTE: Final = {
+    "derby": ("//",),
+    "h2": ("tcp:", "ssl:"),
+    "hsqldb": ("hsql:", "hsqls:", "http:", "https:"),
+}
+"""How URLs of databases go on that can also run within the worker, or on its files, where they are elsewhere."""
+_NETWORK_ONLY: Final = ("postgresql", "oracle", "sybase")
+"""Databases whose URLs need no `//`."""
+_MYSQL: Final = (
+    *("autodeserialize", "allowloadlocalinfile", "allowloadlocalinfileinpath", "allowurlinlocalinfile"),
+    *("allowlocalinfile", "queryinterceptors", "statementinterceptors", "exceptioninterceptors"),
+    *("connectionlifecycleinterceptors", "propertiestransform", "socketfactory", "clientinfoprovider", "useconfigs"),
+    *("profilereventhandler", "logger", "detectcustomcollations", "authenticationplugins", "credentialtype"),
+    *("defaultauthenticationplugin", "parseinfocachefactory", "serverconfigcachefactory", "queryinfocachefactory"),
+    *("ha.loadbalancestrategy", "loadbalanceexceptionchecker", "serverrsapublickeyfile"),
+)
+_DANGEROUS: Final[Mapping[str, Sequence[str]]] = {
+    "db2": ("clientrerouteserverlistjndiname", "clientrerouteserverlistjndicontext", "tracefile", "tracedirectory"),
+    "derby": (
+        *("create", "createfrom", "restorefrom", "rollforwardrecoveryfrom", "shutdown", "drop", "upgrade"),
+        *("startmaster", "startslave", "tracefile", "tracedirectory"),
+    ),
+    "h2": ("init", "database_event_listener", "authenticator", "trace_level_file", "jmx"),
+    "mariadb": _MYSQL,
+    "mysql": _MYSQL,
+    "postgresql": (
+        *("socketfactory", "socketfactoryarg", "sslfactory", "sslfactoryarg", "sslhostnameverifier"),
+        *("sslpasswordcallback", "authenticationpluginclassname", "xmlfactoryfactory", "loggerfile", "loggerlevel"),
+        *("pghost", "pgport", "service"),
+    ),
+    "sqlserver": (
+        *("socketfactoryclass", "socketfactoryconstructorarg", "trustmanagerclass", "trustmanagerconstructorarg"),
+        "accesstokencallbackclass",
+    ),
+}
+"""Options that load classes, run scripts, or make and read files, by the database; of another database all of these."""
+_LOOKUPS: Final = re.compile(r"\b(?:ldaps?|rmi|iiop|jndi|dns):")
+"""Where a name in a URL is looked up at an address that it brings along."""
+
+
+def check_jdbc(session: SparkSession, options: Mapping[str, str]) -> None:
+    """Errors are those of `refuse`; and ConfigError for a `driver` that is a class of another kind.
+
+    `options` are those of a reader or writer, of whatever format: only those of a database have such a URL.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    if not given.get("url", "").strip().lower().startswith("jdbc:"):
+        return
+    allowed = session.sparkContext.getConf().get(URLS_ALLOWED) or ""
+    refuse(options, [entry.strip() for entry in allowed.split(",") if entry.strip()])
+    if "driver" in given:
+        _check_driver(session, given["driver"])
+
+
+def refuse(options: Mapping[str, str], allowed: Sequence[str]) -> None:
+    """ConfigError for a database that the worker does not allow, naming the option's property.
+
+    `allowed` are URLs in which `*` stands for anything. Where there are none, all databases on other machines are
+    allowed. A dangerous option has to stand in the URL, and in the one that allows it.
+    """
+    url = next(value for name, value in options.items() if name.lower() == "url").strip()
+    plain = _decoded(url)
+    database = _database(plain)
+    found = next((entry for entry in allowed if _matches(plain, entry)), None)
+    if allowed and found is None:
+        raise _refused(url, f"none of the URLs matches that the worker's property {URLS_ALLOWED} has")
+    for name in options:
+        if name.lower() in _dangerous(database):
+            raise ConfigError(_remedy(f"The JDBC option {name} may not be set here"), f"spark.option.{name}")
+    for name in _dangerous(database):
+        if _has(plain, name) and not (found and _has(found.lower(), name)):
+            raise _refused(url, f"its option {name} is dangerous")
+    if _LOOKUPS.search(plain) and not (found and _LOOKUPS.search(found.lower())):
+        raise _refused(url, "it has names looked up elsewhere")
+    if found is None and not _is_remote(plain, database):
+        raise _refused(url, "it is of a database within the worker, or on its files")
+
+
+def _matches(url: str, entry: str) -> bool:
+    return re.fullmatch(re.escape(entry.lower()).replace(r"\*", ".*"), url) is not None
+
+
+def _decoded(url: str) -> str:
+    """As a driver may read it in the end, in lower case, and as it was written if it is MariaDB's."""
+    for _ in range(4):
+        url, before = unquote(url), url
+        if url == before:
+            break
+    url = re.sub(r"\s+", " ", url).lower()
+    without = re.sub(r"[?&]permitmysqlscheme=true$", "", url)
+    return url if without == url else without.replace("jdbc:mysql:", "jdbc:mariadb:", 1)
+
+
+def _database(url: str) -> str:
+    return [*url.split(":"), "", ""][1].strip()
+
+
+def _dangerous(database: str) -> Sequence[str]:
+    everything = [name for names in _DANGEROUS.values() for name in names]
+    return _DANGEROUS.get(database, () if database == "oracle" else everything)
+
+
+def _has(url: str, option: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(option)} ?=", url) is not None
+
+
+def _is_remote(url: str, database: str) -> bool:
+    rest = url.split(":", 2)[-1]
+    if database in _REMOTE:
+        return rest.startswith(_REMOTE[database])
+    return database in _NETWORK_ONLY or re.match(r"(?:[\w+-]+:)*//[^/]", rest) is not None
+
+
+def _refused(url: str, reason: str) -> ConfigError:
+    # What follows the place of the database may hold a password.
+    shown = re.split(r"[?;&]", url, maxsplit=1)[0]
+    shown = re.sub(r"//[^/@]*@", "//", shown)
+    return ConfigError(_remedy(f"A connector may not connect to {shown}: {reason}"), "spark.option.url")
+
+
+def _remedy(reason: str) -> str:
+    return f"{reason}. The worker's operator can allow URLs, with their options, by {URLS_ALLOWED}"
+
+
+def _check_driver(session: SparkSession, name: str) -> None:
+    """Spark makes an instance of whatever class is named."""
+    jvm: Any = session._jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    try:
+        found = jvm.java.lang.Class.forName(name, False, loader)
+    except Exception:  # Spark says so itself, with the package that is missing
+        return
+    if not jvm.java.lang.Class.forName("java.sql.Driver").isAssignableFrom(found):
+        raise ConfigError(f"The class {name} is no JDBC driver", "spark.option.driver")
