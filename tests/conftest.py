@@ -81,7 +81,7 @@ def postgres() -> Iterator[Postgres]:
 def jdbc_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """An exactly-once worker, as `worker`, in a group of its own, whose Spark has the drivers of PostgreSQL and H2."""
     jars = {"group.id": "headrace-jdbc-tests", "spark.jars": f"{driver_jars()},{h2_jar()}"}
-    jars["spark.jdbc.urls.allowed"] = f"jdbc:postgresql:*,{h2_url('*', Path('*'))}"
+    jars["spark.jdbc.urls.allowed"] = f"jdbc:postgresql:*,jdbc:mysql:*,{h2_url('*', Path('*'))}"
     with WorkerProcess(tmp_path_factory.mktemp("jdbc-worker"), broker.bootstrap_servers, **jars) as running:
         yield running
 

@@ -38,6 +38,7 @@ ERRORS_RETRY_DELAY_MAX: Final = "errors.retry.delay.max.ms"
 ERRORS_TOLERANCE: Final = "errors.tolerance"
 ERRORS_LOG_ENABLE: Final = "errors.log.enable"
 ERRORS_LOG_MESSAGES: Final = "errors.log.include.messages"
+FRAME_JOB_TIMEOUT: Final = "frame.job.timeout.ms"
 DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 DLQ_REPLICATION_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
 DLQ_CONTEXT_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
@@ -103,6 +104,10 @@ def _connector_def() -> ConfigDef:
                 validator=ValidString("none", "restart"),
                 doc="What to do when a value from outside, behind a reference, changes.",
                 group=_COMMON, order_in_group=14, width=Width.MEDIUM, display_name="Reload Action")
+        .define(FRAME_JOB_TIMEOUT, Type.LONG, None, importance=low, validator=Nullable(Range.at_least(1)),
+                doc="How many ms a frame job of Spark's may run before it is cancelled and tried again; by default "
+                    "the worker's.",
+                group=_COMMON, order_in_group=15, width=Width.MEDIUM, display_name="Frame Job Timeout")
         .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Nullable(Range.at_least(-1)),
                 doc="How many ms an operation that fails with a retriable error is tried again; -1 is for ever.",
                 group=_ERRORS, order_in_group=1, width=Width.MEDIUM, display_name="Retry Timeout for Errors")

@@ -24,8 +24,8 @@ class EngineConfig:
     """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
 
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
-    seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``. ``rest_guarded``: the REST API asks
-    who is there.
+    seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``
+    and ``frame_window`` are ``frame.job.*``, in seconds. ``rest_guarded``: the REST API asks who is there.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -35,3 +35,6 @@ class EngineConfig:
     start_timeout: float = 300.0
     console: ConsoleLimits = DEFAULT_CONSOLE
     rest_guarded: bool = False
+    frame_timeout: float = 600.0
+    frame_deaths: int = 3
+    frame_window: float = 600.0

@@ -17,6 +17,7 @@ from headrace.api.jdbc_urls import URLS_ALLOWED
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT
 from headrace.config.engine_config import ConsoleLimits, EngineConfig
 from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
@@ -41,6 +42,8 @@ TASK_CHANNEL_PORT: Final = "task.channel.port"
 ENGINE_CONSOLE_BYTES: Final = "engine.console.max.bytes"
 ENGINE_CONSOLE_FILES: Final = "engine.console.max.files"
 ENGINE_START_TIMEOUT: Final = "engine.start.timeout.ms"
+FRAME_JOB_DEATHS: Final = "frame.job.deaths.max"
+FRAME_JOB_WINDOW: Final = "frame.job.deaths.window.ms"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
@@ -129,6 +132,14 @@ def _worker_def() -> ConfigDef:
         .define(URLS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="JDBC URLs that connectors may connect to, * standing for anything; by default those of databases "
                     "on other machines, without options that load classes or run scripts. headrace only.")
+        .define(FRAME_JOB_TIMEOUT, Type.LONG, 600000, importance=low, validator=Range.at_least(1),
+                doc="How long a frame job of a task (a query's, a sink's write) may run before it is cancelled and "
+                    "tried again, for connectors that do not say themselves. headrace only.")
+        .define(FRAME_JOB_DEATHS, Type.INT, 3, importance=low, validator=Range.at_least(1),
+                doc="After how many deaths of Spark's engine during its frame jobs a connector's tasks are FAILED. "
+                    "headrace only.")
+        .define(FRAME_JOB_WINDOW, Type.LONG, 600000, importance=low, validator=Range.at_least(1),
+                doc="For how long such a death counts. headrace only.")
         .define(FUNCTIONS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(*REFUSED_FUNCTIONS),
                 doc="Functions that SQL in configurations of connectors may use though they reach beyond a batch: "
                     "reflect calls methods of Java's. headrace only.")
@@ -292,9 +303,12 @@ class WorkerConfig(BaseConfig):
             self.plugin_path,
             self.get(TASK_CHANNEL_TLS),
             self.get(TASK_CHANNEL_PORT),
-            self.seconds(ENGINE_START_TIMEOUT),
-            ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
-            bool(self.get(REST_EXTENSIONS) or self.get(AUTHENTICATION)),
+            start_timeout=self.seconds(ENGINE_START_TIMEOUT),
+            console=ConsoleLimits(self.get(ENGINE_CONSOLE_BYTES), self.get(ENGINE_CONSOLE_FILES)),
+            rest_guarded=bool(self.get(REST_EXTENSIONS) or self.get(AUTHENTICATION)),
+            frame_timeout=self.seconds(FRAME_JOB_TIMEOUT),
+            frame_deaths=self.get(FRAME_JOB_DEATHS),
+            frame_window=self.seconds(FRAME_JOB_WINDOW),
         )
 
     def for_tasks(self) -> dict[str, str]:

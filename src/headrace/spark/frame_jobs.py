@@ -6,12 +6,17 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.errors import ConfigError, RetriableError
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT
+from headrace.spark.frame_breaker import FrameBreaker
 from headrace.spark.frame_ends import BY, JOB_NUMBER, pull, push
 from headrace.spark.frame_errors import fault_of
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
@@ -29,18 +34,34 @@ _PATIENCE: Final = 15.0
 """Seconds until a job of which nothing runs is given up."""
 _MOMENT: Final = 0.5
 """Seconds between the two looks that find nothing running."""
+_AGAIN: Final = 1.0
+"""Seconds after which a job that goes on beyond its time is cancelled again: it may have begun another Spark job."""
+_LOOK: Final = 0.05
+_ENDING: Final = 2.0
+"""Seconds in which a JVM is seen to be dead that broke a job off."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameLimits:
+    """What frame jobs of a connector may do. ``timeout`` is in seconds, and for jobs whose result is not streamed."""
+
+    connector: str
+    breaker: FrameBreaker = field(default_factory=FrameBreaker)
+    timeout: float = 600.0
 
 
 class FrameJobs:
     """``key`` is the task's launch, ``name`` what Spark's UI shows. Thread-safe."""
 
-    def __init__(self, key: str, name: str, engine: SparkEngine) -> None:
+    def __init__(self, key: str, name: str, engine: SparkEngine, limits: FrameLimits) -> None:
         self._key = key
         self._name = name
         self._engine = engine
+        self._limits = limits
         self._lock = threading.Condition()
         self._making = threading.Lock()
         self._running: dict[int, str] = {}
+        self._cancelled: set[int] = set()
         self._jvm: SparkJvm | None = None
         self._session: SparkSession | None = None
 
@@ -51,7 +72,7 @@ class FrameJobs:
             self._running[request.number] = group
         gave_up: list[str] = []
         try:
-            with self._not_waiting_for_ever(group, gave_up):
+            with self._not_waiting_for_ever(group, gave_up, self._timeout(request)), self._own_turn(request.number):
                 return self._run(group, request)
         except Exception as error:
             fault, text = (FrameFault.RETRIABLE, gave_up[0]) if gave_up else self._fault(error)
@@ -60,11 +81,13 @@ class FrameJobs:
         finally:
             with self._lock:
                 self._running.pop(request.number, None)
+                self._cancelled.discard(request.number)
                 self._lock.notify_all()
 
     def cancel(self, number: int) -> None:
         with self._lock:
             group = self._running.get(number)
+            self._cancelled.update((number,) if group is not None else ())
         if group is not None:
             self._engine.cancel(group)
 
@@ -72,6 +95,7 @@ class FrameJobs:
         """The process that waits for them is gone."""
         with self._lock:
             groups = list(self._running.values())
+            self._cancelled.update(self._running)
         for group in groups:
             self._engine.cancel(group)
 
@@ -95,17 +119,42 @@ class FrameJobs:
         return FrameJobEnded(request.number, tuple(row[BY] for row in rows), _schema(result))
 
     @contextmanager
-    def _not_waiting_for_ever(self, group: str, told: list[str]) -> Iterator[None]:
-        """Cancels the job if it gets no core, and then says so in ``told``: the tasks may have them all for good."""
+    def _own_turn(self, number: int) -> Iterator[None]:
+        """The breaker hears that a job runs, and of the death of the engine in its midst before it hears of its end."""
+        breaker, connector, jvm = self._limits.breaker, self._limits.connector, self._engine.current()
+        with breaker.running(connector, jvm, lambda: number in self._cancelled):
+            try:
+                yield
+            except Exception as error:
+                if jvm is not None and _died(jvm, error):
+                    breaker.engine_died(connector, jvm)
+                elif "ExecutorLostFailure" in _fault_of(error)[1]:
+                    breaker.lost_executors(connector)
+                if (refusal := breaker.refusal(connector)) is not None:
+                    raise ConfigError(refusal) from error
+                raise
+
+    def _timeout(self, request: RunFrameJob) -> float:
+        return math.inf if request.streamed else self._limits.timeout
+
+    @contextmanager
+    def _not_waiting_for_ever(self, group: str, told: list[str], timeout: float) -> Iterator[None]:
+        """Cancels the job if it gets no core, or runs too long, and then says so in ``told``."""
         over = threading.Event()
+        end = time.monotonic() + timeout
 
         def look() -> None:
-            while not over.wait(_PATIENCE):
+            while not over.wait(max(0.0, min(_PATIENCE, end - time.monotonic()))):
+                if time.monotonic() >= end:
+                    told.append(f"it ran longer than {FRAME_JOB_TIMEOUT}={timeout * 1000:.0f}, and was cancelled")
+                    break
                 # Twice: between two of its stages nothing of a job runs for a moment.
                 if self._engine.unscheduled(group) and not over.wait(_MOMENT) and self._engine.unscheduled(group):
                     told.append(self._no_core())
-                    self._engine.cancel(group)
-                    return
+                    break
+            while not over.is_set():
+                self._engine.cancel(group)
+                over.wait(_AGAIN)
 
         threading.Thread(target=look, name="frame-job-watch", daemon=True).start()
         try:
@@ -134,7 +183,24 @@ class FrameJobs:
         jvm = self._jvm
         if jvm is not None and not jvm.alive():
             return FrameFault.RETRIABLE, "the JVM of Spark died"
+        return _fault_of(error)
+
+
+def _fault_of(error: Exception) -> tuple[FrameFault, str]:
+    try:
         return fault_of(error)
+    except Exception:
+        # What an error of Java's says is asked of its JVM.
+        return FrameFault.RETRIABLE, "the JVM of Spark does not answer"
+
+
+def _died(jvm: SparkJvm, error: Exception) -> bool:
+    """Whether the JVM ended by itself, and the job with it."""
+    # Its connections break a moment before it has ended.
+    end = time.monotonic() + (_ENDING if _fault_of(error)[0] is FrameFault.RETRIABLE else 0.0)
+    while jvm.alive() and time.monotonic() < end:
+        time.sleep(_LOOK)
+    return not jvm.alive() and not jvm.killed
 
 
 def loaded(name: str) -> Callable[..., DataFrame | None]:

@@ -17,7 +17,7 @@ from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.spark import messages
 from headrace.spark.attempt import Attempt
-from headrace.spark.frame_jobs import FrameJobs
+from headrace.spark.frame_jobs import FrameJobs, FrameLimits
 from headrace.spark.machine import this_machine
 from headrace.spark.messages import Attach, Command, Start
 from headrace.spark.spark_engine import SparkEngine, SparkJobError
@@ -46,9 +46,15 @@ class LaunchedTask:
     """
 
     def __init__(
-        self, key: str, spec: TaskSpec, listener: TaskListener, engine: SparkEngine, loggers: Loggers | None = None
+        self,
+        key: str,
+        spec: TaskSpec,
+        listener: TaskListener,
+        engine: SparkEngine,
+        loggers: Loggers | None = None,
+        limits: FrameLimits | None = None,
     ) -> None:
-        """Processes log what ``loggers``, the worker's, let through."""
+        """Processes log what ``loggers``, the worker's, let through. ``limits`` are those of the task's frame jobs."""
         self.key = key
         self._spec = spec
         self._listener = listener
@@ -56,7 +62,8 @@ class LaunchedTask:
         self._loggers = loggers or Loggers()
         self._shown = f"{spec.id.connector}/{spec.id.task}"
         """What Spark's UI calls its jobs."""
-        self._frames = FrameJobs(key, self._shown, engine)
+        self._limits = limits or FrameLimits(spec.id.connector)
+        self._frames = FrameJobs(key, self._shown, engine, self._limits)
         self._lock = threading.Lock()
         self._admission = threading.Lock()
         self._wake = threading.Event()
@@ -311,6 +318,8 @@ class LaunchedTask:
             if self._stopping:
                 return False
             self._admitting, self._ended, self._lost = True, None, False
+        if (refusal := self._limits.breaker.refusal(self._spec.id.connector)) is not None:
+            return self._follow(self._settled() or Ended(Outcome.FAILED, refusal))
         reason = "its Spark job ended without a word"
         try:
             self._engine.run(self.key, self._shown, lambda: self._stopping, self._hindered)
@@ -334,7 +343,7 @@ class LaunchedTask:
 
     def _back_off(self, least: float) -> None:
         """Wait, the longer the more attempts have failed since the last commit."""
-        self._wake.wait(max(least, self._backoff))
+        self._wake.wait(max(least, self._backoff, self._limits.breaker.backoff(self._spec.id.connector)))
         self._backoff = min(max(2 * self._backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
 
     def _follow(self, ended: Ended) -> bool:

@@ -158,13 +158,15 @@ class Metrics:
 class RunFrameJob:
     """Up: FrameJobEnded is awaited. Executors fetch the input and bring the result at ``endpoint``.
 
-    ``schema`` is the input's, a serialized Arrow schema; None if there is no input.
+    ``schema`` is the input's, a serialized Arrow schema; None if there is no input. A ``streamed`` job takes as long as
+    what it brings is taken.
     """
 
     number: int
     job: FrameJob
     endpoint: Endpoint
     schema: bytes | None
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class ProcessFrames:
         schema = None if result.table is None else result.table.schema.serialize().to_pybytes()
         exchange.open(number, result)
         try:
-            self._send(RunFrameJob(number, job, exchange.endpoint, schema))
+            self._send(RunFrameJob(number, job, exchange.endpoint, schema, result.streamed))
             yield
         finally:
             if not result.has_ended:

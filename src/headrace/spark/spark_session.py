@@ -64,6 +64,8 @@ class SparkJvm:
         Raises:
             ConnectError: Spark could not be started.
         """
+        self.killed = False
+        """Whether it was ended on purpose, while jobs ran."""
         self._process = process
         self._cores_per_task = cores_per_task(conf)
         self._placement = Placement(self._cores_per_task)
@@ -229,6 +231,7 @@ class SparkJvm:
 
     def kill(self) -> None:
         """End the JVM at once, and with it all jobs."""
+        self.killed = True
         self._warm_up.stop()
         self._process.kill()
 

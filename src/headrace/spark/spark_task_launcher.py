@@ -11,9 +11,12 @@ from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT
 from headrace.config.engine_config import EngineConfig
 from headrace.logs.loggers import Loggers
 from headrace.spark.frame_analysis import analyse
+from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frame_jobs import FrameLimits
 from headrace.spark.job_in_worker import run_in_worker
 from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.master import is_local
@@ -66,6 +69,8 @@ class SparkTaskLauncher:
             console=config.console,
         )
         self._slots = SlotWatch(self._launched, self._engine)
+        self._timeout = config.frame_timeout
+        self._breaker = FrameBreaker(BreakerLimits(config.frame_deaths, config.frame_window))
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
@@ -92,7 +97,8 @@ class SparkTaskLauncher:
         key = f"{spec.id}-{next(self._launches)}"
         if self._shipment is not None:
             spec = self._shipment.relocated(spec)
-        task = LaunchedTask(key, spec, listener, self._engine, self._loggers)
+        self._breaker.launched(spec.id.connector)
+        task = LaunchedTask(key, spec, listener, self._engine, self._loggers, self._limits(spec))
         with self._lock:
             self._tasks[key] = task
         task.start(self._forget)
@@ -101,6 +107,11 @@ class SparkTaskLauncher:
     def trouble(self) -> str | None:
         """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
         return self._engine.trouble()
+
+    def _limits(self, spec: TaskSpec) -> FrameLimits:
+        own = spec.connector_config.get(FRAME_JOB_TIMEOUT)
+        timeout = self._timeout if own is None else int(own) / 1000
+        return FrameLimits(spec.id.connector, self._breaker, timeout)
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return analyse(self._engine, job)

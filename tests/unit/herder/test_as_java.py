@@ -26,12 +26,13 @@ WORKER = {
     "status.storage.topic": "s",
 }
 VALIDATOR = ConnectorValidator(DistributedConfig(WORKER), Plugins())
-DEAD_LETTERS = {
+OWN = {
     "errors.deadletterqueue.topic.name",
     "errors.deadletterqueue.topic.replication.factor",
     "errors.deadletterqueue.context.headers.enable",
+    "frame.job.timeout.ms",
 }
-"""Ours: sources can have a dead letter topic too."""
+"""Ours: sources can have a dead letter topic too, and connectors work on frames."""
 
 # Errors that are told in other words, or that only one of the two finds.
 OURS = {
@@ -87,7 +88,7 @@ def test_validate(vector: dict[str, Any]) -> None:
     assert sorted(ours["groups"]) == sorted(group for group in java["groups"] if group != "Transforms: ")
     skipped = JAVAS.get(id, set())
     expected = {name: key for name, key in definitions(java).items() if name not in skipped}
-    actual = {name: key for name, key in definitions(ours).items() if name not in DEAD_LETTERS}
+    actual = {name: key for name, key in definitions(ours).items() if name not in OWN}
     assert actual == expected
     for name, told in values(java).items():
         if name not in skipped | OURS.get(id, set()):
@@ -123,7 +124,5 @@ def test_plugin_config(vector: dict[str, Any]) -> None:
         ours = {key.name: definition(json.loads(json.dumps(asdict(key)))) for key in VALIDATOR.plugin_config(plugin)}
         expected = {key["name"]: definition(key) for key in java}
         # The list's order is the plugin's own properties first; Java's VerifiableSource defines none of its own.
-        more = DEAD_LETTERS | (
-            {"topic", "throughput", "id", "complete.record.data"} if "Verifiable" in plugin else set()
-        )
+        more = OWN | ({"topic", "throughput", "id", "complete.record.data"} if "Verifiable" in plugin else set())
         assert list({name: key for name, key in ours.items() if name not in more}.items()) == list(expected.items())

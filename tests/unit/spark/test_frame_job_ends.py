@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from headrace.api.frames import FrameJob
 from headrace.model.info import SparkAttempt
 from headrace.spark import frame_jobs
-from headrace.spark.frame_jobs import FrameJobs
+from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frame_jobs import FrameJobs, FrameLimits
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
 from headrace.spark.running_job import RunningJob
 from headrace.spark.slots import Cores
@@ -44,7 +46,7 @@ def request() -> RunFrameJob:
 
 def test_the_end_of_all_jobs_is_awaited() -> None:
     spark: Any = SlowSpark()
-    jobs = FrameJobs("key", "c/0", spark)
+    jobs = FrameJobs("key", "c/0", spark, FrameLimits("c"))
     assert jobs.await_ended(0)
     ended: list[FrameJobEnded] = []
     thread = threading.Thread(target=lambda: ended.append(jobs.run(request())))
@@ -79,7 +81,7 @@ def test_a_job_for_which_there_is_no_core_is_given_up(monkeypatch: pytest.Monkey
     monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.05)
     monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
     spark: Any = FullSpark()
-    ended = FrameJobs("key", "c/0", spark).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
     assert spark.cancelled == ["key-frame-3"]
     assert ended.fault is FrameFault.RETRIABLE
     assert "spark.master=local[2,4] gives this worker 2, 2 of them in use; a job on frames needs one" in ended.error
@@ -100,7 +102,7 @@ def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch)
         return looks[-1]
 
     spark.unscheduled = unscheduled
-    ended = FrameJobs("key", "c/0", spark).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
     assert spark.cancelled == []
     assert ended.error == "Spark is not running"
 
@@ -135,3 +137,57 @@ def test_what_spark_runs_is_told_of_the_latest_attempt(launch: Any) -> None:
     launch.engine.running = lambda group: None
     assert task.spark_attempt() == SparkAttempt(None, None, None, 0, None, 42)
     process.end()
+
+
+class DeadJvm:
+    """Ends under each job, or was killed on purpose."""
+
+    def __init__(self, *, killed: bool = False) -> None:
+        self.killed = killed
+
+    def alive(self) -> bool:
+        return False
+
+    def frame_session(self) -> None:
+        raise ConnectionResetError("py4j lost its JVM")
+
+
+class DyingSpark(SlowSpark):
+    """An engine with one such JVM after the other."""
+
+    def __init__(self, *jvms: DeadJvm) -> None:
+        super().__init__()
+        self.jvms = list(jvms)
+
+    def current(self) -> Any:
+        return self.jvms[0]
+
+
+def test_after_so_many_deaths_of_the_jvm_a_job_is_refused() -> None:
+    spark: Any = DyingSpark(DeadJvm())
+    jobs = FrameJobs("key", "c/0", spark, FrameLimits("c", FrameBreaker(BreakerLimits(deaths=2))))
+    assert jobs.run(request()).fault is FrameFault.RETRIABLE
+    spark.jvms = [DeadJvm()]
+    ended = jobs.run(request())
+    assert (ended.fault, "died 2 times" in ended.error) == (FrameFault.CONFIG, True)
+
+
+def test_a_jvm_that_was_killed_on_purpose_does_not_count() -> None:
+    spark: Any = DyingSpark(DeadJvm(killed=True))
+    limits = FrameLimits("c", FrameBreaker(BreakerLimits(deaths=1)))
+    assert FrameJobs("key", "c/0", spark, limits).run(request()).fault is FrameFault.RETRIABLE
+
+
+def test_a_job_that_takes_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark: Any = FullSpark()
+    spark.unscheduled = lambda group: False
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run(request())
+    assert (ended.fault, spark.cancelled) == (FrameFault.RETRIABLE, ["key-frame-3"])
+    assert "longer than frame.job.timeout.ms=50" in ended.error
+
+
+def test_a_stream_lasts_as_long_as_it_is_taken() -> None:
+    spark: Any = SlowSpark()
+    threading.Timer(0.3, spark.may_answer.set).start()
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run(replace(request(), streamed=True))
+    assert (spark.cancelled, ended.error) == ([], "Spark is not running")

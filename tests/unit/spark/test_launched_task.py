@@ -18,6 +18,9 @@ from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
 from headrace.spark import launched_task
+from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frame_jobs import FrameLimits
+from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.machine import this_machine
 from headrace.spark.messages import (
     Command,
@@ -38,6 +41,7 @@ from headrace.spark.messages import (
 )
 from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
+from tests.unit.spark.conftest import SPEC
 
 CLOSED = "closed"
 STOPPED, ABANDONED = Ended(Outcome.STOPPED), Ended(Outcome.ABANDONED)
@@ -489,3 +493,19 @@ def test_the_order_of_what_is_told(launch: Any, impatient: None, seed: int) -> N
     failed = [place for place, event in enumerate(events) if event[0] == "failed"]
     assert failed in ([], [len(events) - 2])
     assert [e[1] for e in events if e[0] == "attempt"] == sorted({e[1] for e in events if e[0] == "attempt"})
+
+
+def test_a_task_whose_frame_jobs_end_the_engine_fails_and_does_not_run_again(launch: Any) -> None:
+    breaker = FrameBreaker(BreakerLimits(deaths=1))
+    launch.task = LaunchedTask("key", SPEC, launch.listener, launch.engine, limits=FrameLimits("c", breaker))
+    launch.task.start(launch._gone)
+    launch.engine.await_job()
+    process = launch.process()
+    process.take()
+    breaker.engine_died("c", "jvm")
+    process.end()
+    launch.engine.end_job("the JVM of Spark died")
+    assert launch.task.await_stopped(10)
+    assert [event[0] for event in launch.listener.events] == ["attempt", "restarting", "restarting", "failed", "s"]
+    assert "frame jobs of connector c" in launch.listener.events[-2][1]
+    assert launch.engine.jobs == 1

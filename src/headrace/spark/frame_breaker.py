@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which connectors' frame jobs end Spark's engine, and when one of them has done so too often to run again.
+
+A query can take more memory than there is. In local mode that ends the JVM which all tasks of the worker share; on a
+cluster executors, with what else runs there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from headrace.api.errors import RetriableError
+
+_log = logging.getLogger(__name__)
+_TURN_S: Final = 300.0
+"""How long a frame job under watch waits for its turn: to tell who it was is not worth more."""
+_LOOK_S: Final = 0.2
+_LONGEST_BACKOFF: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerLimits:
+    """A connector may have ``deaths`` to its account within ``window`` seconds, and then no more."""
+
+    deaths: int = 3
+    window: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Death:
+    at: float
+    watched: frozenset[str]
+    """Connectors that were under watch before."""
+    present: frozenset[str]
+    """Connectors of which frame jobs ran."""
+
+
+class Deaths:
+    """What is known of an engine's deaths. Pure but for its clock.
+
+    Whoever had a frame job running at a death is under watch as long as that counts, and ``FrameBreaker`` lets those
+    who are run one at a time. So a death is to the account of the one connector that was there, or else of the one that
+    was under watch already. A first one with several is to nobody's, for the innocent must not be stopped.
+    """
+
+    def __init__(self, limits: BreakerLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._deaths: dict[Hashable, _Death] = {}
+        self._cleared: dict[str, float] = {}
+
+    def died(self, engine: Hashable, present: Collection[str]) -> bool:
+        """Return whether that is new. Only the first call about an engine counts: later ones are of jobs whose turn
+        came when it was dead already."""
+        now = self._clock()
+        self._deaths = {key: death for key, death in self._deaths.items() if now - death.at < self._limits.window}
+        if engine in self._deaths:
+            return False
+        self._deaths[engine] = _Death(now, self._watched(), frozenset(present))
+        return True
+
+    def count(self, connector: str) -> int:
+        """How many are to its account."""
+        return sum({connector} == _suspects(death) for death in self._counting(connector))
+
+    def watched(self, connector: str) -> bool:
+        return any(connector in death.present for death in self._counting(connector))
+
+    def clear(self, connector: str) -> None:
+        """Nothing that has been counts for this one any more."""
+        self._cleared[connector] = self._clock()
+
+    def _watched(self) -> frozenset[str]:
+        return frozenset(name for death in self._deaths.values() for name in death.present if self.watched(name))
+
+    def _counting(self, connector: str) -> list[_Death]:
+        since = max(self._clock() - self._limits.window, self._cleared.get(connector, float("-inf")))
+        return [death for death in self._deaths.values() if death.at > since]
+
+
+def _suspects(death: _Death) -> frozenset[str]:
+    return death.present if len(death.present) == 1 else death.present & death.watched
+
+
+class FrameBreaker:
+    """Of one worker. Thread-safe."""
+
+    def __init__(
+        self, limits: BreakerLimits | None = None, clock: Callable[[], float] = time.monotonic, turn: float = _TURN_S
+    ) -> None:
+        """``turn``: seconds for which a job waits for others at most."""
+        self._limits = limits or BreakerLimits()
+        self._deaths = Deaths(self._limits, clock)
+        self._turn = turn
+        self._changed = threading.Condition()
+        self._running: list[tuple[str, Hashable]] = []
+        self._waiting: list[tuple[str, object]] = []
+        self._open: set[str] = set()
+
+    @contextmanager
+    def running(self, connector: str, engine: Hashable, given_up: Callable[[], bool] = bool) -> Iterator[None]:
+        """Around a frame job; waits while another connector's runs, if both are under watch.
+
+        RetriableError if it is ``given_up`` before it begins.
+        """
+        end, turn, job = time.monotonic() + self._turn, (connector, object()), (connector, engine)
+        with self._changed:
+            self._waiting.append(turn)
+            while not (self._may_begin(turn) or given_up() or time.monotonic() > end):
+                self._changed.wait(_LOOK_S)
+            self._waiting.remove(turn)
+            if given_up():
+                # It has not run: were it counted as present at a death, nobody could be told to be alone there.
+                raise RetriableError("nobody waits for it any more")
+            self._running.append(job)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.remove(job)
+                self._changed.notify_all()
+
+    def engine_died(self, connector: str, engine: Hashable) -> None:
+        """A frame job that ran on it has found out."""
+        with self._changed:
+            present = {connector, *(name for name, on in self._running if on == engine)}
+            new = self._deaths.died(engine, present)
+        if new:
+            _log.warning("Spark's engine died while it ran frame jobs of %s", ", ".join(sorted(present)))
+
+    def lost_executors(self, connector: str) -> None:
+        """Spark gave a frame job up because each executor was lost that tried it."""
+        with self._changed:
+            self._deaths.died(object(), {connector})
+
+    def refusal(self, connector: str) -> str | None:
+        """Why the connector's tasks may not run any more; None if they may."""
+        with self._changed:
+            if self._deaths.count(connector) >= self._limits.deaths:
+                self._open.add(connector)
+            if connector not in self._open:
+                return None
+        return (
+            f"Spark's engine died {self._limits.deaths} times within {self._limits.window:.0f} s while it ran frame "
+            f"jobs of connector {connector}, and other tasks with it. They do not run again by themselves: give the "
+            f"engine more memory (spark.driver.memory) or the query less to do, then restart the connector's tasks"
+        )
+
+    def backoff(self, connector: str) -> float:
+        """Seconds to wait before a task of the connector follows one that was lost."""
+        with self._changed:
+            count = self._deaths.count(connector)
+        return min(2.0**count, _LONGEST_BACKOFF) if count else 0.0
+
+    def launched(self, connector: str) -> None:
+        """Somebody wants a task of it to run: one that was refused is given another chance."""
+        with self._changed:
+            if connector in self._open:
+                self._open.remove(connector)
+                self._deaths.clear(connector)
+
+    def _may_begin(self, turn: tuple[str, object]) -> bool:
+        connector, running = turn[0], {name for name, _ in self._running}
+        # One that has a job already asks for a second one in its midst, and would be waited for by all others.
+        if connector in running or not self._deaths.watched(connector):
+            return True
+        before = {name for name, _ in self._waiting[: self._waiting.index(turn)]}
+        return not any(name != connector and self._deaths.watched(name) for name in running | before)
