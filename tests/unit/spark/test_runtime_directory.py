@@ -6,7 +6,8 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,21 @@ def owner(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         process.kill()
 
 
-def sleeper(directory: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "600"], env={**os.environ, VARIABLE: str(directory)}, start_new_session=True)
+Sleeper = Callable[[Path], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Sleeper]:
+    """Starts a process that belongs to a directory."""
+    with ExitStack() as stack:
+
+        def start(directory: Path) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(["sleep", "600"], env={**os.environ, VARIABLE: str(directory)})
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 def test_only_this_user_may_enter_whatever_the_umask(tmp_path: Path) -> None:
@@ -49,25 +63,28 @@ def test_only_this_user_may_enter_whatever_the_umask(tmp_path: Path) -> None:
     assert not directory.path.exists()
 
 
-def test_a_living_process_keeps_what_is_its_own(owner: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
-    with RuntimeDirectory(tmp_path) as own, sleeper(owner[1]) as process:
+def test_a_living_process_keeps_what_is_its_own(
+    owner: tuple[subprocess.Popen[str], Path], sleeper: Sleeper, tmp_path: Path
+) -> None:
+    process = sleeper(owner[1])
+    with RuntimeDirectory(tmp_path) as own:
         remove_leftovers(tmp_path)
         assert own.path.is_dir() and owner[1].is_dir()
         assert process.poll() is None
-        process.kill()
 
 
-def test_what_a_killed_process_left_is_removed(owner: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed(
+    owner: tuple[subprocess.Popen[str], Path], sleeper: Sleeper, tmp_path: Path
+) -> None:
     process, directory = owner
     (directory / "local" / "blockmgr-1").mkdir(parents=True)
-    with sleeper(directory) as left, sleeper(tmp_path / "headrace-another") as another:
-        process.kill()
-        process.wait()
-        remove_leftovers(tmp_path)
-        assert not directory.exists()
-        assert left.wait(5) == -signal.SIGKILL
-        assert another.poll() is None
-        another.kill()
+    left, another = sleeper(directory), sleeper(tmp_path / "headrace-another")
+    process.kill()
+    process.wait()
+    remove_leftovers(tmp_path)
+    assert not directory.exists()
+    assert left.wait(5) == -signal.SIGKILL
+    assert another.poll() is None
 
 
 def test_what_is_not_proved_to_be_dead_stays(tmp_path: Path) -> None:
