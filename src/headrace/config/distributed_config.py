@@ -25,6 +25,7 @@ PROTOCOL: Final = "connect.protocol"
 PROTOCOL_MINIMUM: Final = "connect.protocol.minimum"
 PROTOCOLS: Final = ("eager", "compatible", "sessioned")
 """Each knows all that those before it know; only the last has signatures."""
+RECREATED: Final = "internal.topics.recreated"
 _SETTINGS_OF_OURS: Final = frozenset({"topic", "partitions", "replication.factor"})
 _FIXED_SETTINGS: Final = frozenset({"cleanup.policy"})
 
@@ -110,6 +111,10 @@ def _distributed_def() -> ConfigDef:
         .define("worker.unsync.backoff.ms", Type.INT, 300000, importance=Importance.MEDIUM, validator=natural,
                 doc="How long a worker that could not catch up waits before it joins again, in the eager protocol; in "
                     "the others a fiftieth of scheduled.rebalance.max.delay.ms, if that is less.")
+        .define(RECREATED, Type.STRING, "refuse", importance=low,
+                validator=CaseInsensitiveValidString("refuse", "accept"),
+                doc="What a worker does at its start if the config or offsets topic was deleted, or made again, since "
+                    "the group last used it: refuse to start, or accept what is in it.")
         .define(PROTOCOL, Type.STRING, "sessioned", importance=low, validator=CaseInsensitiveValidString(*PROTOCOLS),
                 doc="The rebalance protocol.")
         .define(PROTOCOL_MINIMUM, Type.STRING, None, importance=low,
@@ -195,6 +200,11 @@ class DistributedConfig(WorkerConfig):
     def transactional_leader_id(self) -> str:
         """The leader's ``transactional.id``, fenced by the next leader (KIP-618)."""
         return f"connect-cluster-{self.group_id}"
+
+    @property
+    def accepts_recreated_topics(self) -> bool:
+        """Whether a worker is to start though internal topics were lost."""
+        return str(self.get(RECREATED)).lower() == "accept"
 
     @property
     def connect_protocol(self) -> str:

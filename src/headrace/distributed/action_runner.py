@@ -36,6 +36,7 @@ from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.status_sweep import sweep_statuses
 from headrace.kafka.group_membership import GroupMember
+from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
@@ -70,6 +71,8 @@ class Hands:
     inbox: HerderInbox
     stages: Stages
     leader: LeaderRequests
+    offsets_topic: Callable[[], OffsetsTopic]
+    """The workers' offsets topic, as it was found."""
 
 
 class ActionRunner:
@@ -120,6 +123,7 @@ class ActionRunner:
         def claim() -> None:
             self._hands.config_store.claim_write_privileges()
             self._hands.config_store.refresh(_READ_TIMEOUT)
+            self._hands.config_store.put_offsets_topic(self._hands.offsets_topic())
 
         self._background(
             "claim of the config topic for this leader",

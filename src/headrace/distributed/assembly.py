@@ -22,6 +22,7 @@ from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, Re
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.herder_state import HerderState, SyncRules
 from headrace.distributed.leader_requests import LeaderRequests
+from headrace.distributed.lost_topics import check_config_topic, check_offsets_topic
 from headrace.distributed.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
@@ -34,6 +35,7 @@ from headrace.kafka.clients import kafka_python_config
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.logs.loggers import Loggers
+from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.storage import config_log as log
@@ -78,6 +80,17 @@ def distributed_herder(
         FormerTasks(config.graceful_timeout, clock),
         HerderView(config_store.snapshot, inbox.post, lambda: herder.state),
     )
+
+    def offsets_topic() -> OffsetsTopic:
+        return OffsetsTopic(offset_store.topic, offset_store.topic_id)
+
+    def check_topics() -> None:
+        if config.accepts_recreated_topics:
+            return
+        known = config_store.snapshot()
+        check_config_topic(known, config.config_topic.name, status_store.connectors())
+        check_offsets_topic(known, offsets_topic())
+
     worker_id = urlsplit(advertised_url).netloc
     statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
     worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
@@ -91,6 +104,7 @@ def distributed_herder(
         lambda: _cluster_id(admin),
         config.bootstrap_servers,
         stages,
+        check_topics,
     )
     member_client = kafka_python_config(client_configs.group_member(config, worker_id))
     rebalances = RebalanceRecorder(coordinator, clock)
@@ -103,7 +117,7 @@ def distributed_herder(
         HerderState(
             exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
         ),
-        Hands(worker, config_store, status_store, statuses, member, inbox, stages, leader),
+        Hands(worker, config_store, status_store, statuses, member, inbox, stages, leader, offsets_topic),
         stores,
         Surface(queries, validator, rebalances),
         clock,

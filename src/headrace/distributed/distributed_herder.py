@@ -110,7 +110,7 @@ class DistributedHerder:
     def start(self) -> None:
         self._hands.worker.start()
         self._thread.start()
-        self._stores.start(self._stores_started, self._fail)
+        self._stores.start(self._stores_started, self.fail)
 
     def stop(self, timeout: float) -> None:
         deadline = Deadline.after(timeout, self._clock)
@@ -155,7 +155,7 @@ class DistributedHerder:
                 self._tick()
         except BaseException as error:
             _log.exception("The herder has failed")
-            self._fail(error)
+            self.fail(error)
 
     def _tick(self) -> None:
         """Takes what came, decides, publishes, acts; in this order for each event."""
@@ -182,8 +182,13 @@ class DistributedHerder:
             case _:
                 self._runner.run(action)
 
-    def _fail(self, error: BaseException) -> None:
-        """A herder that cannot go on takes its work down with it, for nobody would hear of a lost session any more."""
+    def fail(self, error: BaseException) -> None:
+        """End for ``error``, which the first call says. Any thread may call it.
+
+        A herder that cannot go on takes its work down with it, for nobody would hear of a lost session any more.
+        """
+        if self._failure is not None:
+            return
         self._failure = error
         self._requests.fail_all(ConnectError(f"The herder has failed: {error_line(error)}"))
         self._hands.inbox.post(events.StopRequested())
@@ -320,10 +325,10 @@ class DistributedHerder:
 
     def _ask(self, make: Callable[[int], HerderEvent]) -> Future[Any]:
         """Ends with what the core replies to the request that ``make`` gets the number of."""
+        failure = self.failure()
+        if failure is not None:
+            return failed_future(ConnectError(f"The herder has failed: {failure}"))
         future: Future[Any] = Future()
-        if self._failure is not None:
-            future.set_exception(ConnectError(f"The herder has failed: {self._failure}"))
-            return future
         self._hands.inbox.post(make(self._requests.add(future)))
         return future
 

@@ -35,13 +35,20 @@ class Stores:
     """Starts all stores at once, and waits for brokers that are down for as long as it takes."""
 
     def __init__(
-        self, stores: Sequence[tuple[str, Store]], find_cluster_id: Callable[[], str], brokers: str, stages: Stages
+        self,
+        stores: Sequence[tuple[str, Store]],
+        find_cluster_id: Callable[[], str],
+        brokers: str,
+        stages: Stages,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """``stores`` come with their topics' names; ``find_cluster_id`` may block; ``brokers`` is for messages."""
+        """``stores`` come with their topics' names; ``find_cluster_id`` may block; ``brokers`` is for messages;
+        ``check`` raises if what the topics hold, all of them read, does not fit together."""
         self._stores = tuple(stores)
         self._find_cluster_id = find_cluster_id
         self._cluster_id: str | None = None
         self._brokers = brokers
+        self._check = check
         self._stages = stages
         self._stopping = threading.Event()
         self._trouble: str | None = None
@@ -59,6 +66,8 @@ class Stores:
                 for start in starts:
                     start.result()
                 self._trouble = None
+                if not self._stopping.is_set():
+                    self._check()
             except BaseException as error:
                 failed(error)
                 return

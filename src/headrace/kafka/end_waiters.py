@@ -10,8 +10,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.kafka.errors import connect_error, kafka_error
+from headrace.kafka.errors import RetriableKafkaError, connect_error, kafka_error
 from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.topic_identity import TopicIdentity
 
 _FIRST_PATIENCE = 0.002
 _RETRY_AFTER = 0.25
@@ -44,8 +45,16 @@ class EndWaiters:
     """Thread-safe. ``add`` is called by anyone, ``advance``, ``reached`` and ``patience`` by the log's thread, and the
     answers of the admin client come in on its thread; whoever sees a waiter's targets reached ends its future."""
 
-    def __init__(self, topic: str, admin: TopicAdmin, partitions: Callable[[], tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        admin: TopicAdmin,
+        partitions: Callable[[], tuple[int, ...]],
+        identity: TopicIdentity | None = None,
+    ) -> None:
+        """``identity`` says whether ends that the brokers tell are those of the topic that is read."""
         self.failure: BaseException | None = None
+        self._identity = identity
         self._topic = topic
         self._admin = admin
         self._partitions = partitions
@@ -102,6 +111,13 @@ class EndWaiters:
             waiter.retry_at, waiter.stale = None, False
             self._ask(waiter)
         self._end_reached()
+
+    def begin_anew(self) -> None:
+        """The topic is another one: where it is read begins at its start, and where it ends is asked again."""
+        with self._lock:
+            self._positions = {}
+            for waiter in self._waiting:
+                waiter.targets, waiter.retry_at = None, time.monotonic()
 
     def fail_all(self, failure: BaseException) -> None:
         """The log is dead: nobody will ever reach anything."""
@@ -163,10 +179,38 @@ class EndWaiters:
         try:
             targets = {partition: int(future.result().offset) for partition, future in waiter.asked.items()}
         except Exception as e:
+            if self._identity is not None:
+                self._identity.doubt()
             answered = kafka_error(e)
             waiter.stale = answered is not None and answered.code() > 0
             self._not_told(waiter, connect_error(e, f"listing the end offsets of topic '{self._topic}'"))
             return
+        if self._identity is None:
+            self._aim(waiter, targets)
+        else:
+            self._check(waiter, targets, self._identity)
+
+    def _check(self, waiter: _Waiter, targets: Mapping[int, int], identity: TopicIdentity) -> None:
+        """Ends of another topic are none: those of a deleted one that was made again lie before what was read, and
+        whoever waited would be told what was known when it was deleted. Asked after the ends: ids never come back."""
+
+        def told(answer: Future[Any]) -> None:
+            try:
+                another = identity.is_another(self._admin.description(self._topic, answer))
+            except ConnectError as e:
+                self._not_told(waiter, e)
+                return
+            if another:  # the log's thread looks into it
+                self._not_told(waiter, RetriableKafkaError(f"topic '{self._topic}' is not the one that was read"))
+            else:
+                self._aim(waiter, targets)
+
+        try:
+            self._admin.ask_to_describe(self._topic, _ANSWER_WITHIN).add_done_callback(told)
+        except ConnectError as e:
+            self._not_told(waiter, e)
+
+    def _aim(self, waiter: _Waiter, targets: Mapping[int, int]) -> None:
         with self._lock:
             waiter.targets = targets
         self._end_reached()

@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.kafka import clients
 from headrace.kafka.end_waiters import EndWaiters
 from headrace.kafka.errors import (
@@ -26,14 +27,17 @@ from headrace.kafka.errors import (
     connect_error,
 )
 from headrace.kafka.record_sender import RecordSender
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.topic_admin import TopicAdmin, TopicDescription, TopicSpec
+from headrace.kafka.topic_identity import TopicIdentity, TopicLostError
 
 _log = logging.getLogger(__name__)
 
 _BATCH = 1000
 _IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
-_REFRESH_PARTITIONS_EVERY = 60.0
+_LOOK_EVERY = 5.0
+"""Seconds between two looks whether the topic is still there, and has more partitions."""
 _LOOK = 5.0
+_MAKING = 30.0
 
 
 class LogRecord(NamedTuple):
@@ -50,7 +54,9 @@ class KafkaBasedLog:
 
     ``start``, ``stop``, ``flush`` block; ``send`` and ``read_to_end`` do not. Any thread may call them. An error that
     ends the log's thread (an exception of ``on_records``, a lost ACL, a corrupt record) fails all waiters, present and
-    future.
+    future. So does the end of the topic: whoever deletes it, and makes another of its name, gets a TopicLostError from
+    all logs that have read it. A log with ``on_remade`` makes the topic again instead, compacted, and calls that on its
+    thread.
     With ``isolation.level=read_committed`` in ``consumer_props`` only committed records are handed out.
     """
 
@@ -62,8 +68,13 @@ class KafkaBasedLog:
         on_records: Callable[[Sequence[LogRecord]], None],
         admin_props: Mapping[str, str],
         create: TopicSpec | None = None,
+        on_remade: Callable[[], None] | None = None,
     ) -> None:
         self.topic = topic
+        self._on_remade = on_remade
+        self._identity = TopicIdentity(topic, time.monotonic)
+        self._look_at = 0.0
+        self._asked: Future[Any] | None = None
         self._consumer_props = _tailing(consumer_props)
         self._on_records = on_records
         self._create = create
@@ -80,6 +91,11 @@ class KafkaBasedLog:
         """The topic's partitions, as last seen."""
         return self._partitions
 
+    @property
+    def topic_id(self) -> str:
+        """The id of the topic that is read; empty with brokers that know of none."""
+        return self._identity.id
+
     def start(self, timeout: float = 120.0) -> None:
         """Make the topic if it is absent (and was asked for), tail it, return when it was read to its present end.
 
@@ -89,8 +105,8 @@ class KafkaBasedLog:
         self._admin = TopicAdmin(self._admin_props)
         if self._create is not None:
             self._ensure_topic(self._admin, self._create)
-        self._partitions = self._await_partitions(self._admin, time.monotonic() + timeout)
-        self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions)
+        self._settle(self._await_topic(self._admin, time.monotonic() + timeout))
+        self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions, self._identity)
         self._consumer: Consumer = clients.consumer(self._consumer_props)
         self._check_readable()
         self._assign(self._partitions)
@@ -149,6 +165,13 @@ class KafkaBasedLog:
             raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
         return self._waiters.add(ends)
 
+    def check_topic(self) -> None:
+        """TopicLostError unless the topic is the one that was read. Blocks; for who is about to write to it."""
+        assert self._admin is not None
+        found = self._admin.describe(self.topic)
+        if self._identity.is_another(found):
+            raise self._lost(self._identity.loss(found) or f"topic '{self.topic}' does not exist any more")
+
     def waiting_for(self) -> str | None:
         """What the oldest ``read_to_end`` waits for, in words; None if nobody waits. May ask the brokers."""
         return self._waiters.describe() if self._waiters is not None else None
@@ -162,12 +185,16 @@ class KafkaBasedLog:
         if not created and wanted.config.get("cleanup.policy") == "compact":
             admin.verify_compacted(self.topic, wanted.name_property)
 
-    def _await_partitions(self, admin: TopicAdmin, deadline: float) -> tuple[int, ...]:
+    def _settle(self, found: TopicDescription) -> None:
+        self._partitions = found.partitions
+        self._identity.settle(found)
+
+    def _await_topic(self, admin: TopicAdmin, deadline: float) -> TopicDescription:
         """A topic that was just made takes a moment until all brokers know it."""
         pause = 0.005
         while True:
-            found = admin.partitions(self.topic)
-            if found:
+            found = admin.describe(self.topic)
+            if found is not None and found.partitions:
                 return found
             if time.monotonic() > deadline or self._create is None:
                 raise KafkaClientError(f"Topic '{self.topic}' does not exist")
@@ -201,15 +228,13 @@ class KafkaBasedLog:
             self._consumer.close()
 
     def _tail(self, waiters: EndWaiters) -> None:
-        refresh_at = time.monotonic() + _REFRESH_PARTITIONS_EVERY
+        self._look_at = time.monotonic() + _LOOK_EVERY
         while not self._stopping.is_set():
             first = self._consumer.poll(waiters.patience(_IDLE_WAIT))
             self._read_available(first, waiters)
             if first is not None or waiters.waiting():
                 waiters.advance(self._positions())
-            if time.monotonic() >= refresh_at:
-                self._refresh_partitions()
-                refresh_at = time.monotonic() + _REFRESH_PARTITIONS_EVERY
+            self._look(waiters)
 
     def _read_available(self, first: Message | None, waiters: EndWaiters) -> None:
         """Hand out all that is there. Draining matters: transaction markers behind the records advance the position."""
@@ -249,16 +274,64 @@ class KafkaBasedLog:
         wanted = [TopicPartition(self.topic, partition) for partition in self._partitions]
         return {tp.partition: tp.offset for tp in self._consumer.position(wanted) if tp.offset >= 0}
 
-    def _refresh_partitions(self) -> None:
+    def _look(self, waiters: EndWaiters) -> None:
+        """Ask now and then what has become of the topic; records go on being read until the answer is there."""
+        assert self._admin is not None
+        if self._asked is None:
+            if self._identity.take_doubt() or time.monotonic() >= self._look_at:
+                self._look_at = time.monotonic() + _LOOK_EVERY
+                with suppress(RetriableError):
+                    self._asked = self._admin.ask_to_describe(self.topic, _LOOK)
+        elif self._asked.done():
+            asked, self._asked = self._asked, None
+            try:
+                found = self._admin.description(self.topic, asked)
+            except RetriableError:
+                return
+            self._seen(found, waiters)
+
+    def _seen(self, found: TopicDescription | None, waiters: EndWaiters) -> None:
+        loss = self._identity.loss(found)
+        if loss is not None:
+            self._replace(loss, waiters)
+        elif found is not None:
+            added = tuple(partition for partition in found.partitions if partition not in self._partitions)
+            if added:
+                self._assign(added)
+                self._partitions = tuple(sorted((*self._partitions, *added)))
+
+    def _replace(self, loss: str, waiters: EndWaiters) -> None:
+        """Make the topic again, where that is wanted: brokers that make topics by themselves do not compact them."""
+        admin, wanted = self._admin, self._create
+        if self._on_remade is None or admin is None or wanted is None:
+            raise self._lost(loss)
+        _log.error("%s. It is made again, compacted, and filled with what is known here", _sentence(loss))
         try:
-            assert self._admin is not None
-            found = self._admin.partitions(self.topic, timeout=1.0)
-        except RetriableError:
+            self._make_again(admin, wanted)
+        except RetriableError as e:  # the next look finds the same
+            _log.warning("Topic '%s' is not made again yet: %s", self.topic, e)
             return
-        added = tuple(partition for partition in found if partition not in self._partitions)
-        if added:
-            self._assign(added)
-            self._partitions = tuple(sorted((*self._partitions, *added)))
+        self._consumer.close()
+        self._consumer = clients.consumer(self._consumer_props)
+        self._assign(self._partitions)
+        waiters.begin_anew()
+        self._on_remade()
+
+    def _make_again(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
+        try:
+            self._ensure_topic(admin, wanted)
+        except ConfigError:
+            admin.make_compacted(self.topic)
+        self._settle(self._await_topic(admin, time.monotonic() + _MAKING))
+
+    def _lost(self, loss: str) -> TopicLostError:
+        named_by = f" ({self._create.name_property})" if self._create is not None else ""
+        advice = f". {self._create.loss}" if self._create is not None and self._create.loss else ""
+        return TopicLostError(f"{_sentence(loss)}{named_by}{advice}")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _tailing(props: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka import clients
@@ -34,7 +41,8 @@ class TopicSpec:
     """A topic to be made. -1 leaves a number to the broker.
 
     ``prefix`` (``config.storage``) is that of its worker properties; messages name them with it. ``named_by`` is the
-    property that names the topic, if that is not ``topic`` behind the prefix.
+    property that names the topic, if that is not ``topic`` behind the prefix. ``loss`` says what to do if the topic is
+    deleted.
     """
 
     name: str
@@ -43,6 +51,7 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
     named_by: str = ""
+    loss: str = ""
 
     @property
     def name_property(self) -> str:
@@ -113,11 +122,18 @@ class TopicAdmin:
 
     def describe(self, topic: str, timeout: float | None = None) -> TopicDescription | None:
         """The topic as it is, None if it does not exist."""
-        doing = f"describing topic '{topic}'"
+        return self.description(topic, self.ask_to_describe(topic, timeout))
+
+    def ask_to_describe(self, topic: str, timeout: float | None = None) -> Future[Any]:
+        """Ask for the topic without waiting; ``description`` reads the answer."""
         wanted, limit = TopicCollection([topic]), timeout or self._timeout
-        futures = self._ask(doing, lambda: self._client.describe_topics(wanted, request_timeout=limit))
+        doing = f"describing topic '{topic}'"
+        return self._ask(doing, lambda: self._client.describe_topics(wanted, request_timeout=limit))[topic]
+
+    def description(self, topic: str, asked: Future[Any]) -> TopicDescription | None:
+        """What ``ask_to_describe`` asked for, None if there is no such topic; waits for it."""
         try:
-            found = self._result(futures[topic], doing)
+            found = self._result(asked, f"describing topic '{topic}'")
         except ConnectError as e:
             error = kafka_error(e.__cause__) if e.__cause__ else None
             if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -159,6 +175,14 @@ class TopicAdmin:
                 property_name,
                 topic,
             )
+
+    def make_compacted(self, topic: str) -> None:
+        """Have a topic compacted, and only that, whatever it was made for."""
+        doing = f"setting cleanup.policy=compact of topic '{topic}'"
+        policy = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[policy])
+        futures = self._ask(doing, lambda: self._client.incremental_alter_configs([resource], **self._request_limit()))
+        self._result(next(iter(futures.values())), doing)
 
     def partitions(self, topic: str, timeout: float | None = None) -> tuple[int, ...]:
         """The topic's partitions; empty if it does not exist."""

@@ -36,6 +36,14 @@ class RemovedOffsets:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsTopic:
+    """The workers' offsets topic, as their leader has last used it; ``id`` is its own among all of its name."""
+
+    name: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterConfigState:
     """What the cluster is to run, as of ``offset`` of the config topic (-1: nothing read yet).
 
@@ -59,6 +67,8 @@ class ClusterConfigState:
     """Connectors whose committed number of tasks does not match the task configs seen (compaction, lost writes)."""
     removed_offsets: Mapping[str, RemovedOffsets] = field(default_factory=dict)
     """Removed connectors whose offsets are still to be deleted."""
+    offsets_topic: OffsetsTopic | None = None
+    """The topic that source offsets were kept in; None if no leader has said so."""
 
     def connectors(self) -> tuple[str, ...]:
         """Names of all connectors, sorted."""

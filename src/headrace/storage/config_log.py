@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from headrace.api.errors import DataError
-from headrace.model.cluster_config_state import ClusterConfigState, Config, RemovedOffsets, SessionKey
+from headrace.model.cluster_config_state import ClusterConfigState, Config, OffsetsTopic, RemovedOffsets, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.storage import config_records as records
@@ -104,6 +104,7 @@ class ConfigLog:
         self._pending_fencing: set[str] = set()
         self._inconsistent: set[str] = set()
         self._removed_offsets: dict[str, RemovedOffsets] = {}
+        self._offsets_topic: OffsetsTopic | None = None
         self._deferred: dict[str, dict[ConnectorTaskId, Config]] = {}
         self._live_keys: dict[str, set[bytes]] = {}
         self._state: ClusterConfigState | None = None
@@ -124,6 +125,7 @@ class ConfigLog:
                 pending_fencing=frozenset(self._pending_fencing),
                 inconsistent=frozenset(self._inconsistent),
                 removed_offsets=dict(self._removed_offsets),
+                offsets_topic=self._offsets_topic,
             )
         return self._state
 
@@ -156,7 +158,7 @@ class ConfigLog:
 
     def _note_key(self, record: records.ConfigRecord, key: bytes, value: bytes | None) -> None:
         match record:
-            case records.SessionKeyRecord() | records.LoggerRecord():
+            case records.SessionKeyRecord() | records.LoggerRecord() | records.OffsetsTopicRecord():
                 return
             case records.TaskRecord(id) | records.TaskRestartRecord(id):
                 connector = id.connector
@@ -262,6 +264,11 @@ class ConfigLog:
             self._removed_offsets.pop(record.connector, None)
         else:
             self._removed_offsets[record.connector] = RemovedOffsets(record.config, record.producers)
+        return ()
+
+    @_fold.register
+    def _(self, record: records.OffsetsTopicRecord) -> _Updates:
+        self._offsets_topic = record.topic
         return ()
 
     @_fold.register

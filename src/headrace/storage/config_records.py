@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.api.errors import DataError
-from headrace.model.cluster_config_state import Config, SessionKey
+from headrace.model.cluster_config_state import Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.storage import json_bytes
@@ -31,6 +31,7 @@ TASK_COUNT_RELEASED = "tasks-fencing-"
 TASK_COUNT_KIP = "tasks-count-"
 LOGGER = "logger-cluster-"
 SESSION_KEY = "session-key"
+OFFSETS_TOPIC = "offsets-topic"
 
 _TASK_NUMBER = re.compile("[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
@@ -124,6 +125,13 @@ class LoggerRecord:
     level: str
 
 
+@dataclass(frozen=True, slots=True)
+class OffsetsTopicRecord:
+    """Which topic the source offsets are in; ours, as ``TaskRestartRecord``."""
+
+    topic: OffsetsTopic
+
+
 ConfigRecord = (
     ConnectorRecord
     | TaskRecord
@@ -136,6 +144,7 @@ ConfigRecord = (
     | RequestRemovedRecord
     | RemovedOffsetsRecord
     | LoggerRecord
+    | OffsetsTopicRecord
 )
 
 
@@ -188,6 +197,10 @@ def logger_level(logger: str, level: str) -> Record:
     return _record(LOGGER + logger, {"level": level})
 
 
+def offsets_topic(topic: OffsetsTopic) -> Record:
+    return _record(OFFSETS_TOPIC, {"topic": topic.name, "id": topic.id})
+
+
 def tombstone(key: str | bytes) -> Record:
     return (key.encode() if isinstance(key, str) else key), None
 
@@ -206,6 +219,8 @@ def decode(key: str, value: Any) -> ConfigRecord | None:
     """
     if key == SESSION_KEY:
         return _session_key(value)
+    if key == OFFSETS_TOPIC:
+        return _offsets_topic(value)
     for prefix, decoder in _DECODERS:
         if key.startswith(prefix):
             return decoder(key.removeprefix(prefix), value)
@@ -264,6 +279,11 @@ def _session_key(value: Any) -> ConfigRecord | None:
     if not (_is_base64(key) and isinstance(algorithm, str) and type(created) is int):
         return None
     return SessionKeyRecord(SessionKey(key, algorithm, created))
+
+
+def _offsets_topic(value: Any) -> ConfigRecord | None:
+    name, id = _member(value, "topic"), _member(value, "id")
+    return OffsetsTopicRecord(OffsetsTopic(name, id)) if isinstance(name, str) and isinstance(id, str) else None
 
 
 def _is_base64(key: Any) -> bool:

@@ -14,6 +14,13 @@ from headrace.kafka.topic_admin import TopicSpec
 
 _log = logging.getLogger(__name__)
 _NOT_SETTINGS = ("topic", "partitions", "replication.factor")
+_LOSSES = {
+    "config.storage": "Without it nobody knows what the cluster is to run: restore its records from a backup before "
+    "workers are started again",
+    "offset.storage": "Without it nobody knows how far source connectors have got, and records would be written again: "
+    "restore its records from a backup before workers are started again",
+}
+"""What users are to do about a deleted topic, by the prefix of its properties. A status topic is made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,19 @@ def compacted_topic(
     policy = own.pop("cleanup.policy", "compact")
     if policy != "compact":
         _log.warning("%s.cleanup.policy=%s has no effect: topic '%s' has to be compacted", prefix, policy, name)
-    return TopicSpec(name, partitions, replication_factor, {**own, "cleanup.policy": "compact"}, prefix)
+    return TopicSpec(
+        name, partitions, replication_factor, {**own, "cleanup.policy": "compact"}, prefix, loss=_LOSSES.get(prefix, "")
+    )
 
 
-def open_log(spec: TopicSpec, clients: LogClients, on_records: Callable[[Sequence[LogRecord]], None]) -> KafkaBasedLog:
-    """The log of an internal topic, not yet started."""
-    return KafkaBasedLog(spec.name, clients.consumer, clients.producer, on_records, clients.admin, spec)
+def open_log(
+    spec: TopicSpec,
+    clients: LogClients,
+    on_records: Callable[[Sequence[LogRecord]], None],
+    on_remade: Callable[[], None] | None = None,
+) -> KafkaBasedLog:
+    """The log of an internal topic, not yet started. ``on_remade``: the topic is made again if somebody deletes it."""
+    return KafkaBasedLog(spec.name, clients.consumer, clients.producer, on_records, clients.admin, spec, on_remade)
 
 
 def await_end(log: KafkaBasedLog, reading: Future[None], timeout: float) -> None:

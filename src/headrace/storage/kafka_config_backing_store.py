@@ -13,7 +13,7 @@ from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_erro
 from headrace.kafka.kafka_based_log import LogRecord
 from headrace.kafka.topic_admin import TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer
-from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.cluster_config_state import ClusterConfigState, Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.storage import config_records as records
@@ -148,6 +148,11 @@ class KafkaConfigBackingStore:
     def put_session_key(self, key: SessionKey) -> None:
         self._write("a session key", [records.session_key(key)])
 
+    def put_offsets_topic(self, topic: OffsetsTopic) -> None:
+        """Note which topic the source offsets are in, unless that is known."""
+        if self._snapshot.offsets_topic != topic:
+            self._write("which topic the source offsets are in", [records.offsets_topic(topic)])
+
     def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None:
         request = records.restart(name, only_failed=only_failed, include_tasks=include_tasks)
         self._write(f"a request to restart connector '{name}'", [request])
@@ -163,6 +168,8 @@ class KafkaConfigBackingStore:
             producer = self._producer
             if producer is None:
                 raise FencedLeaderError(f"Cannot write {what}: this worker may not write the config topic")
+            # Brokers may make a topic again for who writes to it: then an empty cluster would begin in it.
+            self._log.check_topic()
             try:
                 end = self._write_transaction(producer, group)
             except Exception as e:

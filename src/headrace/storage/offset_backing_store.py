@@ -88,6 +88,11 @@ class KafkaOffsetBackingStore:
     def topic(self) -> str:
         return self._log.topic
 
+    @property
+    def topic_id(self) -> str:
+        """The topic's id, once it was read; empty with brokers that know of none."""
+        return self._log.topic_id
+
     def start(self) -> None:
         """Make the topic if need be and read it. ConfigError if it is not compacted."""
         self._log.start()

@@ -27,16 +27,19 @@ class KafkaStatusBackingStore:
 
     A write that Kafka does not take for now is repeated until it does, or until a newer status of the same connector
     or task has been written here, or another worker's has been read. ``start``, ``stop``, ``flush``, ``refresh`` block.
+    If the topic is deleted it is made again, and what was last said here is written to it again.
     """
 
     def __init__(self, topic: TopicSpec, clients: LogClients, on_update: OnUpdate = lambda keys: None) -> None:
         """``on_update`` is called on the log's thread after each batch of records, with what they are about; not for
         what is read during ``start``. It must not block."""
-        self._log = open_log(topic, clients, self._on_records)
+        self._log = open_log(topic, clients, self._on_records, self._write_again)
         self._statuses = StatusLog()
         self._lock = threading.Lock()
         self._newest: dict[bytes, int] = {}
         """Key to the number of the last write under it: an older write is not repeated."""
+        self._last: dict[bytes, bytes] = {}
+        """Key to what was last written under it here, unless it was removed."""
         self._on_update = on_update
         self._started = False
         self._stopped = threading.Event()
@@ -97,6 +100,11 @@ class KafkaStatusBackingStore:
             found = self._statuses.tasks.get(connector, {})
             return tuple(found[task] for task in sorted(found))
 
+    def connectors(self) -> tuple[str, ...]:
+        """Names of the connectors that have a status."""
+        with self._lock:
+            return tuple(self._statuses.connectors)
+
     def keys(self) -> tuple[records.StatusKey, ...]:
         """Return what there are statuses about: connectors, tasks and topics, also of connectors without a status."""
         with self._lock:
@@ -125,6 +133,10 @@ class KafkaStatusBackingStore:
     def _send(self, key: bytes, value: bytes | None, *, safely: ConnectorStatus | TaskStatus | None) -> None:
         with self._lock:
             number = self._newest[key] = self._newest.get(key, 0) + 1
+            if value is None:
+                self._last.pop(key, None)
+            else:
+                self._last[key] = value
 
         def attempt() -> None:
             self._log.send(key, value).add_done_callback(ended)
@@ -141,6 +153,14 @@ class KafkaStatusBackingStore:
                 timer.start()
 
         attempt()
+
+    def _write_again(self) -> None:
+        """On the log's thread. What another worker has said since is that worker's to write again."""
+        with self._lock:
+            known = dict(records.encode(status) for status in self._statuses.all())
+            ours = [(key, value) for key, value in self._last.items() if known.get(key) == value]
+        for key, value in ours:
+            self._send(key, value, safely=None)
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
         with self._lock:

@@ -44,6 +44,15 @@ class StatusLog:
         topics = ((name, topic) for name, topics in self.topics.items() for topic in topics)
         return (*self.connectors, *tasks, *topics)
 
+    def all(self) -> list[records.Status]:
+        """Return all newest statuses."""
+        tasks = (status for tasks in self.tasks.values() for status in tasks.values())
+        return [
+            *self.connectors.values(),
+            *tasks,
+            *(each for topics in self.topics.values() for each in topics.values()),
+        ]
+
     def contains(self, key: records.StatusKey) -> bool:
         """Whether there is a status about ``key``."""
         if isinstance(key, str):

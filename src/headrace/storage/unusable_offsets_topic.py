@@ -8,6 +8,7 @@ from typing import Final
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.source_connector_config import OFFSETS_TOPIC, own_offsets_topic
 from headrace.kafka.errors import AuthorizationError
+from headrace.kafka.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import Config
 
 _OTHER_CLUSTER: Final = "producer.override.bootstrap.servers"
@@ -42,5 +43,9 @@ def _advice(error: ConnectError) -> str:
             "Let its admin principal (admin.override.*) Describe the topic, and Create it unless it is there already, "
             "compacted; let its consumer's (consumer.override.*) Read it, and its producer's (producer.override.*) "
             "Write it."
+        )
+    if isinstance(error, TopicLostError):
+        return (
+            "Restart the workers: they make it again, and go on from the copies of its offsets in the worker's topic."
         )
     return f"Make the topic beforehand, compacted, or name another one in {OFFSETS_TOPIC}."

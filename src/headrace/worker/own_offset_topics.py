@@ -11,6 +11,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.config import client_configs
 from headrace.config.source_connector_config import OFFSETS_TOPIC, own_offsets_topic
 from headrace.config.worker_config import InternalTopic, WorkerConfig
+from headrace.kafka.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import Config
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -59,6 +60,7 @@ class OwnOffsetTopics:
         with opening:
             store = self.opened(source)
             if store is None:
+                self._refuse_lost(config, source)
                 store = self._open(config, source[0])
                 with self._lock:
                     self._stores[source] = store
@@ -71,9 +73,18 @@ class OwnOffsetTopics:
         failure = store.failure() if store is not None else None
         return unusable(config, *source, failure) if isinstance(failure, ConnectError) else None
 
+    def _refuse_lost(self, config: Config, source: Source) -> None:
+        """An own topic that was deleted is not made again by itself: who begins there would repeat records."""
+        error = self.error(config, source)
+        with self._lock:
+            store = self._stores.get(source)
+        if error is not None and store is not None and isinstance(store.failure(), TopicLostError):
+            raise error
+
     def _open(self, config: Config, name: str) -> KafkaOffsetBackingStore:
         topic = self._config.offset_topic or _BROKERS_DEFAULTS
-        spec = compacted_topic(name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
+        made = compacted_topic(name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
+        spec = replace(made, loss="")
         if own_offsets_topic(config) is not None:
             spec = replace(spec, named_by=f"{OFFSETS_TOPIC} of connector {config['name']}")
         clients = LogClients(

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether an internal topic was lost while no worker of the group was there to see it. Pure.
+
+Topics that are deleted are made again at the next start, or by brokers that make topics by themselves, and nobody sees
+from an empty topic that it was not always empty. What the other internal topics hold tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from headrace.config.distributed_config import RECREATED
+from headrace.kafka.topic_identity import TopicLostError
+from headrace.model.cluster_config_state import ClusterConfigState, OffsetsTopic
+
+_NAMES_SHOWN = 5
+
+
+def check_offsets_topic(config: ClusterConfigState, found: OffsetsTopic) -> None:
+    """TopicLostError if the offsets topic was made again since a leader last noted in ``config`` which one it is."""
+    noted = config.offsets_topic
+    if noted is None or not noted.id or not found.id or noted.name != found.name or noted.id == found.id:
+        return
+    raise TopicLostError(
+        f"Topic '{found.name}' (offset.storage.topic) was deleted and made again since the group last used it: its id "
+        f"was {noted.id}, and is {found.id} now. Source connectors would begin from what is in it and write records "
+        f"again. Restore its records from a backup if they are not there, then start a worker with {RECREATED}=accept"
+    )
+
+
+def check_config_topic(config: ClusterConfigState, topic: str, connectors: Collection[str]) -> None:
+    """TopicLostError if the config topic is empty though there are statuses of ``connectors``."""
+    if config.offset >= 0 or not connectors:
+        return
+    names = ", ".join(sorted(connectors)[:_NAMES_SHOWN])
+    more = f" and {len(connectors) - _NAMES_SHOWN} more" if len(connectors) > _NAMES_SHOWN else ""
+    raise TopicLostError(
+        f"Topic '{topic}' (config.storage.topic) is empty, but the status topic knows of connectors: {names}{more}. "
+        f"Their configurations are lost. Restore the topic's records from a backup; or, to begin with no connectors, "
+        f"start a worker with {RECREATED}=accept"
+    )
