@@ -28,6 +28,7 @@ from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.status_sweep import is_stray
 from headrace.distributed.stores import Stores
+from headrace.distributed.strangers import clash
 from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
@@ -35,6 +36,7 @@ from headrace.kafka.clients import kafka_python_config
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.logs.loggers import Loggers
+from headrace.model.assignment import GroupTopics
 from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
@@ -73,12 +75,18 @@ def distributed_herder(
     config_store = _config_store(config, inbox, loggers or Loggers())
     status_store = _status_store(config, inbox, config_store, lambda name: worker.forget_topics(name))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
+    topics = GroupTopics(config.config_topic.name, config.offset_topic.name, config.status_topic.name)
+
+    def refused(theirs: GroupTopics, url: str) -> None:
+        herder.fail(clash(config.group_id, topics, theirs, url))
+
     coordinator = WorkerCoordinator(
         advertised_url,
         ConnectProtocol.offered(config.connect_protocol, config.connect_protocol_minimum),
         GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
         FormerTasks(config.graceful_timeout, clock),
-        HerderView(config_store.snapshot, inbox.post, lambda: herder.state),
+        HerderView(config_store.snapshot, inbox.post, lambda: herder.state, refused),
+        topics,
     )
 
     def offsets_topic() -> OffsetsTopic:

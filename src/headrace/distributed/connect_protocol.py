@@ -3,6 +3,9 @@
 
 Version 0 is eager ("default"), 1 is incremental cooperative ("compatible", KIP-415), 2 is 1 with session keys
 ("sessioned", KIP-507). Java: ``ConnectProtocol``, ``IncrementalCooperativeConnectProtocol``.
+
+Behind the last field ours may say which internal topics a worker has. Java's workers read no further than that field,
+since later versions may add to it.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace.api.errors import ConnectError
-from headrace.model.assignment import Assignment, AssignmentError
+from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.ids import ConnectorTaskId
 
 _CONNECTOR_ITSELF = -1
 """In a list of task numbers: not a task, but the connector."""
+_TOPICS = b"headrace-topics:"
+"""What topics' names begin with, behind the last field."""
 
 
 class ConnectProtocol(Enum):
@@ -51,20 +56,24 @@ class ConnectProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """What a member says when it joins: its REST URL, how far it has read the config topic, and what it owns."""
+    """What a member says when it joins: its REST URL, how far it has read the config topic, and what it owns.
+
+    ``topics`` are its internal topics; None if it does not say.
+    """
 
     url: str
     config_offset: int
     owned: Assignment | None = None
+    topics: GroupTopics | None = None
 
 
 def encode_metadata(metadata: MemberMetadata, protocol: ConnectProtocol) -> bytes:
     """A member's metadata for JoinGroup; version 0 has no place for what it owns."""
     head = _int16(protocol.version) + _string(metadata.url) + _int64(metadata.config_offset)
     if protocol is ConnectProtocol.EAGER:
-        return head
+        return head + _topics(metadata.topics)
     owned = None if metadata.owned is None else encode_assignment(metadata.owned, protocol)
-    return head + _nullable_bytes(owned)
+    return head + _nullable_bytes(owned) + _topics(metadata.topics)
 
 
 def decode_metadata(data: bytes) -> MemberMetadata:
@@ -73,7 +82,7 @@ def decode_metadata(data: bytes) -> MemberMetadata:
     version = reader.version()
     url, offset = reader.string(), reader.int64()
     owned = reader.nullable_bytes() if version in (1, 2) else None
-    return MemberMetadata(url, offset, None if owned is None else decode_assignment(owned))
+    return MemberMetadata(url, offset, None if owned is None else decode_assignment(owned), reader.topics())
 
 
 def encode_assignment(assignment: Assignment, protocol: ConnectProtocol) -> bytes:
@@ -87,22 +96,25 @@ def encode_assignment(assignment: Assignment, protocol: ConnectProtocol) -> byte
         + _work(assignment.connectors, assignment.tasks)
     )
     if protocol is ConnectProtocol.EAGER:
-        return head
-    return head + _work(assignment.revoked_connectors, assignment.revoked_tasks) + _int32(assignment.delay_ms)
+        return head + _topics(assignment.topics)
+    revoked = _work(assignment.revoked_connectors, assignment.revoked_tasks)
+    return head + revoked + _int32(assignment.delay_ms) + _topics(assignment.topics)
 
 
 def decode_assignment(data: bytes) -> Assignment:
     """Reads any version. ConnectError if the bytes cannot be an assignment."""
     reader = _Reader(data)
     version = reader.version()
-    error = AssignmentError(reader.int16())
+    error = reader.error()
     leader, leader_url, offset = reader.string(), reader.string(), reader.int64()
     connectors, tasks = reader.work()
     if version not in (1, 2):
-        return Assignment(leader, leader_url, offset, connectors, tasks, error=error)
+        return Assignment(leader, leader_url, offset, connectors, tasks, error=error, topics=reader.topics())
     revoked_connectors, revoked_tasks = reader.work()
     delay = reader.int32()
-    return Assignment(leader, leader_url, offset, connectors, tasks, revoked_connectors, revoked_tasks, delay, error)
+    return Assignment(
+        leader, leader_url, offset, connectors, tasks, revoked_connectors, revoked_tasks, delay, error, reader.topics()
+    )
 
 
 def _int16(value: int) -> bytes:
@@ -124,6 +136,12 @@ def _string(value: str) -> bytes:
 
 def _nullable_bytes(value: bytes | None) -> bytes:
     return _int32(-1) if value is None else _int32(len(value)) + value
+
+
+def _topics(topics: GroupTopics | None) -> bytes:
+    if topics is None:
+        return b""
+    return _TOPICS + _string(topics.config) + _string(topics.offsets) + _string(topics.status)
 
 
 def _work(connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]) -> bytes:
@@ -159,7 +177,25 @@ class _Reader:
         return int.from_bytes(self._take(8), "big", signed=True)
 
     def string(self) -> str:
-        return self._take(self.int16()).decode()
+        data = self._take(self.int16())
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise ConnectError(f"A text in the Connect group protocol is no UTF-8: {data[:100]!r}") from None
+
+    def error(self) -> AssignmentError:
+        code = self.int16()
+        try:
+            return AssignmentError(code)
+        except ValueError:
+            raise ConnectError(f"Unknown error in an assignment of the Connect group protocol: {code}") from None
+
+    def topics(self) -> GroupTopics | None:
+        """Those behind the last field; None if something else is there, or nothing."""
+        if self._data[self._at : self._at + len(_TOPICS)] != _TOPICS:
+            return None
+        self._at += len(_TOPICS)
+        return GroupTopics(self.string(), self.string(), self.string())
 
     def nullable_bytes(self) -> bytes | None:
         size = self.int32()

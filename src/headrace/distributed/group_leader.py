@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.distributed.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
-from headrace.distributed.connect_protocol import ConnectProtocol, MemberMetadata, decode_metadata, encode_assignment
+from headrace.distributed.connect_protocol import ConnectProtocol, MemberMetadata, encode_assignment
 from headrace.distributed.eager_assignor import assign_eagerly
 from headrace.distributed.incremental_cooperative_assignor import assign_incrementally
+from headrace.distributed.strangers import sort_members
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock
@@ -44,15 +45,45 @@ class GroupLeader:
         self, leader_id: str, chosen: ConnectProtocol, members: Mapping[str, bytes], config: ClusterConfigState
     ) -> dict[str, bytes]:
         """Member ids and their metadata to their assignments."""
-        metadata = {id: decode_metadata(data) for id, data in members.items()}
+        found = sort_members(leader_id, members, new=self._protocol is None)
+        metadata = found.ours
+        own = metadata[leader_id]
+        if found.yield_to is not None:
+            return self._yield(leader_id, own, chosen, members, found.yield_to)
+        refused = encode_assignment(Assignment(leader_id, own.url, -1, topics=own.topics), chosen)
+        assigned = self._assign(leader_id, chosen, metadata, config)
+        return {**assigned, **dict.fromkeys(found.strangers, refused)}
+
+    def _yield(
+        self,
+        leader_id: str,
+        own: MemberMetadata,
+        chosen: ConnectProtocol,
+        members: Mapping[str, bytes],
+        to: MemberMetadata,
+    ) -> dict[str, bytes]:
+        """The group is that of others: nothing changes for them in this round, and this worker goes."""
+        self._unconfirmed = self._memory
+        again = Assignment(leader_id, own.url, -1, error=AssignmentError.CONFIG_MISMATCH)
+        refused = Assignment(leader_id, to.url, -1, topics=to.topics)
+        return {id: encode_assignment(refused if id == leader_id else again, chosen) for id in members}
+
+    def _assign(
+        self,
+        leader_id: str,
+        chosen: ConnectProtocol,
+        metadata: Mapping[str, MemberMetadata],
+        config: ClusterConfigState,
+    ) -> dict[str, bytes]:
         newest = max(of_member.config_offset for of_member in metadata.values())
-        base = Assignment(leader_id, metadata[leader_id].url, max(newest, config.offset))
+        own = metadata[leader_id]
+        base = Assignment(leader_id, own.url, max(newest, config.offset), topics=own.topics)
         obstacle = self._obstacle(chosen, newest, config.offset)
         if obstacle is not None:
             _log.info("Nothing is assigned in this round, and all are to join again: %s", obstacle)
             self._unconfirmed = self._memory
             again = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
-            return dict.fromkeys(members, again)
+            return dict.fromkeys(metadata, again)
         outcome = self._round(chosen, {id: _member(of_member) for id, of_member in metadata.items()}, config)
         self._unconfirmed = outcome.memory
         # Rounded up, so that nobody comes back a moment too early.

@@ -6,9 +6,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from headrace.api.errors import ConnectError
 from headrace.distributed.assignors import NOTHING, Share, share_of, with_work
 from headrace.distributed.connect_protocol import (
     ConnectProtocol,
@@ -20,7 +19,7 @@ from headrace.distributed.former_tasks import FormerTasks
 from headrace.distributed.group_leader import GroupLeader, owner_url
 from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
 from headrace.distributed.herder_state import HerderState
-from headrace.model.assignment import Assignment, AssignmentError
+from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 
@@ -39,6 +38,8 @@ class HerderView:
     post: Callable[[HerderEvent], None]
     state: Callable[[], HerderState]
     """The herder's newest published state."""
+    refused: Callable[[GroupTopics, str], None] = lambda topics, url: None
+    """The group's workers have other internal topics, these; one is at that URL. The worker cannot stay."""
 
 
 class WorkerCoordinator:
@@ -56,8 +57,10 @@ class WorkerCoordinator:
         leader: GroupLeader,
         former: FormerTasks,
         herder: HerderView,
+        topics: GroupTopics | None = None,
     ) -> None:
         """``url`` is this worker's advertised REST URL, ``offered`` the protocols that it speaks, most wanted first."""
+        self._topics = topics
         self._url = url
         self._offered = tuple(offered)
         self._leader = leader
@@ -111,7 +114,7 @@ class WorkerCoordinator:
             claim = None
             if self._last is not None or leaving:
                 claim = with_work(self._last or _NOBODY, self._owned | leaving, leaving)
-            metadata = MemberMetadata(self._url, self._herder.config().offset, claim)
+            metadata = MemberMetadata(self._url, self._herder.config().offset, claim, self._topics)
         return [(protocol.group_name, encode_metadata(metadata, protocol)) for protocol in self._offered]
 
     def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -119,11 +122,14 @@ class WorkerCoordinator:
         return self._leader.assign(leader_id, ConnectProtocol.named(protocol), members, self._herder.config())
 
     def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        """What the leader sends is what changes, except in the eager protocol; what the herder hears is everything."""
-        try:
-            received = decode_assignment(assignment)
-        except ConnectError as error:
-            _log.error("Cannot read the assignment of generation %d: %s", generation, error)
+        """What the leader sends is what changes, except in the eager protocol; what the herder hears is everything.
+
+        ConnectError if nobody can read it: the member is then to take its session for lost.
+        """
+        received = decode_assignment(assignment)
+        if self._topics is not None and received.topics not in (None, self._topics):
+            assert received.topics is not None
+            self._herder.refused(received.topics, received.leader_url)
             return
         with self._lock:
             self._generation = generation
@@ -151,7 +157,7 @@ class WorkerCoordinator:
         kept = NOTHING if self._protocol is ConnectProtocol.EAGER else self._owned - revoked
         self._leaving = (self._still_leaving() | self._owned) - kept - given
         self._owned = kept | given
-        self._last = received
+        self._last = replace(received, topics=None)
         return with_work(received, self._owned, revoked)
 
     def _give_up_everything(self) -> None:

@@ -21,6 +21,7 @@ from kafka.errors import InconsistentGroupProtocolError, KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
+from headrace.api.errors import ConnectError
 from headrace.kafka.heartbeat import EagerHeartbeat
 
 _log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class GroupListener(Protocol):
         """Member ids and their metadata to their assignments. Asked of the member that leads the group."""
 
     def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        """The group has settled on ``generation``."""
+        """The group has settled on ``generation``. ConnectError if the assignment is none: ``on_lost`` follows."""
 
     def on_lost(self, reason: str) -> None:
         """The session is over: others may be given this member's work from now on (invariant 10).
@@ -178,7 +179,14 @@ class GroupMember:
             return
         self._joined_at = self._clock()
         self._in_session = True
-        self._listener.on_assigned(generation, member_id, protocol, assignment)
+        try:
+            self._listener.on_assigned(generation, member_id, protocol, assignment)
+        except ConnectError as error:
+            # Nobody knows what the group has decided about this member's work (invariant 10).
+            self._lost(f"the leader's assignment of generation {generation} cannot be used: {error}")
+            assert self._coordinator is not None
+            self._coordinator.request_rejoin()
+            raise
 
     def _lost(self, reason: str) -> None:
         if self._leaving or not self._in_session:
@@ -198,7 +206,7 @@ class GroupMember:
             "Cannot join group %s, will try again: %s",
             self._settings.group_id,
             trouble,
-            exc_info=None if isinstance(error, KafkaError) else error,
+            exc_info=None if isinstance(error, KafkaError | ConnectError) else error,
         )
 
 

@@ -17,8 +17,26 @@ class AssignmentError(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupTopics:
+    """The names of the internal topics that all workers of a group have to share."""
+
+    config: str
+    offsets: str
+    status: str
+
+    def __str__(self) -> str:
+        return (
+            f"config.storage.topic={self.config}, offset.storage.topic={self.offsets}, "
+            f"status.storage.topic={self.status}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one member is to run from a generation on. ``delay_ms`` > 0: rejoin after so long (KIP-415)."""
+    """What one member is to run from a generation on. ``delay_ms`` > 0: rejoin after so long (KIP-415).
+
+    ``topics`` are those of the leader, or of the workers that the leader leaves the group to; None if nobody says.
+    """
 
     leader: str
     leader_url: str
@@ -29,3 +47,4 @@ class Assignment:
     revoked_tasks: tuple[ConnectorTaskId, ...] = ()
     delay_ms: int = 0
     error: AssignmentError = AssignmentError.NONE
+    topics: GroupTopics | None = None

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of the group that do not belong to it: workers with other internal topics, and what is no worker. Pure.
+
+Two clusters with one group.id would otherwise be one group: each would be given the other's connectors, which it knows
+nothing of, and wait for configurations that are in a topic that it does not read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.distributed.connect_protocol import MemberMetadata, decode_metadata
+from headrace.model.assignment import GroupTopics
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The members of a round by whether they belong to the leader's cluster."""
+
+    ours: Mapping[str, MemberMetadata]
+    strangers: frozenset[str] = field(default_factory=frozenset)
+    yield_to: MemberMetadata | None = None
+    """One of those whose group it is, if it is not the leader's."""
+
+
+def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> Sorted:
+    """Tell the leader's own cluster from everybody else in ``members``, ids and what each has sent.
+
+    ``new``: the leader has not been in this group before, so that it may be others'.
+    """
+    known: dict[str, MemberMetadata] = {}
+    for id, data in members.items():
+        try:
+            known[id] = decode_metadata(data)
+        except ConnectError as error:
+            _log.error("Member %.200r of the group is no worker, and is given nothing: %s", id, error)
+    topics = known[leader_id].topics
+    others = {id: each.topics for id, each in known.items() if topics and each.topics and each.topics != topics}
+    ours = {id: each for id, each in known.items() if id not in others}
+    for id, theirs in others.items():
+        _log.error("Member %.200r at %s has other internal topics, and is given nothing: %s", id, known[id].url, theirs)
+    strangers = frozenset(members.keys() - ours.keys())
+    rivals = sorted((known[id] for id in others), key=lambda each: _weight(each.topics, known))
+    if new and rivals and _weight(rivals[-1].topics, known) > _weight(topics, known):
+        return Sorted(ours, strangers, rivals[-1])
+    return Sorted(ours, strangers)
+
+
+def _weight(topics: GroupTopics | None, members: Mapping[str, MemberMetadata]) -> tuple[bool, int]:
+    """Whose group it is: theirs who run something, and else theirs who are more."""
+    theirs = [member for member in members.values() if member.topics == topics]
+    return any(each.owned and (each.owned.connectors or each.owned.tasks) for each in theirs), len(theirs)
+
+
+def clash(group_id: str, ours: GroupTopics, theirs: GroupTopics, url: str) -> ConfigError:
+    """The error of a worker that has come to a group of others."""
+    return ConfigError(
+        f"The workers of group.id={group_id} (one is at {url}) have other internal topics than this "
+        f"worker, which therefore does not join them. Theirs: {theirs}. This worker's: {ours}. Give this worker a "
+        "group.id of its own, or the group's topics",
+        "group.id",
+        group_id,
+    )
