@@ -19,6 +19,7 @@ from headrace.api.errors import ConnectError
 from headrace.config.worker_config import CONFIG_PROVIDERS, WorkerConfig
 from headrace.herder.herder import Herder
 from headrace.model.deadline import Deadline
+from headrace.model.service_threads import DEATHS
 from headrace.rest.server import RestServer
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,11 @@ class WorkerProcess:
         self._asked_to_stop = threading.Event()
 
     def run(self) -> int:
-        """0 after an orderly stop. ConnectError when the herder died, or Kafka is not there."""
+        """0 after an orderly stop. ConnectError when the herder or the REST server died, or Kafka is not there."""
+        with DEATHS.watched():
+            return self._run()
+
+    def _run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
         self._server.start()
@@ -112,6 +117,8 @@ class WorkerProcess:
         """Whether a signal came; waits for one for a moment. ConnectError if the herder has died."""
         stops = self._asked_to_stop.wait(_LOOK_SECONDS)
         failure = self._herder.failure()
+        if failure is None and self._server.has_died():
+            failure = ConnectError("The thread of the REST server has died")
         if failure is None:
             return stops
         if isinstance(failure, ConnectError):

@@ -126,9 +126,10 @@ class DistributedHerder:
 
     def failure(self) -> BaseException | None:
         """Also an internal topic that is read no more: a herder that hears of nothing is as good as dead, and statuses
-        and offsets that stand still would be taken for what is."""
+        and offsets that stand still would be taken for what is. And a membership that nobody watches over: others may
+        have been given what runs here (invariant 10)."""
         if self._failure is None and self._state.phase is Phase.ACTIVE:
-            return self._stores.failure()
+            return self._stores.failure() or self._hands.member.failure()
         return self._failure
 
     def stage(self) -> str:

@@ -22,6 +22,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
 from headrace.api.errors import ConnectError
+from headrace.kafka.errors import KafkaClientError
 from headrace.kafka.heartbeat import EagerHeartbeat
 
 _log = logging.getLogger(__name__)
@@ -91,6 +92,7 @@ class GroupMember:
         self._joined_at = 0.0
         self._leaving = False
         self._trouble: str | None = None
+        self._failure: BaseException | None = None
 
     def start(self) -> None:
         """Begins to join and returns at once. Brokers that are down are waited for."""
@@ -98,8 +100,8 @@ class GroupMember:
         shell = _Shell(self._listener, self._joined, self._lost, self._clock)
         self._coordinator = _Coordinator(self._client, self._settings, shell)
         self._client._net.start()
-        self._client._net.call_soon_with_future(self._stay_joined, self._coordinator)
-        self._client._net.call_soon_with_future(self._watch_session, self._coordinator)
+        for watch in (self._stay_joined, self._watch_session):
+            self._client._net.call_soon_with_future(watch, self._coordinator).add_errback(self._died)
 
     def request_rejoin(self) -> None:
         """Asks for a rebalance; ``on_assigned`` follows. No effect before ``start``."""
@@ -118,6 +120,19 @@ class GroupMember:
     def in_session(self) -> bool:
         """Whether the work that was last assigned is still this member's."""
         return self._in_session
+
+    def failure(self) -> BaseException | None:
+        """Why the membership is watched over no more, if so: nobody would hear of a lost session (invariant 10)."""
+        if self._failure is None and not self._leaving and self._client is not None:
+            thread = self._client._net._io_thread
+            if thread is not None and not thread.is_alive():
+                self._failure = KafkaClientError(f"The thread of the membership in {self._settings.group_id} has died")
+        return self._failure
+
+    def _died(self, error: BaseException) -> None:
+        if not self._leaving:
+            _log.critical("The membership in group %s has died", self._settings.group_id, exc_info=error)
+            self._failure = error
 
     def trouble(self) -> str | None:
         """Why it cannot join at present, None if all is well."""

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from headrace.kafka import clients
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError, connect_error
+from headrace.model.service_threads import ServiceThread
 
 _POLL = 0.1
 
@@ -90,7 +91,8 @@ class RecordSender:
 
     def _start_thread(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"log-{self._topic}-sender", daemon=True)
+            loss = f"nobody hears what becomes of records for topic '{self._topic}'"
+            self._thread = ServiceThread(f"log-{self._topic}-sender", self._run, loss)
             self._thread.start()
 
     def _run(self) -> None:

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
+from headrace.model.service_threads import DEATHS, ThreadDeaths
 from headrace.rest.accepted import json_router
 from headrace.rest.request_handler import RequestHandler
 
@@ -21,16 +22,21 @@ HEALTH_TIMEOUT_SECONDS: Final = 10.0
 
 _HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
 _STARTING: Final = "Worker is still starting up."
+_IMPAIRED: Final = "Worker is ready to handle requests, but not for all of its work."
 _UNHEALTHY: Final = "Worker was unable to handle this request and may be unable to handle other requests."
 _NO_TASKS: Final = "Worker is ready to handle requests, but cannot run tasks."
 
 
 def health_router(
-    herder: Herder, timeout: float = HEALTH_TIMEOUT_SECONDS, trouble: Callable[[], str | None] = lambda: None
+    herder: Herder,
+    timeout: float = HEALTH_TIMEOUT_SECONDS,
+    trouble: Callable[[], str | None] = lambda: None,
+    deaths: ThreadDeaths = DEATHS,
 ) -> APIRouter:
     """A worker that has started has ``timeout`` seconds to show that it serves requests.
 
-    ``trouble`` says why it cannot run tasks, if it cannot.
+    ``trouble`` says why it cannot run tasks, if it cannot; ``deaths`` are those of threads, without some of which it is
+    of no use though it serves requests.
     """
     handler = RequestHandler(herder, timeout)
     router = json_router("worker")
@@ -46,11 +52,12 @@ def health_router(
         except ConnectError as error:
             why = str(error)
         else:
-            hindrance = trouble()
-            if hindrance is None:
-                return _answer(HTTPStatus.OK, "healthy", _HEALTHY)
-            # Not 500: it mends itself, as one that is starting does.
-            return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
+            if losses := deaths.losses():
+                return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", " ".join((_IMPAIRED, *losses)))
+            if (hindrance := trouble()) is not None:
+                # Not 500: it mends itself, as one that is starting does.
+                return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
+            return _answer(HTTPStatus.OK, "healthy", " ".join((_HEALTHY, *deaths.others())))
         return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
 
     return router

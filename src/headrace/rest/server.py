@@ -7,7 +7,6 @@ import asyncio
 import logging
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Final, cast
 import uvicorn
 from starlette.types import ASGIApp
 
+from headrace.model.service_threads import ServiceThread
 from headrace.rest.connection_limits import DEFAULT_LIMITS, ConnectionLimits, HttpLimits
 from headrace.rest.http_protocol import HttpProtocol
 from headrace.rest.listeners import BoundListeners
@@ -56,7 +56,8 @@ class RestServer:
             ],
             connections,
         )
-        self._thread = threading.Thread(target=self._run, name="rest-server", daemon=True)
+        self._thread = ServiceThread("rest-server", self._run, "the REST API does not answer")
+        self._stopping = False
 
     def start(self) -> None:
         """Returns at once: the sockets accept connections already."""
@@ -64,11 +65,16 @@ class RestServer:
 
     def stop(self, timeout: float = 5.0) -> None:
         """Lets running requests end for a moment, then closes everything; at most `timeout` seconds."""
+        self._stopping = True
         self._server.request_exit()
         if self._thread.is_alive():
             self._thread.join(timeout)
         self._listeners.close()
         self._closing()
+
+    def has_died(self) -> bool:
+        """Whether it has ended though nobody stopped it."""
+        return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
 
     def _run(self) -> None:
         self._server.run(sockets=[])

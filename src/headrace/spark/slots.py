@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from headrace.model.service_threads import ServiceThread
 from headrace.spark.master import is_local
 
 _log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class SlotWatch:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name="spark-slots", daemon=True).start()
+        ServiceThread("spark-slots", self._run, "tasks that wait for cores are not told why").start()
 
     def stop(self) -> None:
         self._stopping.set()

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
+from headrace.model.service_threads import ServiceThread
 from headrace.spark.endpoint import Endpoint
 from headrace.spark.java_errors import first_line, text_of
 from headrace.spark.master import unreachable
@@ -78,7 +79,7 @@ class SparkEngine:
         with self._changed:
             started, self._started = self._started, True
         if not started:
-            threading.Thread(target=self._keep_running, name="spark-start", daemon=True).start()
+            ServiceThread("spark-start", self._keep_running, "Spark is not started, and no task can run").start()
 
     def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
         """Run one task's job in ``group``; waits for Spark first. SparkJobError unless the job ended by itself.

@@ -13,6 +13,7 @@ from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import Any
 
+from headrace.model.service_threads import ServiceThread
 from headrace.spark.endpoint import Doorway, Endpoint, Interface, Link
 from headrace.spark.messages import Attach
 
@@ -81,7 +82,7 @@ class TaskChannels:
         return self._doorway.endpoint
 
     def start(self) -> None:
-        threading.Thread(target=self._accept, name="task-channels", daemon=True).start()
+        ServiceThread("task-channels", self._accept, "no task can start").start()
 
     def stop(self) -> None:
         self._stopping.set()

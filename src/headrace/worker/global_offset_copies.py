@@ -12,6 +12,7 @@ from typing import Final
 
 from headrace.api.errors import RetriableError
 from headrace.model.deadline import Clock
+from headrace.model.service_threads import ServiceThread
 from headrace.storage.offset_backing_store import OffsetBackingStore
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ class GlobalOffsetCopies:
                 before = self._waiting.get(key)
                 self._waiting[key] = _Waiting(connector, value, source, now if before is None else before.since)
             if self._thread is None and not self._stopping:
-                self._thread = threading.Thread(target=self._run, name="global-offset-copies", daemon=True)
+                loss = "offsets are not copied to the worker's offsets topic"
+                self._thread = ServiceThread("global-offset-copies", self._run, loss)
                 self._thread.start()
             self._changed.notify_all()
 

@@ -39,6 +39,7 @@ class Parts:
         self.calls: list[str] = []
         self.cluster_id: str | None = "cluster"
         self.died: BaseException | None = None
+        self.server_died = False
 
     def start(self) -> None:
         self.calls.append("start")
@@ -49,6 +50,9 @@ class Parts:
 
     def failure(self) -> BaseException | None:
         return self.died
+
+    def has_died(self) -> bool:
+        return self.server_died
 
     def stage(self) -> str:
         return "waiting for Kafka to answer"
@@ -91,6 +95,14 @@ def test_a_defect_of_the_herder_is_told_as_one(parts: Parts) -> None:
     parts.died = KeyError("x")
     with pytest.raises(ConnectError, match=r"^The worker has failed: KeyError\('x'\)$"):
         process(parts).run()
+
+
+def test_a_rest_server_that_dies_ends_the_process(parts: Parts) -> None:
+    parts.server_died = True
+    hook = threading.excepthook
+    with pytest.raises(ConnectError, match="The thread of the REST server has died"):
+        process(parts).run()
+    assert threading.excepthook is hook
 
 
 def test_brokers_that_stay_away_end_the_start(
