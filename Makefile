@@ -57,6 +57,11 @@ bench-records: $(READY) ## Records/s of converters and transformations on one co
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)
 	@$(PY) -m faults $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: mutations
+mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the group protocol (CASES=100000)
+	@HEADRACE_MUTATIONS=$(or $(CASES),10000) $(PY) -m pytest -q tests/unit/storage/test_mutated_records.py \
+		tests/unit/distributed/test_strangers.py $(PYTEST_ARGS)
+
 .PHONY: test
 test: lint types layers setup ## All gates and all tests, in two processes (PYTEST_ARGS='-n 0' for one)
 	@echo "==> Tests"

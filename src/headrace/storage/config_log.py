@@ -145,13 +145,15 @@ class ConfigLog:
         try:
             parsed = json_bytes.loads(value) if value else None  # Java's converter reads no bytes as null
         except DataError as e:
-            _log.warning("The config topic's record '%s' at offset %d is passed over: %s", name, offset, e)
+            _log.warning("The config topic's record '%.200s' at offset %d is passed over: %s", name, offset, e)
             return ()
         self._offset = offset + 1
         self._state = None
         record = records.decode(name, parsed)
         if record is None:
-            _log.warning("The config topic's record '%s' at offset %d makes no sense and is passed over", name, offset)
+            _log.warning(
+                "The config topic's record '%.200s' at offset %d makes no sense and is passed over", name, offset
+            )
             return ()
         self._note_key(record, key, value)
         return self._fold(record)

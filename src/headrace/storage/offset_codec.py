@@ -49,7 +49,7 @@ def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
             return connector, partition
         case [str()]:
             return None
-    _log.warning("The offsets topic's key %r is not one of a source connector and is passed over", key)
+    _log.warning("The offsets topic's key %.200r is not one of a source connector and is passed over", key)
     return None
 
 
@@ -61,7 +61,7 @@ def decode_offset(value: bytes | None) -> dict[str, Any] | None:
     offset = json_bytes.loads(value)
     if offset is None or isinstance(offset, dict):
         return offset
-    raise DataError(f"A source offset must be a JSON object, not {value!r}")
+    raise DataError(f"A source offset must be a JSON object, not {value!r:.200}")
 
 
 def validate_format(value: object) -> None:

@@ -31,7 +31,7 @@ class StatusLog:
         name = key.decode(errors="replace") if key is not None else ""
         about = records.decode_key(name)
         if about is None:
-            _log.warning("The status topic's record '%s' is not known and is passed over", name)
+            _log.warning("The status topic's record '%.200s' is not known and is passed over", name)
         elif value is None:
             self._remove(about)
         else:
@@ -68,7 +68,7 @@ class StatusLog:
             status = None
         match status:
             case None:
-                _log.warning("The status topic's record '%s' makes no sense and is passed over", name)
+                _log.warning("The status topic's record '%.200s' makes no sense and is passed over", name)
             case ConnectorStatus():
                 if not _is_stale(status, self.connectors.get(status.connector)):
                     self.connectors[status.connector] = status

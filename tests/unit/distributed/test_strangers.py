@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConnectError
@@ -19,6 +19,7 @@ from headrace.distributed.strangers import clash, sort_members
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
+from tests.support.mutated_records import CASES
 
 OURS, THEIRS = GroupTopics("a-configs", "a-offsets", "a-status"), GroupTopics("b-configs", "b-offsets", "b-status")
 CONFIG = ClusterConfigState(offset=5, connector_configs={"c": {}}, task_counts={"c": 2})
@@ -89,6 +90,7 @@ def test_the_message_names_both() -> None:
 VALID = [member(), member(None, WORK), member(THEIRS, WORK), encode_assignment(WORK, SESSIONED)]
 
 
+@settings(max_examples=CASES, deadline=None)
 @given(st.sampled_from(VALID), st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=4)), max_size=4))
 @example(b"\x00\x02\xff\xff", [])
 @example(b"\x00\x02\x7f\xff" + b"\xff" * 40, [])
