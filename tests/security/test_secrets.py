@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import stat
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 CANARY = re.compile(rb"canary-\w+")
+RPC_REQUEST = 3
+"""The type of a message of Spark's."""
 USER, PASSWORD = "operator", "canary-rest"
 
 
@@ -60,7 +63,6 @@ def worker(
             "config.providers.file.param.allowed.paths": str(directory),
             "sasl.jaas.config": f"{values}worker}}",
             "producer.sasl.jaas.config": jaas("canary-producer"),
-            "spark.authenticate": "true",
             "spark.authenticate.secret": "canary-authenticate",
             "spark.hadoop.fs.s3a.secret.key": "canary-secretkey",
             "spark.own.ordinary": "canary-ordinary",
@@ -155,6 +157,30 @@ def test_sparks_ui_is_this_machines_alone_and_only_shows(worker: WorkerProcess) 
     for address in other_addresses():
         with pytest.raises(ConnectionRefusedError), socket.create_connection((address, port), 5):
             pass
+
+
+def test_no_user_of_the_machine_talks_to_sparks_driver(worker: WorkerProcess) -> None:
+    """It made Java objects of whatever came."""
+    body = struct.pack(">bqi", RPC_REQUEST, 7, 16) + bytes(16)
+    ports = {each.laddr.port for each in worker.jvm().net_connections("tcp") if each.status == psutil.CONN_LISTEN}
+    request = struct.pack(">q", 8 + len(body)) + body
+
+    def spoken() -> bytes:
+        answers = [answer_of(port, request) for port in ports]
+        return next((each for each in answers if b"SaslMessage" in each or b"ObjectInputStream" in each), b"")
+
+    assert b"Expected SaslMessage" in wait_for(spoken, 30, "an answer of the driver's port")
+
+
+def answer_of(port: int, request: bytes) -> bytes:
+    """What comes back within a moment; ports that speak otherwise say nothing, or hang up."""
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        connection.settimeout(5)
+        connection.sendall(request)
+        try:
+            return connection.recv(4096)
+        except OSError:
+            return b""
 
 
 def jaas(password: str) -> str:

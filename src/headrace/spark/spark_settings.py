@@ -55,6 +55,8 @@ _SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePer
 LOCAL = {
     BIND_ADDRESS: "127.0.0.1",
     DRIVER_HOST: "127.0.0.1",
+    # By a secret that Spark makes up: without it any user of this machine could talk to the driver's ports.
+    "spark.authenticate": "true",
     "spark.driver.memory": "512m",
     JAVA_OPTIONS: _SCHEDULER_ONLY,
 }

@@ -43,6 +43,7 @@ def test_what_is_not_followed_is_told() -> None:
 def test_a_cluster_gets_no_local_settings(tmp_path: Path, master: str | None, local: bool) -> None:
     made = settings({"spark.master": master} if master else {}, tmp_path)
     assert (made.get("spark.driver.host") == "127.0.0.1") is local
+    assert (made.get("spark.authenticate") == "true") is local, "a cluster has to know the secret too"
     assert made["spark.master"] == (master or "local[256,4]")
 
 
