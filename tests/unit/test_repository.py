@@ -107,15 +107,34 @@ def test_make_targets_that_documents_name_exist(document: Path):
     assert named - targets == set()
 
 
-def test_every_dependency_is_locked_within_its_range():
-    lock = (ROOT / "requirements-dev.lock").read_text()
-    pins = re.findall(r"^([\w.-]+)==(\S+)$", lock, re.MULTILINE)
+LOCKS = {"requirements.lock": ["auth"], "requirements-dev.lock": ["dev"], "requirements-jvm.lock": ["jvm"]}
+
+
+@pytest.mark.parametrize(("file", "extras"), LOCKS.items())
+def test_every_dependency_is_locked_within_its_range_by_hashes(file: str, extras: list[str]):
+    lock = (ROOT / file).read_text()
+    pins = re.findall(r"^([\w.-]+)==(\S+) ", lock, re.MULTILINE)
     locked = {canonicalize_name(name): version for name, version in pins}
-    wanted = [Requirement(text) for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]]
+    texts = [text for extra in extras for text in PROJECT["optional-dependencies"][extra]]
+    wanted = [
+        Requirement(text) for text in texts + (PROJECT["dependencies"] if file != "requirements-jvm.lock" else [])
+    ]
     loose = [str(one) for one in wanted if locked.get(canonicalize_name(one.name), "none") not in one.specifier]
     assert loose == []
     assert "://" not in lock
-    assert "--" not in lock
+    assert len(re.findall(r"--(?!hash=sha256:[0-9a-f]{64}\b)", lock)) == 0
+
+
+def test_what_is_locked_for_users_is_what_all_tests_ran_with():
+    pins = [set(re.findall(r"^[\w.-]+==\S+", (ROOT / file).read_text(), re.MULTILINE)) for file in list(LOCKS)[:2]]
+    assert pins[0] <= pins[1]
+
+
+def test_every_locked_package_is_in_the_inventory_of_licences():
+    inventory = (ROOT / "docs" / "licences.md").read_text()
+    pins = re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.lock").read_text())
+    assert [pin for pin in pins if f"| {pin[0]} | {pin[1]} |" not in inventory] == []
+    assert "not installed" not in inventory
 
 
 def imported_by_source() -> set[str]:

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write what the runtime lock holds: as CycloneDX JSON (the default), or with --table as docs/licences.md.
+
+Licences are those that the installed packages declare.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
+
+_LOCK: Final = Path(__file__).parents[1] / "requirements.lock"
+_OSI: Final = "License :: OSI Approved :: "
+_LONGEST: Final = 60
+_TABLE: Final = """# Licences of what headrace depends on
+
+Python packages of `requirements.lock`, that is of `pip install 'headrace[auth]'`, with the licences that they declare;
+written by `scripts/sbom.py --table`. Beside them there are, only downloaded when they are used: Apache Kafka's broker
+(`headrace broker`, Apache-2.0, its jars are listed in `src/headrace/kafka/pins`), and a Java runtime by the extra `jvm`
+(GPL-2.0 with the classpath exception).
+
+| package | version | licence |
+|---|---|---|
+"""
+
+
+def main(arguments: list[str]) -> int:
+    packages = [(name, version, licence(name)) for name, version in locked()]
+    if arguments == ["--table"]:
+        print(_TABLE + "\n".join(f"| {name} | {version} | {found} |" for name, version, found in packages))
+    else:
+        print(json.dumps(_bill(packages), indent=1))
+    return 0
+
+
+def locked() -> list[tuple[str, str]]:
+    """Names and versions of the runtime lock."""
+    return re.findall(r"(?m)^([\w.-]+)==(\S+)", _LOCK.read_text())
+
+
+def licence(name: str) -> str:
+    """As the installed package declares it; "not installed" where it is not."""
+    try:
+        return _declared(distribution(name))
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _declared(package: Distribution) -> str:
+    fields = package.metadata
+    if expression := fields.get("License-Expression"):
+        return str(expression)
+    classified = [text.removeprefix(_OSI) for text in fields.get_all("Classifier", []) if text.startswith(_OSI)]
+    text = " ".join(str(fields.get("License", "")).split())
+    return "; ".join(classified) or (text if 0 < len(text) <= _LONGEST else "see its licence file")
+
+
+def _bill(packages: list[tuple[str, str, str]]) -> dict[str, Any]:
+    components = [
+        {"type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}",
+         "licenses": [{"license": {"name": found}}]}
+        for name, version, found in packages
+    ]  # fmt: skip
+    return {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
