@@ -33,6 +33,7 @@ from headrace.rest.rest_client import RestClient
 from headrace.rest.server import RestServer
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskListener
+from tests.support.forgotten_routes import forget_routes
 from tests.support.polling import wait_for
 
 
@@ -226,6 +227,7 @@ class Workers:
     def close(self) -> None:
         while self.nodes:
             self.stop(self.nodes[-1])
+        forget_routes()
 
     @property
     def leader(self) -> Node:
