@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.api.errors import ConfigError
 from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensionContext
 from headrace.config.access_config import CREDENTIALS_FILE
-from headrace.config.properties_file import read_properties
+from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
 from headrace.rest.exception_mapper import error_response
 from headrace.rest.internal_gate import is_internal
 
@@ -35,20 +31,13 @@ class BasicAuthSecurityRestExtension(ConnectRestExtension):
     """Lets only the users of a properties file, ``user=password``, pass. The file is read once."""
 
     def __init__(self) -> None:
-        self._users: dict[str, bytes] = {}
+        self._users: dict[str, str] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         path = configs.get(CREDENTIALS_FILE) or _file_of_jaas(configs.get(JAAS_FILE))
         if not path:
             raise ConfigError.invalid(CREDENTIALS_FILE, path, "basic auth needs a properties file of user=password")
-        try:
-            users = read_properties(path)
-        except ConfigError as error:
-            raise ConfigError.invalid(CREDENTIALS_FILE, path, str(error)) from error
-        if not users or not all(name and password for name, password in users.items()):
-            reason = "the file has no user" if not users else "each user there needs a name and a password"
-            raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
-        self._users = {name: _digest(password) for name, password in users.items()}
+        self._users = read_users(path)
 
     def register(self, context: ConnectRestExtensionContext) -> None:
         context.add_middleware(lambda app: _BasicAuth(app, self._users))
@@ -73,7 +62,7 @@ def _file_of_jaas(path: str | None) -> str | None:
 class _BasicAuth:
     """As ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, users: Mapping[str, bytes]) -> None:
+    def __init__(self, app: ASGIApp, users: Mapping[str, str]) -> None:
         self._app = app
         self._users = users
 
@@ -89,22 +78,12 @@ class _BasicAuth:
 
     def _user(self, authorization: str) -> str | None:
         """The user whose password this is; None if it is nobody's."""
-        scheme, _, encoded = authorization.partition(" ")
-        if scheme.lower() != "basic":
-            return None
         try:
-            given = base64.b64decode(encoded.strip(), validate=True).decode()
-        except (binascii.Error, ValueError):
+            given = basic_credentials(authorization)
+        except ValueError:
+            given = None
+        if given is None:
             return None
-        name, colon, password = given.partition(":")
+        name, password = given
         # An unknown user takes as long as a wrong password: the time tells nothing of who there is.
-        same = hmac.compare_digest(_digest(password), self._users.get(name, _NOBODY))
-        return name if same and colon and name in self._users else None
-
-
-def _digest(password: str) -> bytes:
-    """Of one length for all, so that comparing does not tell a password's."""
-    return hashlib.sha256(password.encode()).digest()
-
-
-_NOBODY: Final = _digest("")
+        return name if same_password(password, self._users.get(name, "")) and name in self._users else None

@@ -40,7 +40,6 @@ class WorkersAccess:
     def __init__(self, config: WorkerConfig, forwarded: ForwardedUsers | None = None) -> None:
         """ConfigError, naming property and file, for what cannot be meant. ``forwarded``: in a group of workers."""
         kinds = config.get(AUTHENTICATION)
-        self.authenticates = bool(kinds)
         self._authenticators = [_authenticator(kind, config) for kind in kinds]
         if forwarded is not None and kinds:
             self._authenticators.insert(0, forwarded)

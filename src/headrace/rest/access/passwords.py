@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import hashlib
 import hmac
 import re
 import secrets
@@ -18,8 +15,8 @@ from starlette.types import Scope
 
 from headrace.api.errors import ConfigError
 from headrace.config.access_config import BASIC, CREDENTIALS_FILE
-from headrace.config.properties_file import read_properties
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
+from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
 from headrace.rest.watched_files import WatchedFiles
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
@@ -48,14 +45,14 @@ class Passwords:
 
     async def authenticate(self, scope: Scope) -> Principal | None:
         """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
-        scheme, _, encoded = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scheme.lower() != "basic":
-            return None
         try:
-            name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
-        except (binascii.Error, ValueError) as error:
+            given = basic_credentials(Headers(scope=scope).get("authorization", ""))
+        except ValueError as error:
             raise RefusedCredentialsError("Basic credentials that are not Base64 of user:password") from error
-        if not colon or not await self._is_right(name, password):
+        if given is None:
+            return None
+        name, password = given
+        if not await self._is_right(name, password):
             raise RefusedCredentialsError(f"wrong user or password, as user {name!r:.100}")
         return Principal(name, method=BASIC)
 
@@ -78,7 +75,7 @@ class Passwords:
 
     async def _compare(self, password: str, stored: str) -> bool:
         if not _BCRYPT.fullmatch(stored):
-            return hmac.compare_digest(_digest(password), _digest(stored))
+            return same_password(password, stored)
         if self._hashing is None:
             self._hashing = asyncio.Semaphore(_AT_ONCE)
         async with self._hashing:
@@ -86,13 +83,7 @@ class Passwords:
 
 
 def _read(path: str) -> dict[str, str]:
-    try:
-        users = read_properties(path)
-    except ConfigError as error:
-        raise ConfigError.invalid(CREDENTIALS_FILE, path, str(error)) from error
-    if not users or not all(name and password for name, password in users.items()):
-        reason = "the file has no user" if not users else "each user there needs a name and a password"
-        raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
+    users = read_users(path)
     hashed = [name for name, stored in users.items() if stored.startswith("$")]
     for name in hashed:
         if not _BCRYPT.fullmatch(users[name]):
@@ -115,8 +106,3 @@ def _bcrypt() -> Any:
         reason = "hashed passwords need bcrypt: install headrace with the extra 'auth'"
         raise ConfigError(f"{CREDENTIALS_FILE}: {reason}", CREDENTIALS_FILE) from error
     return bcrypt
-
-
-def _digest(text: str) -> bytes:
-    """Of one length for all, so that comparing does not tell a password's."""
-    return hashlib.sha256(text.encode()).digest()
