@@ -132,6 +132,24 @@ def test_what_somebody_changes_is_not_copied_any_more(stage: Stage) -> None:
     assert (stage.copies.lag("c").pending, stage.copies.lag("d").pending) == (0, 1)
 
 
+def test_what_is_changed_while_it_is_about_to_be_copied_is_not_sent(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change comes between the look at what is committed and the write."""
+    committed = stage.own.get
+
+    def change(keys: Sequence[bytes]) -> Future[dict[bytes, bytes | None]]:
+        stage.copies.forget("c")
+        stage.target.error = None
+        return committed(keys)
+
+    monkeypatch.setattr(stage.own, "get", change)
+    stage.target.error = ConnectError("not now")
+    stage.copies.put("c", {b"k": b"1"}, OWN)
+    wait_for(lambda: stage.target.error is None and stage.target.writes[-1] == {}, 5, "a write without it")
+    assert stage.target.values == {}
+
+
 def test_a_stop_waits_for_what_can_still_be_copied(stage: Stage) -> None:
     stage.target.go.clear()
     stage.copies.put("c", {b"k": b"1"}, OWN)
