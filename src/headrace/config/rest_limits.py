@@ -36,8 +36,9 @@ def define_rest_limits(definition: ConfigDef) -> ConfigDef:
                 doc="The same of one address; a proxy before the worker is one. headrace only.")
         .define(HEADER_TIMEOUT, Type.LONG, 10000, importance=low, validator=positive,
                 doc="How long a connection may take to send a request's line and headers. headrace only.")
-        .define(KEEP_ALIVE, Type.LONG, 5000, importance=low, validator=positive,
-                doc="How long a connection stays open between two requests. headrace only.")
+        .define(KEEP_ALIVE, Type.LONG, 30000, importance=low, validator=positive,
+                doc="How long a connection stays open between two requests; longer than clients keep theirs, as one "
+                    "that is closed while a request is on its way fails it. headrace only.")
         .define(OPEN_HEALTH, Type.BOOLEAN, False, importance=low,
                 doc="Whether GET /health tells its status, and that alone, to whoever asks without credentials. "
                     "headrace only.")

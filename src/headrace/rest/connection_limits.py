@@ -28,7 +28,7 @@ class HttpLimits:
     connections_per_address: int = 250
     header_timeout: float = 10.0
     body_timeout: float = 90.0
-    keep_alive: float = 5.0
+    keep_alive: float = 30.0
 
 
 DEFAULT_LIMITS: Final = HttpLimits()

@@ -13,6 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.api.config_def import ConfigDef
+from headrace.config.rest_limits import KEEP_ALIVE, define_rest_limits
 from headrace.rest.connection_limits import Connection, ConnectionLimits, HttpLimits, party
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, is_closed, statuses
@@ -140,3 +142,10 @@ def test_connections_at_rest_are_closed_after_their_time(serve_api: Serve) -> No
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert statuses(everything_from(connection, 20)) == [200]
+
+
+def test_clients_close_connections_at_rest_before_the_worker_does() -> None:
+    """Else a request that is on its way while the worker closes its connection fails."""
+    kept_by_httpx, kept_by_jetty = httpx2.Limits().keepalive_expiry or 0, 30
+    defaults = define_rest_limits(ConfigDef()).parse({})
+    assert HttpLimits().keep_alive == defaults[KEEP_ALIVE] / 1000 >= max(kept_by_jetty, kept_by_httpx * 2)
