@@ -306,6 +306,13 @@ class LaunchedTask:
         try:
             while self._run_job():
                 self._back_off(_FIRST_BACKOFF)
+        except BaseException as error:
+            # This thread dies: nobody runs the task any more, so its status must not say otherwise.
+            self._engine.cancel(self.key)
+            self._settled()
+            reason = f"The worker's thread that runs the task died of {error_line(error)}"
+            self._tell(lambda: self._listener.failed(self._spec.id, reason))
+            raise
         finally:
             self._settled()
             on_gone(self)

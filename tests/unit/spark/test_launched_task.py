@@ -509,3 +509,21 @@ def test_a_task_whose_frame_jobs_end_the_engine_fails_and_does_not_run_again(lau
     assert [event[0] for event in launch.listener.events] == ["attempt", "restarting", "restarting", "failed", "s"]
     assert "frame jobs of connector c" in launch.listener.events[-2][1]
     assert launch.engine.jobs == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_task_whose_thread_dies_is_failed(launch: Any, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    class Poison(BaseException):
+        pass
+
+    def run(*args: object) -> None:
+        launch.engine.jobs += 1
+        launch.process().take()
+        raise Poison("of the engine")
+
+    monkeypatch.setattr(launch.engine, "run", run)
+    launch.task.start(launch._gone)
+    assert launch.task.await_stopped(10)
+    assert [event[0] for event in launch.listener.events] == ["attempt", "restarting", "failed", "s"]
+    assert "died of Poison: of the engine" in launch.listener.events[-2][1]
+    assert (launch.gone, launch.engine.jobs) == (1, 1)
