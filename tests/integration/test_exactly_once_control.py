@@ -7,7 +7,9 @@ is left out (tests/support/group_of_workers.py); ``tests/faults`` has the same w
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
@@ -28,6 +30,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.storage.offset_codec import encode_key, encode_offset
 from tests.support.acls import LENIENT, all_but, rules_in_force
 from tests.support.group_of_workers import Workers
+from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import once_settled
 
@@ -91,6 +94,30 @@ def test_a_write_that_is_not_allowed_is_told_to_who_asked(workers: Workers) -> N
         assert answer.status_code == 500 and "transactional" in answer.json()["message"].lower(), answer.text
     workers.until("the claim", lambda: leader.http.put("/connectors/c/pause").status_code == 202)
     workers.wait_for_tasks("c", 1, "PAUSED")
+
+
+def test_a_worker_that_has_stopped_leaves_no_clients(workers: Workers) -> None:
+    """Each that its errors and threads kept would go on with its connections as long as the process lives."""
+    workers.start()
+    workers.start()
+    workers.put("c", 2)
+    workers.wait_for_tasks("c", 2)
+    take_writes_away(workers)
+    workers.put("c", 3)
+    workers.wait_for_tasks("c", 3)
+    with nobody_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
+        assert workers.leader.http.put("/connectors/c/pause").status_code == 500
+    herders = [weakref.ref(node.herder) for node in workers.nodes]
+    workers.close()
+    wait_for(lambda: gc.collect() >= 0 and not any(herder() for herder in herders), 30, "the end of all herders")
+
+
+def take_writes_away(workers: Workers) -> None:
+    """As another leader would."""
+    props = {"bootstrap.servers": workers.bootstrap, "transactional.id": f"connect-cluster-{workers.group}"}
+    other = TransactionalProducer(props)
+    other.init_transactions(20)
+    other.close()
 
 
 # ---- rounds of fencing

@@ -203,6 +203,7 @@ class DistributedHerder:
                 self._hands.member.leave(_CLOSING)
             self._hands.worker.stop(deadline.remaining())
             self._hands.member.leave(_CLOSING)
+            self._runner.close()
             self._stores.stop()
 
     # ---- what connectors and tasks ask (any thread)

@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.api.errors import ConnectError, RetriableError
+
+T = TypeVar("T")
 
 AUTHORIZATION_CODES = frozenset(
     {
@@ -137,6 +144,30 @@ def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
     return None
 
 
+def forget_frames(error: BaseException) -> None:
+    """Have ``error`` and what caused it refer to no frames any more.
+
+    To be called for each error that comes out of a client's callback: confluent-kafka never lets go of such a
+    SystemError, and the producer of each frame that it came through would live on, with its threads and connections.
+    """
+    each: BaseException | None = error
+    while each is not None and each.__traceback__ is not None:
+        each.__traceback__ = each.__context__ = None
+        each = each.__cause__
+
+
+def apart(call: Callable[[], T]) -> T:
+    """Return what a ``call`` of a client returns, or raise what it raises; on another thread while an exception is
+    handled on this one.
+
+    confluent-kafka never lets go of the exception that is handled while it raises one of its own, nor of its frames.
+    """
+    if sys.exception() is None:
+        return call()
+    with ThreadPoolExecutor(1, "kafka-call") as other:
+        return other.submit(call).result()
+
+
 def fatal_error(producer: Producer) -> KafkaError | None:
     """What has ended a transactional producer for good (fenced, most often); None if nothing has.
 
@@ -145,7 +176,7 @@ def fatal_error(producer: Producer) -> KafkaError | None:
     records that were on their way then say no more than that they were purged.
     """
     try:
-        producer.begin_transaction()
+        apart(producer.begin_transaction)
     except KafkaException as e:
         error = kafka_error(e)
         return error if error is not None and error.fatal() else None
@@ -158,7 +189,7 @@ def unauthorized_transaction(producer: Producer) -> KafkaError | None:
     Ask it within a transaction only. Records that fail for it say no more than that they were purged.
     """
     try:
-        producer.begin_transaction()
+        apart(producer.begin_transaction)
     except KafkaException as e:
         error = kafka_error(e)
         return error if error is not None and error.code() in AUTHORIZATION_CODES else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -19,8 +18,10 @@ from headrace.kafka.errors import (
     ProducerFencedError,
     TopicAuthorizationError,
     UncertainCommitError,
+    apart,
     connect_error,
     fatal_error,
+    forget_frames,
     is_refused,
     is_retriable,
     kafka_error,
@@ -199,9 +200,11 @@ class RecordProducer:
 
     def close(self) -> None:
         """Drop what is still queued; what is in flight may or may not arrive."""
-        with suppress(KafkaException, SystemError):
-            self.client.purge(in_flight=True)
-            self.client.poll(0)
+        try:
+            apart(lambda: self.client.purge(in_flight=True))
+            apart(lambda: self.client.poll(0))
+        except (KafkaException, SystemError) as error:
+            forget_frames(error)
 
     def _make_room(self, size: int) -> None:
         if self._bytes + size > self._limit:
@@ -220,6 +223,7 @@ class RecordProducer:
         try:
             return call()
         except (KafkaException, SystemError) as error:
+            forget_frames(error)
             raise self.failure(error, "writing") from error
 
     def _on_delivery(

@@ -17,7 +17,9 @@ from headrace.kafka.errors import (
     KafkaClientError,
     ProducerFencedError,
     UncertainCommitError,
+    apart,
     connect_error,
+    forget_frames,
 )
 from headrace.kafka.record_producer import RecordProducer
 
@@ -124,8 +126,10 @@ class TransactionalProducer:
         unwanted = self._spoiled or self.in_transaction
         self._move(ProducerState.CLOSED)
         if unwanted:
-            with suppress(KafkaException, SystemError):
-                self.records.client.abort_transaction(_ABORT_SECONDS)
+            try:
+                apart(lambda: self.records.client.abort_transaction(_ABORT_SECONDS))
+            except (KafkaException, SystemError) as error:
+                forget_frames(error)
         self.records.close()
 
     def _flush(self, timeout: float) -> None:
@@ -169,6 +173,7 @@ class TransactionalProducer:
         try:
             call()
         except (KafkaException, SystemError) as error:
+            forget_frames(error)
             self._move(ProducerState.TAINTED)
             # Nothing was sent before init: what is fatal there is the configuration's or the principal's fault.
             if new:

@@ -94,3 +94,4 @@ class SerialExecutor:
     def _loop(self) -> None:
         while (work := self._queue.get()) is not None:
             work()
+            del work  # with all that it refers to, while the thread waits for the next

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headrace.api.errors import RetriableError
 from headrace.kafka.errors import (
@@ -12,6 +15,7 @@ from headrace.kafka.errors import (
     RetriableKafkaError,
     UncertainCommitError,
     connect_error,
+    fatal_error,
 )
 
 
@@ -40,3 +44,19 @@ def test_type_tells_whether_to_try_again(code: int, expected: type) -> None:
 def test_a_fatal_error_is_never_retriable() -> None:
     error = connect_error(KafkaError(KafkaError._TRANSPORT, "gone", fatal=True), "writing")
     assert type(error) is KafkaClientError
+
+
+def test_looking_for_a_fatal_error_keeps_no_frames_of_the_error_that_is_handled() -> None:
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "transactional.id": "x"})
+
+    def fail() -> weakref.ref[object]:
+        local = type("Local", (), {})()
+        try:
+            raise ValueError(local)
+        except ValueError:
+            assert fatal_error(producer) is None
+        return weakref.ref(local)
+
+    local = fail()
+    gc.collect()
+    assert local() is None
