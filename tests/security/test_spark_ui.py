@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's UI behind a token, by the filter that Spark has for it."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from pathlib import Path
+
+import httpx2
+import jwt
+
+from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.polling import wait_for
+from tests.support.worker_process import WorkerProcess
+
+FILTER = "org.apache.spark.ui.JWSFilter"
+THREAD_DUMP = "/api/v1/applications/{}/executors/driver/threads"
+
+
+def test_sparks_ui_answers_those_with_a_token_alone(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> None:
+    """Its pages, and thread dumps and settings, which it would else tell any user of this machine."""
+    secret = secrets.token_bytes(32)
+    properties = {
+        "group.id": f"group-{unique}",
+        "spark.ui.enabled": "true",
+        "spark.ui.port": "0",
+        "spark.ui.filters": FILTER,
+        f"spark.{FILTER}.param.secretKey": base64.urlsafe_b64encode(secret).decode(),
+    }
+    with WorkerProcess(tmp_path, broker.bootstrap_servers, **properties) as worker:
+        found = wait_for(lambda: re.search(r"UI at (http://localhost:\d+)", worker.log), 60, lambda: worker.log[-3000:])
+        bearer = {"Authorization": f"Bearer {jwt.encode({'sub': 'operator'}, secret, algorithm='HS256')}"}
+        forged = {"Authorization": f"Bearer {jwt.encode({'sub': 'operator'}, bytes(32), algorithm='HS256')}"}
+        with httpx2.Client(base_url=found[1], timeout=60) as ui:
+            [application] = ui.get("/api/v1/applications", headers=bearer).json()
+            dump = THREAD_DUMP.format(application["id"])
+            for path in ("/jobs/", "/environment/", "/api/v1/applications", dump):
+                assert ui.get(path, headers=bearer).status_code == 200, path
+                for headers in ({}, forged):
+                    assert ui.get(path, headers=headers).status_code == 403, path
+        assert properties[f"spark.{FILTER}.param.secretKey"] not in worker.log
