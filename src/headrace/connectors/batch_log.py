@@ -17,6 +17,9 @@ the files from there on, for it is about to write them anew, under names that no
     <path>/region=eu/part-<connector>+<topic>+<partition>+<first>-<last>.parquet     what readers see
     <path>/_headrace/<connector>/<topic>/<partition>/00000000000000000007             the latest record
     <path>/_headrace/<connector>/<topic>/<partition>/files-<id>/region=eu/...         a batch that is being written
+
+Connectors and topics stand there by their `file_name`. Former versions gave names with capitals as they are: logs that
+lie there are carried on there.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Protocol
-from urllib.parse import quote
 
 from headrace.api.errors import DataError, RetriableError
+from headrace.connectors.file_names import file_name, plain_name
 from headrace.connectors.topic_identity import are_different
 
 _DIRECTORY: Final = "_headrace"
@@ -75,10 +78,11 @@ class Batch:
 
     def file_name(self, connector: str, number: int, suffix: str) -> str:
         """The name of its file ``number``, of those that lie in one directory."""
+        stem = _stem(file_name(connector, self.topic), self.partition)
         offsets = f"{self.first:0{_DIGITS}}-{self.last:0{_DIGITS}}"
         again = f"+{self.rewinds}" if self.rewinds else ""
         numbered = f"-{number}" if number else ""
-        return f"{_stem(connector, self.topic, self.partition)}{offsets}{again}{numbered}{suffix}"
+        return f"{stem}{offsets}{again}{numbered}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,20 @@ class FencedError(RetriableError):
     """Another one has the partition. What this one knows of it is out of date."""
 
 
-def _stem(connector: str, topic: str, partition: int) -> str:
+def _stem(connector_and_topic: str, partition: int) -> str:
     """What the names of all files of a partition begin with."""
     # Readers pass over names that begin with a dot or an underscore, as those of topics may.
-    return f"part-{quote(connector, safe='')}+{topic}+{partition}+"
+    return f"part-{connector_and_topic}+{partition}+"
+
+
+def _log_directory(files: Files, connector: str, topic: str) -> str:
+    """Where its log is, or is to be."""
+    own, former = (file_name(connector), file_name(topic)), (plain_name(connector), plain_name(topic))
+    # Asked of the directories above: by a path one would find another one's, whose name has other capitals.
+    lies_there = own != former and former[0] in files.names(_DIRECTORY)
+    if lies_there and former[1] in files.names(f"{_DIRECTORY}/{former[0]}"):
+        own = former
+    return "/".join((_DIRECTORY, *own))
 
 
 def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str]:
@@ -173,8 +187,9 @@ class BatchLog:
         self._files = files
         self._connector = connector
         self._where = f"{topic}-{partition}"
-        self._stem = _stem(connector, topic, partition)
-        self._directory = f"{_DIRECTORY}/{quote(connector, safe='')}/{topic}/{partition}"
+        both = (file_name(connector, topic), plain_name(connector, topic))
+        self._stems = tuple(_stem(each, partition) for each in both)
+        self._directory = f"{_log_directory(files, connector, topic)}/{partition}"
 
     def take_over(self, topic_id: str = "") -> Record:
         """Finish what the latest record has begun and make it impossible for others to go on: the record of that.
@@ -274,7 +289,8 @@ class BatchLog:
         found = {}
         for path in self._files.tree("") if self._files.names("") else ():
             name = path.rpartition("/")[2]
-            offsets = _OFFSETS.match(name.removeprefix(self._stem)) if name.startswith(self._stem) else None
+            stem = next(filter(name.startswith, self._stems), None)
+            offsets = _OFFSETS.match(name.removeprefix(stem)) if stem else None
             ours = offsets and int(offsets[3] or 0) >= latest.since
             if offsets and ours and not path.startswith(f"{_DIRECTORY}/"):
                 found[path] = (int(offsets[1]), int(offsets[2]))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -386,3 +386,76 @@ def test_a_file_system_that_refuses_may_work_later(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RetriableError, match="cannot be listed: Not a directory"):
         new_log(tmp_path / "file").take_over()
+
+
+class CaseBlindFiles(LocalFiles):
+    """As on a Mac: names are kept as they were first written, and found by whatever letters."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._top = root
+
+    def names(self, directory: str) -> list[str]:
+        return super().names(self._found(directory))
+
+    def tree(self, directory: str) -> list[str]:
+        return super().tree(self._found(directory))
+
+    def read(self, path: str) -> str:
+        return super().read(self._found(path))
+
+    def create(self, path: str, text: str) -> bool:
+        return super().create(self._found(path), text)
+
+    def move(self, source: str, target: str) -> bool:
+        return super().move(self._found(source), self._found(target))
+
+    def delete(self, path: str) -> None:
+        super().delete(self._found(path))
+
+    def sync(self, paths: Sequence[str]) -> None:
+        pass
+
+    def _found(self, path: str) -> str:
+        found = self._top
+        for part in filter(None, path.split("/")):
+            there = [entry.name for entry in found.iterdir()] if found.is_dir() else []
+            found /= next((name for name in there if name.lower() == part.lower()), part)
+        return found.relative_to(self._top).as_posix() if found != self._top else ""
+
+
+ODD_NAMES = [".", "..", "sink", "Sink", "SINK", "a/../b", "x" * 300, "ö" * 100]
+
+
+@pytest.mark.parametrize("files", [LocalFiles, CaseBlindFiles])
+def test_odd_names_of_connectors_and_topics_have_logs_and_files_of_their_own(
+    tmp_path: Path, files: type[LocalFiles]
+) -> None:
+    root = tmp_path / "target"
+    places = [(sink, topic) for sink in ODD_NAMES for topic in ("t", "T", "x" * 249)]
+    for sink, topic in places:
+        log = BatchLog(files(root), sink, topic, 0)
+        after = log.take_over()
+        assert after.next == 0, "nobody else's log"
+        directory = log.new_directory()
+        (root / directory).mkdir(parents=True)
+        (root / directory / "part-0.c000.snappy.parquet").write_text("0\n")
+        log.commit(Batch(topic, 0, 0, 0), directory, after)
+    assert len(visible(root)) == len(places)
+    assert [BatchLog(files(root), *place, 0).take_over().next for place in places] == [1] * len(places)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["target"]
+    assert {entry.name for entry in root.iterdir() if entry.is_dir()} == {"_headrace"}
+
+
+def test_logs_that_former_versions_began_are_carried_on(tmp_path: Path) -> None:
+    former = tmp_path / "_headrace" / "Sink" / "Orders" / "0"
+    former.mkdir(parents=True)
+    (former / Record(7, 5).name).write_text(Record(7, 5).text())
+    (tmp_path / f"part-Sink+Orders+0+{0:020}-{4:020}.json").write_text("0\n")
+    log = BatchLog(LocalFiles(tmp_path), "Sink", "Orders", 0)
+    assert log.take_over().next == 5
+    assert BatchLog(LocalFiles(tmp_path), "Sink", "orders", 0).take_over().next == 0
+    log.prepare_rewind(0, "token", within=False)
+    log.rewind(0, "token")
+    assert BatchLog(LocalFiles(tmp_path), "Sink", "Orders", 0).take_over().next == 0
+    assert visible(tmp_path) == [], "the former version's file is written again too"
