@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509 import Certificate, load_pem_x509_certificates
 
 from headrace.kafka.java_runtime import find_java
 
@@ -36,7 +36,8 @@ class KeyMaterial:
         self.key = client.private_key_pem.bytes().decode()
         self.chain = "".join(pem.bytes().decode() for pem in client.cert_chain_pems)
         self.trusted = self.ca.cert_pem.bytes().decode()
-        self._stores()
+        self._identity("client", self.key, self.chain)
+        self._truststores()
 
     def server(self, host: str) -> Path:
         """Return a PEM file with a server's key and certificates."""
@@ -49,24 +50,27 @@ class KeyMaterial:
     def path(self, name: str) -> str:
         return str(self.directory / name)
 
-    def _stores(self) -> None:
-        key = load_pem_private_key(self.key.encode(), None)
-        certificates = [
-            load_pem_x509_certificate(f"{part}-----END CERTIFICATE-----\n".encode())
-            for part in self.chain.split("-----END CERTIFICATE-----\n")[:-1]
-        ]
-        encrypted = key.private_bytes(
+    def server_stores(self, host: str) -> None:
+        """Make `host`.pem, .p12 and .jks, each time with another key."""
+        text = self.server(host).read_text()
+        end = text.index("-----BEGIN CERTIFICATE-----")
+        self._identity(host, text[:end], text[end:])
+
+    def _identity(self, name: str, pem: str, chain: str) -> None:
+        """In all forms; the key is encrypted in each."""
+        key = load_pem_private_key(pem.encode(), None)
+        certificates = load_pem_x509_certificates(chain.encode())
+        self.encrypted_key = key.private_bytes(
             Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(KEY_PASSWORD.encode())
         ).decode()
-        self.encrypted_key = encrypted
-        self._write("client.pem", (encrypted + self.chain).encode())
+        self._write(f"{name}.pem", (self.encrypted_key + chain).encode())
+        self._write(f"{name}.p12", pkcs12(name, key, certificates))
+        Path(self.path(f"{name}.jks")).unlink(missing_ok=True)
+        into = ("-importkeystore", "-srckeystore", self.path(f"{name}.p12"), "-srcstorepass:env", "STORE_PASSWORD")
+        self._keytool(*into, "-destkeystore", self.path(f"{name}.jks"), "-deststoretype", "JKS", "-noprompt")
+
+    def _truststores(self) -> None:
         self._write("ca.pem", self.trusted.encode())
-        store = serialize_key_and_certificates(
-            b"client", key, certificates[0], certificates[1:], BestAvailableEncryption(PASSWORD.encode())
-        )
-        self._write("client.p12", store)
-        into = ("-importkeystore", "-srckeystore", self.path("client.p12"), "-srcstorepass:env", "STORE_PASSWORD")
-        self._keytool(*into, "-destkeystore", self.path("client.jks"), "-deststoretype", "JKS", "-noprompt")
         for kind in ("JKS", "PKCS12"):
             trust = ("-importcert", "-alias", "ca", "-file", self.path("ca.pem"), "-noprompt", "-storetype", kind)
             self._keytool(*trust, "-keystore", self.path("trust.jks" if kind == "JKS" else "trust.p12"))
@@ -84,6 +88,11 @@ class KeyMaterial:
             timeout=60,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def pkcs12(name: str, key: Any, certificates: list[Certificate], password: str = PASSWORD) -> bytes:
+    encrypted = BestAvailableEncryption(password.encode())
+    return serialize_key_and_certificates(name.encode(), key, certificates[0], certificates[1:], encrypted)
 
 
 def _pkcs8(key: Any) -> bytes:

@@ -27,7 +27,7 @@ class WorkerProcess:
 
     def __init__(self, directory: Path, bootstrap_servers: str, *, path: tuple[Path, ...] = (), **properties: str):
         self._directory = directory
-        self.port = _free_port()
+        self.port = free_port()
         group = properties.get("group.id", "headrace-tests")
         self.properties = {
             "bootstrap.servers": bootstrap_servers,
@@ -213,7 +213,7 @@ def once_settled(request: Callable[[], httpx2.Response]) -> httpx2.Response:
     return answers[-1]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -135,7 +135,7 @@ def _stores(props: Mapping[str, str]) -> dict[str, str]:
     if not props.get("security.protocol", "PLAINTEXT").upper().endswith("SSL"):
         return {}
     # What reads them is imported where there is TLS alone.
-    from headrace.kafka.key_stores import read_identity, read_trusted
+    from headrace.config.key_stores import read_identity, read_trusted
 
     result = {}
     trusted, identity = read_trusted(props), read_identity(props)

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
-from headrace.api.errors import ConfigError
-from headrace.kafka.key_stores import Identity, read_identity, read_trusted
+from headrace.config.key_stores import read_identity, read_trusted
+from headrace.config.loaded_identity import load_identity
 
 
 def client_context(props: Mapping[str, str]) -> ssl.SSLContext:
@@ -27,22 +24,9 @@ def client_context(props: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(cadata=trusted)
     identity = read_identity(props)
     if identity is not None:
-        _load(context, identity)
+        load_identity(context, identity)
     if props.get("ssl.endpoint.identification.algorithm", "https") in ("", "none"):
         context.check_hostname = False
     if props.get("enable.ssl.certificate.verification", "true").strip().lower() == "false":
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
-
-
-def _load(context: ssl.SSLContext, identity: Identity) -> None:
-    """Python takes a key from a file alone: one that only this user can read, and gone when this returns."""
-    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:  # its mode is 0700
-        path = Path(directory) / "client.pem"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(identity.key + identity.chain)
-        try:
-            context.load_cert_chain(path, password="")
-        except (ssl.SSLError, ValueError) as error:
-            message = f"Invalid configuration ssl.keystore: key and certificate cannot be used: {error}"
-            raise ConfigError(message, "ssl.keystore.location") from error

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of the REST API by the properties that Kafka's clients have for it, with PEM. Java: ``SSLUtils``, KIP-651."""
+"""TLS of the REST API by the properties that Kafka's clients have for it. Java: ``SSLUtils``, KIP-651."""
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Password, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import ValidList, ValidString
-from headrace.config.pem import pem
+from headrace.rest.cipher_suites import restrict_suites
 from headrace.rest.listeners import BoundListener, BoundListeners
 from headrace.rest.watched_files import WatchedFiles
 
@@ -24,6 +21,7 @@ _KEYSTORE: Final = "ssl.keystore."
 _TRUSTSTORE: Final = "ssl.truststore."
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _PROTOCOLS: Final = "ssl.enabled.protocols"
+_SUITES: Final = "ssl.cipher.suites"
 _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _VERIFY_MODES: Final = {
     "none": ssl.CERT_NONE,
@@ -31,7 +29,6 @@ _VERIFY_MODES: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-_CONVERT: Final = "only PEM can be read; convert the store, for example with keytool and openssl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContex
     Workers call each other by what stands for ``listeners``, with the same certificate where a client has to have one.
     """
     https = [each.admin for each in listeners.bound if each.listener.scheme == "https"]
-    regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _trusts_pem(raw) else None
+    regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _reaches_https(raw) else None
     return TlsContexts(
         _renewed(regular) if regular and False in https else None,
         _renewed(TlsProperties(raw, ADMIN_PREFIX)) if True in https else None,
@@ -81,9 +78,13 @@ def _renewed(properties: TlsProperties) -> ssl.SSLContext:
     return first
 
 
-def _trusts_pem(raw: Mapping[str, str]) -> bool:
+def _reaches_https(raw: Mapping[str, str]) -> bool:
     """Whether a worker that has no https itself is to reach one that has."""
-    return raw.get(_prefix(raw, LISTENERS_PREFIX) + _TRUSTSTORE + "type", "").upper() == "PEM"
+    prefix = _prefix(raw, LISTENERS_PREFIX)
+    # Without the prefix it may be the Kafka clients' truststore alone, which may not even be there.
+    given = ("type",) if not prefix else ("type", "location", "certificates")
+    values = [raw.get(prefix + _TRUSTSTORE + name, "") for name in given]
+    return values[0].upper() == "PEM" or any(values[1:])
 
 
 def _prefix(raw: Mapping[str, str], prefix: str) -> str:
@@ -108,12 +109,12 @@ class TlsProperties:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if not self._load_identity(context):
             name = self._prefix + _KEYSTORE + "location"
-            raise ConfigError.invalid(name, None, "an https listener needs a PEM file with a key and its certificate")
+            raise ConfigError.invalid(name, None, "an https listener needs a file with a key and its certificate")
         self._restrict(context)
         context.verify_mode = _VERIFY_MODES[self._get(_CLIENT_AUTH)]
         if context.verify_mode != ssl.CERT_NONE and not self._load_trusted(context):
             name = self._prefix + _TRUSTSTORE + "location"
-            raise ConfigError.invalid(name, None, f"{self._prefix}{_CLIENT_AUTH} needs a PEM file of whom to trust")
+            raise ConfigError.invalid(name, None, f"{self._prefix}{_CLIENT_AUTH} needs a file of whom to trust")
         return context
 
     def client_context(self) -> ssl.SSLContext:
@@ -130,60 +131,45 @@ class TlsProperties:
         value = self._values[self._prefix + name]
         return value.value if isinstance(value, Password) else value
 
+    def _stores(self) -> dict[str, str]:
+        """What is said of keys and certificates, by the names without the prefix."""
+        return {name: value for name in _STORES if (value := self._get(name))}
+
     def _restrict(self, context: ssl.SSLContext) -> None:
         versions = [_VERSIONS[name] for name in self._get(_PROTOCOLS)]
         context.minimum_version, context.maximum_version = min(versions), max(versions)
+        if suites := self._get(_SUITES):
+            try:
+                restrict_suites(context, suites)
+            except ValueError as error:
+                raise ConfigError.invalid(self._prefix + _SUITES, ",".join(suites), str(error)) from error
 
     def _load_identity(self, context: ssl.SSLContext) -> bool:
         """Loads key and certificates; False if none are given."""
-        chain, key = self._get(_KEYSTORE + "certificate.chain"), self._get(_KEYSTORE + "key")
-        location = self._get(_KEYSTORE + "location")
-        self._check_type(_KEYSTORE)
-        if chain or key:
-            if location or not (chain and key):
-                name = self._prefix + _KEYSTORE + "certificate.chain"
-                reason = f"it goes together with {self._prefix}{_KEYSTORE}key and without a location"
-                raise ConfigError(f"Invalid configuration {name}: {reason}", name)
-            with _file_of(pem(key) + pem(chain)) as path:
-                self._load_chain(context, path, _KEYSTORE + "certificate.chain", "the given text")
-        elif location:
-            self._load_chain(context, location, _KEYSTORE + "location", location)
-        return bool(chain or location)
+        # What reads them is imported where there is TLS alone.
+        from headrace.config.key_stores import read_identity
+        from headrace.config.loaded_identity import load_identity
 
-    def _load_chain(self, context: ssl.SSLContext, path: str, name: str, shown: str) -> None:
-        try:
-            # An empty password, for without one OpenSSL would ask for it on the terminal.
-            context.load_cert_chain(path, password=self._get("ssl.key.password") or "")
-        except (OSError, ValueError) as error:
-            raise self._unusable(name, shown, "a key and its certificate in PEM", error) from error
+        identity = read_identity(self._stores(), self._prefix)
+        if identity is not None:
+            load_identity(context, identity, self._prefix)
+        return identity is not None
 
     def _load_trusted(self, context: ssl.SSLContext) -> bool:
         """Loads whom to trust; False if nothing is said."""
-        location, text = self._get(_TRUSTSTORE + "location"), self._get(_TRUSTSTORE + "certificates")
-        self._check_type(_TRUSTSTORE)
-        name = _TRUSTSTORE + ("location" if location else "certificates")
-        try:
-            if location:
-                context.load_verify_locations(cafile=location)
-            elif text:
-                context.load_verify_locations(cadata=pem(text))
-        except (OSError, ValueError) as error:
-            raise self._unusable(name, location or "the given text", "certificates in PEM", error) from error
-        return bool(location or text)
+        from headrace.config.key_stores import read_trusted
 
-    def _check_type(self, store: str) -> None:
-        given = self._get(store + "type")
-        if given.upper() != "PEM" and any(self._get(store + part) for part in ("location", *(_INLINE[store]))):
-            raise ConfigError.invalid(f"{self._prefix}{store}type", given, _CONVERT)
-
-    def _unusable(self, name: str, shown: str, wanted: str, error: Exception) -> ConfigError:
-        why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        if isinstance(error, ssl.SSLError):
-            why = error.reason or "it has none, or they do not belong together, or ssl.key.password is wrong"
-        return ConfigError.invalid(self._prefix + name, shown, f"{wanted} cannot be read there: {why}")
+        trusted = read_trusted(self._stores(), self._prefix)
+        if trusted is not None:
+            context.load_verify_locations(cadata=trusted)
+        return trusted is not None
 
 
-_INLINE: Final = {_KEYSTORE: ("certificate.chain", "key"), _TRUSTSTORE: ("certificates",)}
+_STORES: Final = (
+    *(_KEYSTORE + name for name in ("type", "location", "password", "key", "certificate.chain")),
+    *(_TRUSTSTORE + name for name in ("type", "location", "password", "certificates")),
+    "ssl.key.password",
+)
 
 
 def _definition(prefix: str) -> ConfigDef:
@@ -191,37 +177,33 @@ def _definition(prefix: str) -> ConfigDef:
     # fmt: off
     return (
         ConfigDef()
-        .define(f"{prefix}{_KEYSTORE}type", Type.STRING, "PEM", importance=low, doc="PEM.")
+        .define(f"{prefix}{_KEYSTORE}type", Type.STRING, None, importance=low,
+                doc="PEM, PKCS12 or JKS; by default the file itself tells.")
         .define(f"{prefix}{_KEYSTORE}location", Type.STRING, None, importance=low,
                 doc="File with the private key and the certificates of the worker.")
+        .define(f"{prefix}{_KEYSTORE}password", Type.PASSWORD, None, importance=low,
+                doc="Password of a PKCS12 or JKS file.")
         .define(f"{prefix}{_KEYSTORE}certificate.chain", Type.PASSWORD, None, importance=low,
                 doc="The certificates themselves, in place of a file.")
         .define(f"{prefix}{_KEYSTORE}key", Type.PASSWORD, None, importance=low,
                 doc="The private key itself, in place of a file.")
         .define(f"{prefix}ssl.key.password", Type.PASSWORD, None, importance=low,
-                doc="Password of an encrypted private key.")
-        .define(f"{prefix}{_TRUSTSTORE}type", Type.STRING, "PEM", importance=low, doc="PEM.")
+                doc="Password of an encrypted private key, or of a key in a JKS file if it is not the file's.")
+        .define(f"{prefix}{_TRUSTSTORE}type", Type.STRING, None, importance=low,
+                doc="PEM, PKCS12 or JKS; by default the file itself tells.")
         .define(f"{prefix}{_TRUSTSTORE}location", Type.STRING, None, importance=low,
                 doc="File with certificates of whom to trust.")
+        .define(f"{prefix}{_TRUSTSTORE}password", Type.PASSWORD, None, importance=low,
+                doc="Password of a PKCS12 or JKS file.")
         .define(f"{prefix}{_TRUSTSTORE}certificates", Type.PASSWORD, None, importance=low,
                 doc="These certificates themselves, in place of a file.")
         .define(f"{prefix}{_CLIENT_AUTH}", Type.STRING, "none", importance=low, validator=ValidString(*_VERIFY_MODES),
                 doc="Whether clients have to have a certificate.")
         .define(f"{prefix}{_PROTOCOLS}", Type.LIST, "TLSv1.2,TLSv1.3", importance=low,
                 validator=ValidList(*_VERSIONS, allow_empty=False), doc="Versions of TLS.")
+        .define(f"{prefix}{_SUITES}", Type.LIST, [], importance=low,
+                doc="Cipher suites, by Java's names or OpenSSL's; by default what OpenSSL has on.")
         .define(f"{prefix}{_IDENTIFICATION}", Type.STRING, "https", importance=low,
                 doc="Empty: the host name of another worker need not be that of its certificate.")
     )
     # fmt: on
-
-
-@contextmanager
-def _file_of(text: str) -> Iterator[str]:
-    """A file that only this user can read, for Python reads keys from files alone."""
-    handle, path = tempfile.mkstemp(suffix=".pem")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        yield path
-    finally:
-        os.unlink(path)

@@ -109,7 +109,10 @@ def test_an_encrypted_key(serve_api: Serve, certificates: Any, tmp_path: Path) -
     good = {**HTTPS, **location(str(path)), "listeners.https.ssl.key.password": "s3cret"}
     assert asked(serve_api(good).url, trusting(certificates))["scheme"] == "https"
     for password in ("wrong", ""):
-        with pytest.raises(ConfigError, match=r"ssl\.keystore\.location: .* or ssl\.key\.password is wrong$") as raised:
+        told = (
+            r"listeners\.https\.ssl\.key\.password: it is (not the password of|needed for) the key of .*encrypted\.pem$"
+        )
+        with pytest.raises(ConfigError, match=told) as raised:
             serve_api({**good, "listeners.https.ssl.key.password": password})
         assert "s3cret" not in str(raised.value)
 
@@ -137,6 +140,25 @@ def test_only_the_versions_that_are_enabled(serve_api: Serve, certificates: Any)
     newest.minimum_version = ssl.TLSVersion.TLSv1_3
     with pytest.raises(httpx2.ConnectError):
         asked(url, newest)
+
+
+JAVAS = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+
+
+@pytest.mark.parametrize("names", [JAVAS, "ECDHE-RSA-AES256-GCM-SHA384,ECDHE-ECDSA-AES256-GCM-SHA384"])
+def test_only_the_suites_that_are_named(serve_api: Serve, certificates: Any, names: str) -> None:
+    only = {"listeners.https.ssl.cipher.suites": names}
+    url = serve_api({**HTTPS, **location(certificates.worker), **only}).url
+    parts = urlsplit(url)
+    context = trusting(certificates)
+    with (
+        socket.create_connection((parts.hostname, parts.port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname=parts.hostname) as connection,
+    ):
+        assert (connection.version(), connection.cipher()[0][-17:]) == ("TLSv1.2", "AES256-GCM-SHA384")  # type: ignore[index]
+    context.set_ciphers("ECDHE+AES128")
+    with pytest.raises(httpx2.ConnectError):
+        asked(url, context)
 
 
 def test_who_speaks_no_tls_disturbs_nobody(serve_api: Serve, certificates: Any) -> None:
@@ -216,17 +238,22 @@ def test_a_worker_without_https_needs_no_certificates(serve_api: Serve) -> None:
 @pytest.mark.parametrize(
     ("properties", "property", "reason"),
     [
-        ({}, "ssl.keystore.location", "an https listener needs a PEM file with a key and its certificate"),
+        ({}, "ssl.keystore.location", "an https listener needs a file with a key and its certificate"),
         ({"ssl.keystore.location": "/none.pem"}, "ssl.keystore.location", "No such file"),
-        ({"ssl.keystore.location": "<ca>"}, "ssl.keystore.location", "a key and its certificate in PEM cannot be read"),
+        ({"ssl.keystore.location": "<ca>"}, "ssl.keystore.location", "there is no private key in PEM in it"),
         (
             {"ssl.keystore.location": "<worker>", "ssl.keystore.type": "JKS"},
-            "ssl.keystore.type",
-            "only PEM can be read",
+            "ssl.keystore.location",
+            "the file cannot be read as JKS: it is PEM; see ssl.keystore.type",
         ),
-        ({"ssl.keystore.key": "x"}, "ssl.keystore.certificate.chain", "goes together with ssl.keystore.key"),
-        ({"ssl.keystore.key": "x", "ssl.keystore.certificate.chain": "y"}, "ssl.keystore.certificate.chain", "in PEM"),
+        ({"ssl.keystore.key": "x"}, "ssl.keystore.certificate.chain", "go together"),
+        ({"ssl.keystore.key": "x", "ssl.keystore.certificate.chain": "y"}, "ssl.keystore.key", "in PEM"),
         ({"ssl.client.auth": "perhaps"}, "ssl.client.auth", "none, requested, required"),
+        (
+            {"ssl.keystore.location": "<worker>", "ssl.cipher.suites": "TLS_RSA_WITH_ROT13"},
+            "ssl.cipher.suites",
+            "OpenSSL has no suite 'TLS_RSA_WITH_ROT13'",
+        ),
         ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols", "TLSv1.2"),
         (
             {"ssl.keystore.location": "<worker>", "ssl.client.auth": "required"},

@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from headrace.api.errors import ConfigError
+from headrace.config.jks import WrongPasswordError, read_jks
+from headrace.config.key_stores import read_identity, read_trusted
 from headrace.kafka.clients import producer_config
-from headrace.kafka.jks import WrongPasswordError, read_jks
-from headrace.kafka.key_stores import read_identity, read_trusted
 from headrace.kafka.ssl_context import client_context
 from tests.support.key_material import KEY_PASSWORD, PASSWORD, KeyMaterial
 

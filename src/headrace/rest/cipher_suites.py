@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cipher suites by Java's names, or OpenSSL's, in Python's TLS contexts."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from typing import Final
+
+_TLS_1_3: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
+_ALL_1_3: Final = ", ".join(sorted(_TLS_1_3))
+
+
+def restrict_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
+    """Have ``context`` speak these suites alone, and the versions of TLS alone that have one of them, as in Java.
+
+    ValueError that says what to do if one is not known, or Python cannot do it.
+    """
+    newest = _TLS_1_3.intersection(names)
+    older = [name for name in names if name not in _TLS_1_3]
+    if newest and newest != _TLS_1_3 and context.maximum_version is ssl.TLSVersion.TLSv1_3:
+        raise ValueError(f"Python cannot leave out single suites of TLS 1.3: name all of {_ALL_1_3}, or none of them")
+    if not newest:
+        _bound(context, context.minimum_version, ssl.TLSVersion.TLSv1_2)
+    if not older:
+        _bound(context, ssl.TLSVersion.TLSv1_3, context.maximum_version)
+    else:
+        context.set_ciphers(":".join(map(_known, older)))
+
+
+def _bound(context: ssl.SSLContext, lowest: ssl.TLSVersion, highest: ssl.TLSVersion) -> None:
+    if lowest > highest:
+        raise ValueError("none of the enabled versions of TLS has one of them")
+    context.minimum_version, context.maximum_version = lowest, highest
+
+
+def _known(name: str) -> str:
+    """OpenSSL's name, which may be one of its lists. ValueError if it has none such: of several it passes over one."""
+    own = openssl_name(name)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(own)
+    except ssl.SSLError:
+        raise ValueError(f"OpenSSL has no suite '{name}'") from None
+    return own
+
+
+def openssl_name(name: str) -> str:
+    """Return OpenSSL's name of a suite of TLS 1.2: of Java's ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256``, or as it is."""
+    exchange, found, cipher = name.removeprefix("TLS_").partition("_WITH_")
+    if not found:
+        return name
+    cipher = cipher.replace("AES_", "AES").replace("_CBC", "").replace("POLY1305_SHA256", "POLY1305")
+    parts = [*([] if exchange == "RSA" else exchange.split("_")), *cipher.split("_")]
+    return "-".join(parts)
