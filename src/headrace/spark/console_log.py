@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from headrace.config.engine_config import ConsoleLimits
+from headrace.spark.runtime_directory import private
 
 _log = logging.getLogger(__name__)
 _CHUNK: Final = 65_536
@@ -78,7 +79,7 @@ class BoundedLog:
             self._rotate()
         try:
             # Not kept open: who removes or moves the file gets its room back.
-            with self._path.open("ab") as file:
+            with open(self._path, "ab", opener=private) as file:
                 file.write(data)
         except OSError:
             self._dropped += len(data)  # which is told of once the disk takes something again

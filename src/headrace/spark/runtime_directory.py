@@ -64,13 +64,26 @@ def scratch_directories(places: str) -> list[RuntimeDirectory]:
     made: list[RuntimeDirectory] = []
     try:
         for place in filter(None, map(str.strip, places.split(","))):
-            Path(place).mkdir(parents=True, exist_ok=True)
+            _make(Path(place))
             made.append(RuntimeDirectory(Path(place)))
     except OSError:
         for directory in made:
             directory.remove()
         return []
     return made
+
+
+def private(path: str, flags: int) -> int:
+    """An opener of files that this user alone may read, whatever the umask."""
+    return os.open(path, flags, 0o600)
+
+
+def _make(directory: Path) -> None:
+    """What is missing, for this user alone: others who may write there could put theirs in the place of ours."""
+    if not directory.is_dir():
+        _make(directory.parent)
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
 
 
 def remove_leftovers(parent: Path) -> None:

@@ -107,6 +107,7 @@ def test_scratch_directories_are_made_in_each_place_or_in_none(tmp_path: Path) -
     (tmp_path / "file").touch()
     first, second = scratch_directories(f"{tmp_path / 'a' / 'b'}, {tmp_path / 'c'}")
     assert (first.path.parent, second.path.parent) == (tmp_path / "a" / "b", tmp_path / "c")
+    assert {(tmp_path / made).stat().st_mode & 0o777 for made in ("a", "a/b", "c")} == {0o700}, "whatever the umask"
     assert scratch_directories("") == []
     assert scratch_directories(f"{tmp_path / 'd'},{tmp_path / 'file'}") == []
     assert not any((tmp_path / "d").iterdir())
