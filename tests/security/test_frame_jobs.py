@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous
 from tests.support.numbered import create_numbered
@@ -39,3 +41,23 @@ def test_a_query_that_ends_the_jvm_fails_its_own_task_alone(
     assert own_worker.jvm().pid == jvm, "nothing of the deadly one runs any more"
     own_worker.rest.post(f"/connectors/{deadly}/tasks/0/restart").raise_for_status()
     wait_for(lambda: own_worker.task_states(deadly) != ["FAILED"], 30, "an operator's restart gives it another chance")
+
+
+@pytest.mark.parametrize(
+    ("query_text", "excess"),
+    [
+        ("SELECT CAST(id AS STRING) AS value FROM records, range(1000000000)", "frame.job.result.max.rows=1000000"),
+        ("SELECT repeat(value, 100000) AS value FROM records, range(1000000)", "frame.job.result.max.bytes=268435456"),
+    ],
+    ids=["rows", "bytes"],
+)
+def test_a_query_that_makes_far_too_much_of_a_batch_fails_its_task(
+    worker: WorkerProcess, unique: str, query_text: str, excess: str
+) -> None:
+    wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, "Spark")
+    jvm = worker.jvm().pid
+    create_numbered(worker, unique, 10, **query(**{"transforms.q.query": query_text}))
+    worker.wait_for_tasks(unique, "FAILED", seconds=60)
+    trace = worker.status(unique)["tasks"][0]["trace"]
+    assert f"transforms.q: the result of a frame job of task 0 of connector {unique} is larger than {excess}" in trace
+    assert worker.jvm().pid == jvm

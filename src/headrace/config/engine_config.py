@@ -24,8 +24,9 @@ class EngineConfig:
     """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
 
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
-    seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``
-    and ``frame_window`` are ``frame.job.*``, in seconds. ``rest_guarded``: the REST API asks who is there.
+    seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``,
+    ``frame_window``, ``frame_result_bytes`` and ``frame_result_rows`` are ``frame.job.*``, times in seconds.
+    ``rest_guarded``: the REST API asks who is there.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -38,3 +39,5 @@ class EngineConfig:
     frame_timeout: float = 600.0
     frame_deaths: int = 3
     frame_window: float = 600.0
+    frame_result_bytes: int = 256 * 1024 * 1024
+    frame_result_rows: int = 1_000_000

@@ -44,6 +44,8 @@ ENGINE_CONSOLE_FILES: Final = "engine.console.max.files"
 ENGINE_START_TIMEOUT: Final = "engine.start.timeout.ms"
 FRAME_JOB_DEATHS: Final = "frame.job.deaths.max"
 FRAME_JOB_WINDOW: Final = "frame.job.deaths.window.ms"
+FRAME_RESULT_BYTES: Final = "frame.job.result.max.bytes"
+FRAME_RESULT_ROWS: Final = "frame.job.result.max.rows"
 LOG_FORMAT: Final = "log.format"
 TOPIC_TRACKING: Final = "topic.tracking.enable"
 TOPIC_TRACKING_RESET: Final = "topic.tracking.allow.reset"
@@ -140,6 +142,11 @@ def _worker_def() -> ConfigDef:
                     "headrace only.")
         .define(FRAME_JOB_WINDOW, Type.LONG, 600000, importance=low, validator=Range.at_least(1),
                 doc="For how long such a death counts. headrace only.")
+        .define(FRAME_RESULT_BYTES, Type.LONG, 256 * 1024 * 1024, importance=low, validator=Range.at_least(1),
+                doc="How many bytes, as Arrow, a frame job may make of one batch; with more it fails its task. "
+                    "headrace only.")
+        .define(FRAME_RESULT_ROWS, Type.LONG, 1000000, importance=low, validator=Range.at_least(1),
+                doc="How many rows a frame job may make of one batch; with more it fails its task. headrace only.")
         .define(FUNCTIONS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(*REFUSED_FUNCTIONS),
                 doc="Functions that SQL in configurations of connectors may use though they reach beyond a batch: "
                     "reflect calls methods of Java's. headrace only.")
@@ -309,6 +316,8 @@ class WorkerConfig(BaseConfig):
             frame_timeout=self.seconds(FRAME_JOB_TIMEOUT),
             frame_deaths=self.get(FRAME_JOB_DEATHS),
             frame_window=self.seconds(FRAME_JOB_WINDOW),
+            frame_result_bytes=self.get(FRAME_RESULT_BYTES),
+            frame_result_rows=self.get(FRAME_RESULT_ROWS),
         )
 
     def for_tasks(self) -> dict[str, str]:

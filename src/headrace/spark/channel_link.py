@@ -18,6 +18,7 @@ from headrace.logs.loggers import apply_levels
 from headrace.logs.records import message_of, trace_of
 from headrace.spark import messages
 from headrace.spark.endpoint import Link
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import Command, OffsetsRead, OffsetsWritten, Refused
 from headrace.spark.process_frames import ProcessFrames
 from headrace.task.worker_link import TaskControl
@@ -31,7 +32,8 @@ class ChannelLink:
     at once: what it has open is fenced and aborted by the next attempt (invariant 2).
     """
 
-    def __init__(self, connection: Link, control: TaskControl) -> None:
+    def __init__(self, connection: Link, control: TaskControl, results: ResultLimit | None = None) -> None:
+        """``results`` is the limit of what frame jobs give."""
         self.control = control
         self._connection = connection
         self._sending = threading.Lock()
@@ -39,7 +41,7 @@ class ChannelLink:
         self._asking = threading.Lock()
         self._finished = False
         self._told_topics: set[str] = set()
-        self.frames = ProcessFrames(self.send, connection)
+        self.frames = ProcessFrames(self.send, connection, results)
 
     def listen(self) -> None:
         """Start the listener thread."""

@@ -49,7 +49,7 @@ def _attempt(endpoint: Endpoint, key: str) -> None:
         return
     if not isinstance(start, Start):
         return
-    _run(ChannelLink(connection, TaskControl()), start)
+    _run(ChannelLink(connection, TaskControl(), start.results), start)
 
 
 def _connected(endpoint: Endpoint) -> Link:

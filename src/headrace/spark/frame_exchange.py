@@ -12,9 +12,10 @@ from multiprocessing import AuthenticationError
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import DataError, RetriableError
 from headrace.spark.endpoint import Doorway, Endpoint, Interface, Link
 from headrace.spark.frame_ends import END, Pull, Push, from_bytes, to_bytes
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import FrameJobEnded
 
 if TYPE_CHECKING:
@@ -43,13 +44,17 @@ class FrameResult:
     that come in another order each time, only those that Spark counts together belong together.
     """
 
-    def __init__(self, table: pa.Table | None, *, streamed: bool) -> None:
+    def __init__(self, table: pa.Table | None, *, streamed: bool, limit: ResultLimit | None = None) -> None:
         """``table`` is the input.
 
-        A ``streamed`` result is taken in order, while it is delivered: of each partition the first delivery.
+        A ``streamed`` result is taken in order, while it is delivered: of each partition the first delivery. Any other
+        one is kept until it is complete, so it has a ``limit``.
         """
         self.table = table
         self.streamed = streamed
+        self._limit = limit or ResultLimit()
+        self._sizes: dict[int, tuple[int, int]] = {}
+        self._excess: str | None = None
         self._changed = threading.Condition()
         self._ended: FrameJobEnded | None = None
         self._over = False
@@ -67,9 +72,11 @@ class FrameResult:
         return self._ended is not None
 
     def await_end(self) -> FrameJobEnded:
-        """Blocks until the worker has told how the job ended."""
+        """Blocks until the worker has told how the job ended. DataError as soon as there is more than the limit."""
         with self._changed:
-            self._changed.wait_for(lambda: self._ended is not None)
+            self._changed.wait_for(lambda: self._ended is not None or self._excess is not None)
+            if self._excess is not None:
+                raise DataError(self._excess)
             assert self._ended is not None
             return self._ended
 
@@ -109,10 +116,23 @@ class FrameResult:
             self._ended = ended
             self._changed.notify_all()
 
+    def hold(self, partition: int, size: int, rows: int) -> None:
+        """So many bytes and rows of the partition are here, and not all of it yet. Gone if that is too much."""
+        with self._changed:
+            # Of attempts at one partition one counts in the end.
+            before = self._sizes.get(partition, (0, 0))
+            self._sizes[partition] = max(before[0], size), max(before[1], rows)
+            self._excess = self._excess or self._limit.excess(*map(sum, zip(*self._sizes.values(), strict=True)))
+            if self._excess is not None:
+                self._complete.clear()
+                self._changed.notify_all()
+            if self._excess is not None or self._over:
+                raise Gone
+
     def take(self, attempt: int, batches: list[pa.RecordBatch]) -> None:
         """A complete delivery."""
         with self._changed:
-            if not self._over:
+            if not self._over and self._excess is None:
                 self._complete[attempt] = batches
 
     def begin(self, partition: int) -> int | None:
@@ -220,10 +240,7 @@ class FrameExchange:
         elif result.streamed:
             _stream(link, result, wish.partition)
         else:
-            batches: list[pa.RecordBatch] = []
-            while data := link.recv_bytes():
-                batches.extend(from_bytes(data))
-            result.take(wish.attempt, batches)
+            result.take(wish.attempt, _received(link, result, wish.partition))
             link.send_bytes(_HEARD)
 
 
@@ -231,6 +248,19 @@ def _send_input(link: Link, result: FrameResult) -> None:
     if result.table is not None:
         link.send_bytes(to_bytes(result.table))
     link.send_bytes(END)
+
+
+def _received(link: Link, result: FrameResult, partition: int) -> list[pa.RecordBatch]:
+    """A whole delivery; Gone as ``FrameResult.hold`` raises it."""
+    batches: list[pa.RecordBatch] = []
+    size = rows = 0
+    while data := link.recv_bytes():
+        for batch in from_bytes(data):
+            batches.append(batch)
+            rows += batch.num_rows
+        size += len(data)
+        result.hold(partition, size, rows)
+    return batches
 
 
 def _stream(link: Link, result: FrameResult, partition: int) -> None:

@@ -19,6 +19,7 @@ from headrace.config.connector_config import FRAME_JOB_TIMEOUT
 from headrace.spark.frame_breaker import FrameBreaker
 from headrace.spark.frame_ends import BY, JOB_NUMBER, pull, push
 from headrace.spark.frame_errors import fault_of
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
 from headrace.spark.slots import remedy
 from headrace.spark.spark_engine import SparkEngine
@@ -48,6 +49,7 @@ class FrameLimits:
     connector: str
     breaker: FrameBreaker = field(default_factory=FrameBreaker)
     timeout: float = 600.0
+    results: ResultLimit = field(default_factory=ResultLimit)
 
 
 class FrameJobs:

@@ -170,7 +170,7 @@ class LaunchedTask:
             if not self._wanted():
                 return None
             attempt = self._attempt = Attempt(number, attach.pid, local, channel)
-            channel.send(Start(self._spec, self._paused, self._loggers.set_levels()))
+            channel.send(Start(self._spec, self._paused, self._loggers.set_levels(), self._limits.results))
         self._tell(lambda: self._listener.attempt_started(self._spec.id, number, attach.pid))
         return attempt
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.api.frames import FrameJob
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.frame_limits import ResultLimit
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_task import Ended
 
@@ -30,12 +31,13 @@ class Command(Enum):
 class Start:
     """Down, once: run this. ``paused`` is the task's target state now, whatever it was at launch.
 
-    ``log_levels`` are the worker's, as ``LogLevels`` has them.
+    ``log_levels`` are the worker's, as ``LogLevels`` has them; ``results`` is the limit of what frame jobs give.
     """
 
     spec: TaskSpec
     paused: bool
     log_levels: Mapping[str, int] = field(default_factory=dict)
+    results: ResultLimit = field(default_factory=ResultLimit)
 
 
 @dataclass(frozen=True, slots=True)

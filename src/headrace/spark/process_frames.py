@@ -17,6 +17,7 @@ from headrace.api.frames import FrameJob
 from headrace.spark.endpoint import Interface, Link
 from headrace.spark.frame_errors import ERRORS
 from headrace.spark.frame_exchange import FrameExchange, FrameResult
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import CancelFrameJob, FrameJobEnded, RunFrameJob
 from headrace.spark.tls_connection import TlsConnection
 
@@ -27,17 +28,21 @@ if TYPE_CHECKING:
 class ProcessFrames:
     """The task's thread only, but for ``ended``. Costs nothing before its first job."""
 
-    def __init__(self, send: Callable[[object], None], connection: Link) -> None:
-        """``send`` takes messages for the worker, to which ``connection`` leads: executors come the same way."""
+    def __init__(self, send: Callable[[object], None], connection: Link, limit: ResultLimit | None = None) -> None:
+        """``send`` takes messages for the worker, to which ``connection`` leads: executors come the same way.
+
+        ``limit`` is that of what ``run`` gives.
+        """
         self._send = send
         self._connection = connection
+        self._limit = limit
         self._numbers = itertools.count()
         self._exchange: FrameExchange | None = None
 
     def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
         import pyarrow as pa
 
-        result = FrameResult(_for_spark(table), streamed=False)
+        result = FrameResult(_for_spark(table), streamed=False, limit=self._limit)
         with self._running(job, result):
             ended = result.await_end()
             _check(ended)

@@ -7,6 +7,7 @@ import itertools
 import logging
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
@@ -17,6 +18,7 @@ from headrace.logs.loggers import Loggers
 from headrace.spark.frame_analysis import analyse
 from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frame_jobs import FrameLimits
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.job_in_worker import run_in_worker
 from headrace.spark.launched_task import LaunchedTask
 from headrace.spark.master import is_local
@@ -70,6 +72,7 @@ class SparkTaskLauncher:
         )
         self._slots = SlotWatch(self._launched, self._engine)
         self._timeout = config.frame_timeout
+        self._results = ResultLimit(config.frame_result_bytes, config.frame_result_rows)
         self._breaker = FrameBreaker(BreakerLimits(config.frame_deaths, config.frame_window))
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
@@ -111,7 +114,8 @@ class SparkTaskLauncher:
     def _limits(self, spec: TaskSpec) -> FrameLimits:
         own = spec.connector_config.get(FRAME_JOB_TIMEOUT)
         timeout = self._timeout if own is None else int(own) / 1000
-        return FrameLimits(spec.id.connector, self._breaker, timeout)
+        results = replace(self._results, task=f"task {spec.id.task} of connector {spec.id.connector}")
+        return FrameLimits(spec.id.connector, self._breaker, timeout, results)
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
         return analyse(self._engine, job)

@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import DataError, RetriableError
 from headrace.spark import frame_exchange
 from headrace.spark.endpoint import Link
 from headrace.spark.frame_ends import END, Pull, Push, from_bytes, to_bytes
 from headrace.spark.frame_exchange import FrameExchange, FrameResult
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import FrameJobEnded
 from tests.support.polling import wait_for
 
@@ -211,3 +212,38 @@ def test_to_leave_a_stream_turns_its_executors_away(exchange: FrameExchange, str
     executor = Executor(exchange, 1).bring(batch(1)).end()
     exchange.close(JOB)
     wait_for(lambda: not executor.heard(), 10, "the executor to be turned away")
+
+
+@pytest.mark.parametrize(
+    ("limit", "excess"),
+    [
+        (ResultLimit(max_rows=3), "a task is larger than frame.job.result.max.rows=3"),
+        (ResultLimit(max_bytes=500), "a task is larger than frame.job.result.max.bytes=500"),
+    ],
+)
+def test_a_result_that_grows_too_large_is_broken_off(exchange: FrameExchange, limit: ResultLimit, excess: str) -> None:
+    """All partitions together, none of which is complete."""
+    result = FrameResult(TABLE, streamed=False, limit=limit)
+    exchange.open(JOB, result)
+    executors = [Executor(exchange, partition, partition).bring(batch(1, 2)) for partition in (0, 1)]
+    with pytest.raises(DataError, match=excess):
+        result.await_end()
+    with contextlib.suppress(OSError):
+        assert not all([executor.end().heard() for executor in executors])
+
+
+def test_a_partition_counts_once_however_often_it_is_brought(exchange: FrameExchange) -> None:
+    result = FrameResult(TABLE, streamed=False, limit=ResultLimit(max_rows=3))
+    exchange.open(JOB, result)
+    for attempt in (1, 2, 3):
+        assert Executor(exchange, 0, attempt).bring(batch(1), batch(2)).end().heard()
+    result.ended(FrameJobEnded(JOB, (2,)))
+    assert result.await_end().attempts == (2,)
+    assert numbers(result.delivered([2])) == [1, 2]
+
+
+def test_a_stream_may_be_of_any_size(exchange: FrameExchange) -> None:
+    result = FrameResult(None, streamed=True, limit=ResultLimit(max_rows=1))
+    exchange.open(JOB, result)
+    Executor(exchange, 0).bring(batch(1, 2)).end()
+    assert numbers([next(result.batches())]) == [1, 2]

@@ -10,13 +10,14 @@ from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
 from headrace.spark import messages
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import Command
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_task import Ended, Outcome
 
 SPEC = TaskSpec(ConnectorTaskId("c", 3), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
 EXAMPLES = [
-    messages.Start(SPEC, True, {"root": 30}),
+    messages.Start(SPEC, True, {"root": 30}, ResultLimit(1, 2, "task 0 of connector c")),
     messages.LogLevels({"root": 30, "a.b": 5}),
     messages.Refused("why"),
     messages.OffsetsRead(({"n": 1}, None), None),
