@@ -69,6 +69,10 @@ bench-records: $(READY) ## Records/s of converters and transformations on one co
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)
 	@$(PY) -m faults $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: outage
+outage: setup ## A broker that is frozen for ten minutes, and one that is dead for as long (SECONDS=60)
+	@HEADRACE_OUTAGE_SECONDS=$(or $(SECONDS),600) $(PY) -m pytest -q -s tests/faults/test_broker_outage.py $(PYTEST_ARGS)
+
 .PHONY: mutations
 mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the group protocol (CASES=100000)
 	@HEADRACE_MUTATIONS=$(or $(CASES),10000) $(PY) -m pytest -q tests/unit/storage/test_mutated_records.py \

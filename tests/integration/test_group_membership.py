@@ -12,6 +12,7 @@ import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.group_membership import GroupMember, GroupSettings
+from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration
 
@@ -206,9 +207,14 @@ def test_a_session_that_the_broker_cannot_renew_is_given_up_and_regained(
 ) -> None:
     worker = join(own_broker.bootstrap_servers, session_timeout=6.0)
     worker.next("assigned")
+    assert worker.member.absence() is None
     own_broker.kill()
+    wait_for(lambda: "without an answer from the coordinator" in (worker.member.absence() or ""), 6)
     worker.next("lost", timeout=10.0)
     assert not worker.member.in_session()
+    assert ": no answer from the group coordinator for 6." in str(worker.member.absence())
+    assert worker.member.absence(least=60.0) is None
     own_broker.start()
     worker.next("assigned")
     assert worker.member.in_session()
+    assert worker.member.absence() is None

@@ -65,6 +65,8 @@ _READ_TIMEOUT = 60.0
 """Seconds that the question whether a task is still ours may take."""
 _WORTH_TELLING = 1.0
 """Seconds after which something that is waited for is named in ``stage``."""
+_SHORT_ABSENCE = 10.0
+"""Seconds without its group that a worker's health bears: as long as a question for it may take."""
 _CLOSING = 2.0
 """Seconds of a stop that are kept for leaving the group and closing the stores."""
 _SIGNED = "All workers of the group sign what they ask of each other now"
@@ -141,7 +143,7 @@ class DistributedHerder:
             trouble = self._stores.trouble()
             return f"waiting for Kafka to answer ({trouble})" if trouble else f"reading the internal topics; {waiting}"
         if self._state.membership is None:
-            trouble = self._hands.member.trouble() or _lag(self._state)
+            trouble = self._hands.member.absence() or self._hands.member.trouble() or _lag(self._state)
             return f"joining the group{f' ({trouble})' if trouble else ''}; {waiting}"
         return waiting
 
@@ -362,6 +364,10 @@ class DistributedHerder:
         return self._joined
 
     def health_check(self) -> Future[None]:
+        """Fails at once for a worker that has been without its group for a while: it is of no use until it is back."""
+        absence = self._hands.member.absence(_SHORT_ABSENCE) if self.failure() is None else None
+        if absence is not None:
+            return failed_future(ConnectError(f"It has been {absence}"))
         return mapped(self._ask(events.HealthAsked), lambda _: None)
 
     def figures(self) -> WorkerFigures:

@@ -90,6 +90,8 @@ class GroupMember:
         self._coordinator: _Coordinator | None = None
         self._in_session = False
         self._joined_at = 0.0
+        self._lost_at: float | None = None
+        self._lost_by = ""
         self._leaving = False
         self._trouble: str | None = None
         self._failure: BaseException | None = None
@@ -138,6 +140,23 @@ class GroupMember:
         """Why it cannot join at present, None if all is well."""
         return self._trouble
 
+    def absence(self, least: float = 0.0) -> str | None:
+        """How it is without its group, and for how long; None if for less than ``least`` seconds, or never joined yet.
+
+        Also of a session that may still last: its coordinator is not heard. A join is waited for without a sound.
+        """
+        lost_at, coordinator, group = self._lost_at, self._coordinator, self._settings.group_id
+        if lost_at is not None:
+            away = self._clock() - lost_at
+            why = f"{self._lost_by} ({self._trouble})" if self._trouble else self._lost_by
+            return f"out of group {group} for {away:.0f} s: {why}" if away >= least else None
+        if not self._in_session or coordinator is None or coordinator.rebalance_in_progress():
+            return None
+        silence = self._silence(coordinator)
+        if silence < max(least, 2 * self._settings.heartbeat_interval):
+            return None
+        return f"without an answer from the coordinator of group {group} for {silence:.0f} s"
+
     def leave(self, timeout: float) -> None:
         """Leaves the group, so that others need not wait for the session to expire; at most ``timeout`` seconds."""
         client, coordinator = self._client, self._coordinator
@@ -177,11 +196,14 @@ class GroupMember:
         """Ends the session here when the broker must have ended it there, reachable or not (invariant 10)."""
         while not self._leaving:
             if self._in_session:
-                silence = self._clock() - max(self._joined_at, coordinator.heartbeat.last_receive)
+                silence = self._silence(coordinator)
                 if silence > self._allowed_silence(coordinator):
                     self._lost(f"no answer from the group coordinator for {silence:.1f} s")
                     coordinator.request_rejoin()
             await coordinator._net.sleep(min(1.0, self._settings.session_timeout / 10))
+
+    def _silence(self, coordinator: _Coordinator) -> float:
+        return float(self._clock() - max(self._joined_at, coordinator.heartbeat.last_receive))
 
     def _allowed_silence(self, coordinator: _Coordinator) -> float:
         """No heartbeats are sent during a join, which the broker may hold until the rebalance timeout."""
@@ -193,6 +215,7 @@ class GroupMember:
         if self._leaving:
             return
         self._joined_at = self._clock()
+        self._lost_at = None
         self._in_session = True
         try:
             self._listener.on_assigned(generation, member_id, protocol, assignment)
@@ -207,6 +230,7 @@ class GroupMember:
         if self._leaving or not self._in_session:
             return
         self._in_session = False
+        self._lost_at, self._lost_by = self._clock(), reason
         _log.warning("Lost the session in group %s: %s", self._settings.group_id, reason)
         self._listener.on_lost(reason)
 
