@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import headrace
+from headrace.config.access_config import AUDIT_FILE
 from headrace.config.worker_config import WorkerConfig
 
 _AROUND_PATHS: Final = re.compile(r"[\s,:;=\"']+")
@@ -20,9 +21,12 @@ _LOCAL_DIRECTORY: Final = "spark.local.dir"
 
 
 def worker_files(config: WorkerConfig, *files: str | os.PathLike[str]) -> Set[str]:
-    """The given files, each file that is there and that a property names, and all directories that code comes from."""
+    """The given files, each file that is there and that a property names, and all directories that code comes from.
+
+    And the record of decisions, which may not be there yet.
+    """
     found = {*(os.fspath(file) for file in files), *_named_files(config), *_code(), *config.plugin_path}
-    found |= set(filter(None, config.raw.get(_LOCAL_DIRECTORY, "").split(",")))
+    found |= set(filter(None, (*config.raw.get(_LOCAL_DIRECTORY, "").split(","), config.get(AUDIT_FILE))))
     return frozenset(found)
 
 

@@ -28,11 +28,12 @@ def test_they_are_what_it_is_set_up_by_and_where_its_code_comes_from(tmp_path: P
             "spark.driver.extraClassPath": f"{files['a.jar']}:{files['b.jar']}",
             "spark.driver.extraJavaOptions": f"-Xmx1g -Djava.security.auth.login.config={files['jaas.conf']}",
             "spark.local.dir": f"{tmp_path}/spill",
+            "rest.audit.file": f"{tmp_path}/audit-to-be",
             "config.providers.file.param.allowed.paths": str(tmp_path),
         }
     )
     found = worker_files(config, files["worker.properties"], tmp_path / "offsets-to-be")
-    directories = {f"{tmp_path}/{name}" for name in ("plugins", "more", "offsets-to-be", "spill")}
+    directories = {f"{tmp_path}/{name}" for name in ("plugins", "more", "offsets-to-be", "spill", "audit-to-be")}
     assert found >= {str(file) for file in files.values()} | directories
     assert found >= {str(Path(headrace.__file__).parent), str(Path(sys.executable).parent)}
     assert found >= {place for place in sys.path if Path(place).exists() and place}

@@ -5,23 +5,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import BadRequestError
 from headrace.rest.access.access import Access, with_access
 from headrace.rest.access.failure_limit import FailureLimit
-from headrace.rest.access.forwarded_user import checked_body
+from headrace.rest.access.forwarded_user import HEADER as FORWARDED
+from headrace.rest.access.forwarded_user import ForgedBodyError, checked_body
 from headrace.rest.access.operations import Role, operation
-from headrace.rest.access.principal import ANONYMOUS, Principal, RefusedCredentialsError
+from headrace.rest.access.principal import ANONYMOUS, Principal, RefusedCredentialsError, UndecidedCredentialsError
 from headrace.rest.access.rules import Decision, Rules
 from headrace.rest.exception_mapper import error_response
 from headrace.rest.internal_gate import is_internal
 from headrace.rest.raw_path import sent_path
 
 log = logging.getLogger(__name__)
+
+_LONGEST: Final = 4096
+"""Characters of a connector's name on record; no connector has so long a one."""
 
 
 class Authenticator(Protocol):
@@ -50,16 +56,21 @@ class AccessControl:
         rules: Callable[[], Rules],
         record: Record,
         failures: FailureLimit,
+        in_group: bool = False,
     ) -> None:
-        """``record`` puts a decision on record; a request whose decision cannot be recorded fails."""
+        """``record`` puts a decision on record; a request whose decision cannot be recorded fails.
+
+        ``in_group``: other workers ask too. What they ask they sign, so it passes here without a user.
+        """
         self._app = app
         self._authenticators = authenticators
         self._rules = rules
         self._record = record
         self._failures = failures
+        self._in_group = in_group
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_internal(scope):
+        if self._in_group and is_internal(scope):
             await self._app(scope, receive, send)
             return
         try:
@@ -67,28 +78,50 @@ class AccessControl:
         except ConnectError as error:
             log.error("%s %s failed: %s", scope["method"], sent_path(scope), error)
             answer = error_response(500, str(error))
-        await (answer or self._app)(scope, checked_body(scope, receive), send)
+        except Exception as error:
+            # Of what proves users: nobody gets in by that.
+            log.error("%s %s failed unexpectedly", scope["method"], sent_path(scope), exc_info=error)
+            answer = error_response(500, f"Internal error: {error_line(error)}")
+        try:
+            await (answer or self._app)(scope, checked_body(scope, receive), send)
+        except ForgedBodyError as error:
+            await error_response(403, str(error), {"Connection": "close"})(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> tuple[ASGIApp | None, Scope]:
         """The answer to a request that goes no further, or None and the scope with which it goes on."""
         address = scope["client"][0] if scope.get("client") else "unknown"
-        if wait := self._failures.wait(address):
+        principal, refusal = None, None
+        wait = self._wait(scope, address)
+        if not wait:
+            try:
+                principal = await self._principal(scope)
+            except RefusedCredentialsError as error:
+                refusal = error
+            wait = self._wait(scope, address)  # others of the address may have failed meanwhile: it learns no more
+        if wait:
+            self._note(scope, address, ANONYMOUS, None, "throttled")
             return error_response(429, "Too many failed logins from this address", {"Retry-After": str(wait)}), scope
-        try:
-            principal = await self._principal(scope)
-        except RefusedCredentialsError as error:
-            self._failures.failed(address)
-            log.warning("A login from %s was refused: %s", address, error)
-            principal = None
+        if refusal is not None:
+            if not isinstance(refusal, UndecidedCredentialsError):
+                self._failures.failed(address)
+            log.warning("A login from %s was refused: %s", address, refusal)
         if principal is None:
-            self._note(scope, address, ANONYMOUS, None, None)
+            self._note(scope, address, ANONYMOUS, None, "unauthenticated")
             return self._challenge(), scope
         return self._authorize(scope, principal, address)
+
+    def _wait(self, scope: Scope, address: str) -> int:
+        """The seconds that the request's address has to wait; 0 for a request with nothing that could be guessed."""
+        headers = Headers(scope=scope)
+        guessing = "authorization" in headers and not (self._in_group and FORWARDED in headers)
+        return self._failures.wait(address) if guessing else 0
 
     async def _principal(self, scope: Scope) -> Principal | None:
         """None where somebody has to say who they are, and has not."""
         for authenticator in self._authenticators:
             if (principal := await authenticator.authenticate(scope)) is not None:
+                if not principal.name.isprintable():
+                    raise RefusedCredentialsError(f"the user name {principal.name!a:.100}, which cannot be shown")
                 return principal
         user = scope.get("user")
         if user is not None and getattr(user, "is_authenticated", False):
@@ -99,6 +132,7 @@ class AccessControl:
         try:
             wanted = operation(scope["method"], sent_path(scope))
         except BadRequestError as error:
+            self._note(scope, address, principal, None, "refused")
             return error_response(400, str(error)), scope
         rules = self._rules()
         decision = rules.decide(principal, wanted.role, wanted.connector)
@@ -114,10 +148,9 @@ class AccessControl:
         return None, with_access(scope, Access(principal, rules, note))
 
     def _note(
-        self, scope: Scope, address: str, principal: Principal, connector: str | None, decision: Decision | None
+        self, scope: Scope, address: str, principal: Principal, connector: str | None, decision: Decision | str
     ) -> None:
-        """``decision``: None where nobody has proved who they are."""
-        result = "unauthenticated" if decision is None else "allowed" if decision.allowed else "refused"
+        """``decision``: a text where rules were not asked."""
         self._record(
             {
                 "user": principal.name,
@@ -125,9 +158,9 @@ class AccessControl:
                 "address": address,
                 "method": scope["method"],
                 "path": sent_path(scope),
-                "connector": connector,
-                "rule": decision and decision.rule,
-                "result": result,
+                "connector": connector and connector[:_LONGEST],
+                "rule": decision.rule if isinstance(decision, Decision) else None,
+                "result": _result(decision),
             }
         )
 
@@ -135,3 +168,9 @@ class AccessControl:
         schemes = [each.scheme for each in self._authenticators if each.scheme]
         headers = {"WWW-Authenticate": ", ".join(schemes)} if schemes else {}
         return error_response(401, "User cannot access the resource.", headers)
+
+
+def _result(decision: Decision | str) -> str:
+    if isinstance(decision, str):
+        return decision
+    return "allowed" if decision.allowed else "refused"

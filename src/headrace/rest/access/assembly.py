@@ -43,6 +43,7 @@ class WorkersAccess:
         self._authenticators = [_authenticator(kind, config) for kind in kinds]
         if forwarded is not None and kinds:
             self._authenticators.insert(0, forwarded)
+        self._in_group = forwarded is not None
         self._rules = _rules(config.get(AUTHORIZATION_FILE))
         self._failures = FailureLimit(config.get(MAX_FAILURES))
         path = config.get(AUDIT_FILE)
@@ -53,7 +54,7 @@ class WorkersAccess:
         if not self._needed:
             return app
         record = self._audit.write if self._audit is not None else lambda entry: None
-        return AccessControl(app, self._authenticators, self._rules, record, self._failures)
+        return AccessControl(app, self._authenticators, self._rules, record, self._failures, self._in_group)
 
     def close(self) -> None:
         if self._audit is not None:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,9 +33,14 @@ class AuditLog:
         """ConfigError if the file cannot be written to."""
         self._clock = clock
         self._path = path
+        self._previous: str | None = None
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._previous = _last_hash(Path(path)) if chain else None
+            self._claim(chain)
+        except BlockingIOError as error:
+            os.close(self._fd)
+            reason = "another worker writes a chain there: each needs a file of its own"
+            raise ConfigError.invalid(AUDIT_FILE, path, reason) from error
         except OSError as error:
             reason = f"it cannot be written to: {error.strerror}"
             raise ConfigError.invalid(AUDIT_FILE, path, reason) from error
@@ -46,11 +54,29 @@ class AuditLog:
             stamped[PREVIOUS] = self._previous
         line = json.dumps(stamped, ensure_ascii=True).encode()
         try:
-            os.write(self._fd, line + b"\n")
+            self._append(line + b"\n")
         except OSError as error:
             raise ConnectError(f"{AUDIT_FILE}={self._path} cannot be written to: {error.strerror}") from error
         if self._previous is not None:
             self._previous = _hash(line)
+
+    def _append(self, data: bytes) -> None:
+        """All of it or nothing: of a line that a full disk has cut off no part stays."""
+        written = os.write(self._fd, data)
+        if written < len(data):
+            with suppress(OSError):
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _claim(self, chain: bool) -> None:
+        """A chain is of one process alone. What was written in part, when the machine went down, gets an end."""
+        if chain:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        last = _last_line(Path(self._path))
+        if last is not None and not last.endswith(b"\n"):
+            self._append(b"\n")
+        if chain:
+            self._previous = _FIRST if last is None else _hash(last.removesuffix(b"\n"))
 
     def close(self) -> None:
         os.close(self._fd)
@@ -76,12 +102,18 @@ def _previous_of(line: bytes) -> Any:
     return entry.get(PREVIOUS) if isinstance(entry, dict) else None
 
 
-def _last_hash(path: Path) -> str:
-    size = path.stat().st_size
+def _last_line(path: Path) -> bytes | None:
+    """With the line break at its end, if it has one; None of an empty file, and of what is no file."""
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
-        file.seek(max(0, size - _TAIL_BYTES))
-        lines = file.read().splitlines()
-    return _hash(lines[-1]) if lines else _FIRST
+        start = end = file.seek(0, os.SEEK_END)
+        tail = b""
+        while start > 0 and tail.count(b"\n", 0, -1) == 0:
+            start = max(0, end - max(_TAIL_BYTES, 2 * len(tail)))
+            file.seek(start)
+            tail = file.read(end - start)
+    return tail[tail.rfind(b"\n", 0, -1) + 1 :] or None
 
 
 def _hash(line: bytes) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from typing import Any, Final
 
 from starlette.datastructures import Headers
@@ -24,12 +25,14 @@ from headrace.config.access_config import (
     JWT_USER_CLAIM,
 )
 from headrace.config.worker_config import WorkerConfig
+from headrace.rest.access.issuer_keys import IssuerKeys, Keys, KeysUnavailableError
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """By a key pair alone: with a shared secret whoever checks a token could make one."""
 _LEEWAY_SECONDS: Final = 30
 _FETCH_SECONDS: Final = 10
+_THREADS: Final = 2
 _LONGEST: Final = 16_384
 """Characters of a token."""
 
@@ -37,7 +40,7 @@ _LONGEST: Final = 16_384
 class BearerTokens:
     """Checks signature, issuer, audience and times of tokens. Belongs to the server's event loop.
 
-    The issuer's keys are fetched when the first token comes, and when one comes that is signed by a key not known yet.
+    It has threads of its own: an issuer that does not answer holds up nobody who logs in by a password.
     """
 
     scheme: Final = 'Bearer realm="headrace"'
@@ -56,8 +59,8 @@ class BearerTokens:
         self._issuer, self._audience = str(config.get(JWT_ISSUER)), str(config.get(JWT_AUDIENCE))
         self._keys_url: str | None = config.get(JWT_KEYS_URL)
         self._user_claim, self._groups_claim = config.get(JWT_USER_CLAIM), config.get(JWT_GROUPS_CLAIM)
-        self._lock = threading.Lock()
-        self._keys: Any = None
+        self._keys = IssuerKeys(self._fetched)
+        self._threads = ThreadPoolExecutor(_THREADS, "bearer-tokens")
 
     async def authenticate(self, scope: Scope) -> Principal | None:
         """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
@@ -66,7 +69,7 @@ class BearerTokens:
             return None
         if len(token) > _LONGEST:
             raise RefusedCredentialsError("a bearer token that is too long")
-        claims = await asyncio.to_thread(self._claims, token.strip())
+        claims = await asyncio.get_running_loop().run_in_executor(self._threads, self._claims, token.strip())
         name = claims.get(self._user_claim)
         if not isinstance(name, str) or not name:
             raise RefusedCredentialsError(f"a bearer token without the claim {self._user_claim}")
@@ -74,7 +77,7 @@ class BearerTokens:
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         try:
-            key = self._issuers_keys().get_signing_key_from_jwt(token)
+            key = self._keys.key(self._jwt.get_unverified_header(token).get("kid"))
             claims: Mapping[str, Any] = self._jwt.decode(
                 token,
                 key,
@@ -84,23 +87,26 @@ class BearerTokens:
                 leeway=_LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except (self._jwt.PyJWTError, OSError, ValueError) as error:
-            raise RefusedCredentialsError(f"a bearer token that is not accepted: {error}") from error
+        except (self._jwt.PyJWTError, ValueError, OverflowError, RecursionError) as error:
+            raise RefusedCredentialsError(f"a bearer token that is not accepted: {str(error)!a:.200}") from error
         return claims
 
-    def _issuers_keys(self) -> Any:
-        with self._lock:
-            if self._keys is None:
-                url = self._keys_url or _discovered(self._issuer)
-                self._keys = self._jwt.PyJWKClient(url, cache_keys=True, timeout=_FETCH_SECONDS)
-            return self._keys
+    def _fetched(self) -> Keys:
+        """As ``IssuerKeys`` has them fetched."""
+        try:
+            self._keys_url = self._keys_url or _discovered(self._issuer)
+            client = self._jwt.PyJWKClient(self._keys_url, cache_jwk_set=False, timeout=_FETCH_SECONDS)
+            return {key.key_id: key for key in client.get_signing_keys()}
+        except (self._jwt.PyJWTError, OSError, HTTPException, ValueError, RecursionError) as error:
+            raise KeysUnavailableError(str(error)) from error
 
 
 def _discovered(issuer: str) -> str:
-    """The URL of the issuer's keys. OSError or ValueError if it does not say."""
+    """The URL of the issuer's keys. OSError, HTTPException or ValueError if it does not say."""
     url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as answer:
-        found = json.load(answer).get("jwks_uri")
+        document = json.load(answer)
+    found = document.get("jwks_uri") if isinstance(document, dict) else None
     if not isinstance(found, str):
         raise ValueError(f"{url} names no jwks_uri")
     return found

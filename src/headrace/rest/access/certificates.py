@@ -66,9 +66,12 @@ class TrustedProxies:
         users = headers.getlist(self._user)
         if not users or not self._is_trusted(scope):
             return None
-        if len(users) != 1 or not users[0].strip():
-            raise RefusedCredentialsError(f"{len(users)} headers {self._user} of a proxy, or an empty one")
-        groups = (group.strip() for given in headers.getlist(self._groups) for group in given.split(","))
+        given = headers.getlist(self._groups)
+        if len(users) != 1 or not users[0].strip() or len(given) > 1:
+            # A proxy that adds its header to one that its client has sent makes two.
+            found = f"{len(users)} headers {self._user} of a proxy, or an empty one, and {len(given)} {self._groups}"
+            raise RefusedCredentialsError(found)
+        groups = (group.strip() for group in ",".join(given).split(","))
         return Principal(users[0].strip(), frozenset(group for group in groups if group), PROXY)
 
     def _is_trusted(self, scope: Scope) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.rest.connection_limits import party
+
 _WINDOW_SECONDS: Final = 60.0
 _MOST_ADDRESSES: Final = 10_000
 
@@ -23,7 +25,8 @@ class _Failures:
 class FailureLimit:
     """Counts failures by address, in windows of a minute. Belongs to one thread.
 
-    The addresses that failed last are remembered, up to ten thousand.
+    The addresses that failed last are remembered, up to ten thousand. Of IPv6, all addresses of a network of 64 bits,
+    which one party has, are one.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,6 +37,7 @@ class FailureLimit:
 
     def wait(self, address: str) -> int:
         """How many seconds the address has to wait; 0 if it need not."""
+        address = party(address)
         found = self._failures.get(address)
         if found is None or found.count < self._most:
             return 0
@@ -43,7 +47,7 @@ class FailureLimit:
         return max(0, math.ceil(left))
 
     def failed(self, address: str) -> None:
-        now = self._clock()
+        address, now = party(address), self._clock()
         found = self._failures.pop(address, None)
         if found is None or now - found.since >= _WINDOW_SECONDS:
             found = _Failures(0, now)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user of a request that one worker forwards to another, where no header of the user's own proves it.
+"""The user of a request that one worker forwards to another.
 
-A certificate is shown to the first worker only, and a proxy is trusted there. So that worker says whose the request is,
-and signs that as requests between workers are signed (KIP-507), together with query and body.
+A certificate is shown to the first worker only, and a proxy is trusted there; to the second, the first one shows its
+own certificate. So the first worker says whose the request is, however the user has proved it, and signs that as
+requests between workers are signed (KIP-507), together with query and body.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from headrace.api.errors import ConnectError
-from headrace.config.access_config import CERTIFICATE, PROXY
+from headrace.config.access_config import BASIC, CERTIFICATE, JWT, PROXY
 from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.herder.cluster_herder import ClusterHerder
-from headrace.herder.errors import ForbiddenError
 from headrace.rest.access.access import access_of
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
 from headrace.rest.raw_path import sent_path
 
 HEADER: Final = "X-Headrace-Forwarded-User"
-_FORWARDED: Final = (CERTIFICATE, PROXY)
+_FORWARDED: Final = (BASIC, JWT, CERTIFICATE, PROXY)
 _BODY: Final = "headrace.signed_body"
+
+
+class ForgedBodyError(Exception):
+    """The body of a forwarded request is another than the one that its user was signed with."""
 
 
 class ForwardedUsers:
@@ -44,7 +48,7 @@ class ForwardedUsers:
         self._verifier = verifier
 
     def headers(self, request: Request, path: str, query: str, body: bytes) -> dict[str, str]:
-        """What a forwarded request needs beside the user's own headers; nothing where those prove the user."""
+        """What a forwarded request needs beside the user's own headers; nothing where an extension knows the user."""
         principal, key = access_of(request).principal, self._herder.session_key()
         if principal.method not in _FORWARDED or key is None:
             return {}
@@ -77,7 +81,7 @@ class ForwardedUsers:
 
 
 def checked_body(scope: Scope, receive: Receive) -> Receive:
-    """The body, which for a forwarded user has to be the one that was signed: else ForbiddenError at its end."""
+    """The body, which for a forwarded user has to be the one that was signed: else ForgedBodyError at its end."""
     signed: str | None = scope.get(_BODY)
     if signed is None:
         return receive
@@ -88,7 +92,7 @@ def checked_body(scope: Scope, receive: Receive) -> Receive:
         if message["type"] == "http.request":
             digest.update(message.get("body", b""))
             if not message.get("more_body", False) and not hmac.compare_digest(digest.hexdigest(), signed):
-                raise ForbiddenError("The body of the forwarded request is not the one that was signed")
+                raise ForgedBodyError("The body of the forwarded request is not the one that was signed")
         return message
 
     return checking

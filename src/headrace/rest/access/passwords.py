@@ -19,7 +19,7 @@ from headrace.rest.access.principal import Principal, RefusedCredentialsError
 from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
 from headrace.rest.watched_files import WatchedFiles
 
-_BCRYPT: Final = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
+_BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 _AT_ONCE: Final = 2
 """How many passwords are hashed at one time: it takes a tenth of a second of a core, and is meant to."""
 _REMEMBERED: Final = 1000
@@ -64,14 +64,21 @@ class Passwords:
         mark = hmac.digest(self._key, f"{name}:{password}".encode(), "sha256")
         if mark in self._right:
             return True
-        # An unknown user takes as long as a wrong password: the time does not show who there is.
-        stored = users.get(name, next(iter(users.values())))
-        if not await self._compare(password, stored) or name not in users:
+        if not await self._is_users(name, password, users):
             return False
         if len(self._right) >= _REMEMBERED:
             self._right.clear()
         self._right.add(mark)
         return True
+
+    async def _is_users(self, name: str, password: str, users: Mapping[str, str]) -> bool:
+        """Takes as long as the costliest hash there is, for each user and for unknown ones: the time tells nothing."""
+        costliest = max(users.values(), key=_cost)
+        stored = users.get(name, costliest)
+        right = await self._compare(password, stored) and name in users
+        if _cost(stored) < _cost(costliest):
+            await self._compare(password, costliest)
+        return right
 
     async def _compare(self, password: str, stored: str) -> bool:
         if not _BCRYPT.fullmatch(stored):
@@ -92,6 +99,11 @@ def _read(path: str) -> dict[str, str]:
     if hashed:
         _bcrypt()
     return users
+
+
+def _cost(stored: str) -> int:
+    """Of a password in clear, none."""
+    return int(found[1]) if (found := _BCRYPT.fullmatch(stored)) else 0
 
 
 def _matches(password: str, stored: str) -> bool:

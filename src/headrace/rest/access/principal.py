@@ -22,3 +22,7 @@ ANONYMOUS: Final = Principal("anonymous")
 
 class RefusedCredentialsError(Exception):
     """Credentials that are there and are not good. The message is for the log, not for the one who sent them."""
+
+
+class UndecidedCredentialsError(RefusedCredentialsError):
+    """Credentials that may be good, but not as things are now. It is no failure of the one who sent them."""

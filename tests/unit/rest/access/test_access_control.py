@@ -7,9 +7,9 @@ import asyncio
 import datetime
 import json
 import ssl
-import threading
+import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,23 @@ import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from starlette.requests import Request
 
 from headrace.api.errors import ConfigError
 from headrace.config.mac_algorithms import mac_algorithm
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.errors import NotLeaderError
 from headrace.model.cluster_config_state import SessionKey
+from headrace.rest.access.access import Access, with_access
 from headrace.rest.access.assembly import WorkersAccess
-from headrace.rest.access.forwarded_user import HEADER, ForwardedUsers
+from headrace.rest.access.forwarded_user import HEADER, ForgedBodyError, ForwardedUsers, checked_body
+from headrace.rest.access.passwords import Passwords
+from headrace.rest.access.principal import Principal, RefusedCredentialsError
+from headrace.rest.access.rules import EVERYTHING
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.rest_client import RestClient
+from tests.support.jwt_issuer import Issuer
 from tests.support.polling import wait_for
 
 Serve = Callable[..., Any]
@@ -194,6 +200,82 @@ def test_an_address_that_guesses_has_to_wait(serve_api: Serve, files: dict[str, 
     assert right.status_code == 429 and 0 < int(right.headers["retry-after"]) <= 60
 
 
+def test_guesses_at_the_same_time_are_no_more_than_one_after_the_other(
+    serve_api: Serve, files: dict[str, str], monkeypatch: Any
+) -> None:
+    right = bcrypt.checkpw
+
+    def slowly(*given: Any) -> bool:
+        time.sleep(0.05)
+        return right(*given)
+
+    monkeypatch.setattr(bcrypt, "checkpw", slowly)
+    url = serve_api({**files, "rest.authentication.max.failures": "3"}).url
+    with ThreadPoolExecutor(12) as threads:
+        guesses = [*map(str, range(11)), "rootpw"]
+        found = list(threads.map(lambda guess: httpx2.get(url, auth=("root", guess)).status_code, guesses))
+    assert found.count(401) == 3 and found.count(429) >= 8, found
+
+
+def test_who_has_nothing_to_guess_does_not_wait_for_those_who_guess(serve_api: Serve, files: dict[str, str]) -> None:
+    proxy = {"rest.authentication": "proxy,basic", "rest.proxy.addresses": "127.0.0.0/8"}
+    url = serve_api({**files, **proxy, "rest.authentication.max.failures": "2"}).url
+    assert [httpx2.get(url, auth=("vera", "x")).status_code for _ in range(3)] == [401, 401, 429]
+    assert httpx2.get(url, headers={"X-Forwarded-User": "vera"}).status_code == 200
+    assert httpx2.get(url, headers={"X-Forwarded-User": "vera", "Authorization": "Basic eDp4"}).status_code == 429
+    results = [json.loads(line)["result"] for line in Path(files["rest.audit.file"]).read_text().splitlines()]
+    assert results == ["unauthenticated", "unauthenticated", "throttled", "allowed", "throttled"]
+
+
+def test_an_unknown_user_takes_as_long_as_any(serve_api: Serve, files: dict[str, str], monkeypatch: Any) -> None:
+    """Shown by the hashes that are tried: times differ by themselves."""
+    cheap, dear = (bcrypt.hashpw(b"x", bcrypt.gensalt(cost)).decode() for cost in (4, 5))
+    users = Path(files["rest.basic.auth.credentials.file"])
+    users.write_text(f"clear=x\ncheap={cheap}\ndear={dear}\n")
+    tried: list[bytes] = []
+    real = bcrypt.checkpw
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, stored: tried.append(stored) or real(password, stored))
+    url = serve_api(files).url
+    for user in ("nobody", "clear", "cheap", "dear"):
+        tried.clear()
+        assert httpx2.get(url, auth=(user, "wrong")).status_code == 401
+        assert dear.encode() in tried, user
+
+
+@pytest.mark.parametrize("hash", ["$2b$99$", "$2b$03$", "$2$10$", "$1$10$"])
+def test_a_hash_that_nobody_could_check_is_a_mistake(files: dict[str, str], hash: str) -> None:
+    Path(files["rest.basic.auth.credentials.file"]).write_text(f"root={hash}{'a' * 53}")
+    needed = {"bootstrap.servers": "b:1", "key.converter": "StringConverter", "value.converter": "StringConverter"}
+    with pytest.raises(ConfigError, match=r"root begins with \$ and is no hash"):
+        WorkersAccess(WorkerConfig({**needed, **files}))
+
+
+def test_whatever_fails_there_nobody_gets_in(serve_api: Serve, files: dict[str, str], monkeypatch: Any) -> None:
+    async def fail(self: Any, scope: Any) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(Passwords, "authenticate", fail)
+    answer = httpx2.get(serve_api(files).url, auth=("root", "rootpw"))
+    assert (answer.status_code, answer.json()["error_code"]) == (500, 500)
+    assert "Traceback" not in answer.text
+
+
+def test_what_workers_ask_of_each_other_is_for_users_where_there_are_none(ask: As) -> None:
+    """A worker that is alone serves none of it, and reads no body for it."""
+    for method, path in (
+        ("POST", "/connectors/c/tasks"),
+        ("PUT", "/connectors/c/fence"),
+        ("PUT", "/internal/loggers/x"),
+    ):
+        assert ask._http.request(method, path, json={}).status_code == 401, path
+
+
+def test_a_name_that_is_no_text_is_on_record_too(ask: As, files: dict[str, str]) -> None:
+    assert ask("vera", "GET", "/connectors/%FF").status_code == 400
+    line = json.loads(Path(files["rest.audit.file"]).read_text().splitlines()[-1])
+    assert (line["user"], line["path"], line["result"]) == ("vera", "/connectors/%FF", "refused")
+
+
 def test_users_of_an_extension_come_under_the_rules(serve_api: Serve, files: dict[str, str]) -> None:
     extension = {**files, "rest.authentication": "", "rest.extension.classes": "BasicAuthSecurityRestExtension"}
     Path(files["rest.basic.auth.credentials.file"]).write_text("vera=verapw\nnina=ninapw")
@@ -209,42 +291,6 @@ def test_a_hundred_logins_hash_one_password_once(serve_api: Serve, files: dict[s
     ask = As(serve_api(files).url)
     assert {ask("root", "GET", "/").status_code for _ in range(100)} == {200}
     assert len(hashed) == 1
-
-
-class Issuer:
-    """An OpenID Connect issuer with a key set, over real sockets."""
-
-    def __init__(self) -> None:
-        self.key = rsa.generate_private_key(65537, 2048)
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(issuer.key.public_key()))
-                found = {
-                    "/.well-known/openid-configuration": {"jwks_uri": f"{issuer.url}/keys"},
-                    "/keys": {"keys": [{**public, "kid": "one", "alg": "RS256", "use": "sig"}]},
-                }[self.path]
-                body = json.dumps(found).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def token(self, key: Any = None, algorithm: str = "RS256", **claims: Any) -> str:
-        soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=1)
-        good = {"iss": self.url, "aud": "headrace", "sub": "vera", "exp": soon}
-        return jwt.encode({**good, **claims}, key or self.key, algorithm, headers={"kid": "one"})
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture
@@ -270,6 +316,13 @@ def test_a_token_of_the_issuer_is_good_and_no_other(serve_api: Serve, files: dic
         issuer.token(aud="else"),
         issuer.token(iss="http://else"),
         issuer.token(exp=past),
+        issuer.token(exp=None),
+        issuer.token(nbf=datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=5)),
+        issuer.token(aud=None),
+        issuer.token(kid="two"),
+        issuer.token(kid="../../keys"),
+        issuer.token(sub="ve\nra"),
+        issuer.token(sub="ve\u202era"),
         issuer.token(sub=""),
         issuer.token(key=rsa.generate_private_key(65537, 2048)),
         issuer.token(key=public, algorithm="HS256"),
@@ -281,6 +334,15 @@ def test_a_token_of_the_issuer_is_good_and_no_other(serve_api: Serve, files: dic
         assert status(bad) == 401
     answer = httpx2.get(url)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="headrace"')
+
+
+def test_strangers_do_not_have_the_issuer_asked(serve_api: Serve, files: dict[str, str], issuer: Issuer) -> None:
+    properties = {"rest.authentication": "jwt", "rest.jwt.issuer": issuer.url, "rest.jwt.audience": "headrace"}
+    url = serve_api({**files, **properties, "rest.authentication.max.failures": "3"}).url
+    issuer.broken = True
+    found = {httpx2.get(url, headers={"Authorization": f"Bearer {issuer.token()}"}).status_code for _ in range(20)}
+    assert found == {401}, "that the issuer is away is no failure of its users"
+    assert len(issuer.fetched) == 1
 
 
 def https(certificates: Any) -> dict[str, str]:
@@ -318,6 +380,9 @@ def test_a_proxy_is_believed_at_its_address_alone(serve_api: Serve, files: dict[
         ({"X-Forwarded-User": "zoe"}, 403),
         ({"X-Forwarded-User": ""}, 401),
         ([("X-Forwarded-User", "zoe"), ("X-Forwarded-User", "root")], 401),
+        ([("X-Forwarded-User", "zoe"), ("x-forwarded-groups", "a"), ("X-Forwarded-Groups", "watchers")], 401),
+        ({"X-Forwarded-User": "root, vera"}, 403),
+        ({"X-Forwarded-User": "group:watchers"}, 403),
         ({}, 401),
     ):
         assert httpx2.get(url, headers=headers).status_code == status, headers
@@ -392,16 +457,53 @@ def test_a_forwarded_request_is_of_its_user_and_of_nobody_who_says_so(
         assert httpx2.get(leader.url, headers=forged).status_code == 401
 
 
+def test_a_forwarded_user_is_not_taken_for_the_worker_that_forwards(
+    serve_api: Serve, files: dict[str, str], served: tuple[Any, Any], herder: Any, certificates: Any
+) -> None:
+    """To a leader at https the follower shows a certificate of its own, here that of vera."""
+    sha256 = mac_algorithm("HmacSHA256")
+    assert sha256 is not None
+    verifier = SignatureVerifier([sha256])
+    users = ForwardedUsers(Group(), sha256, verifier)  # type: ignore[arg-type]
+
+    def serve(herder: Any, **properties: str) -> Any:
+        shows = RestClient(lambda: client(certificates, certificates.vera))
+        others = OtherWorkers(Group(), shows, verifier, users.headers)  # type: ignore[arg-type]
+        app = create_app(herder, request_timeout=1, others=others)
+        return serve_api({**files, **properties}, lambda _: app, herder, lambda config: WorkersAccess(config, users))
+
+    leader = serve(herder, **https(certificates), **{"rest.authentication": "certificate,basic"})
+    behind = type(served[0])()
+    behind.configs = herder.configs
+    follower = serve(behind, **{"rest.authentication": "basic"})
+
+    def refuse(*args: Any, **more: Any) -> Any:
+        raise NotLeaderError("Only the leader can", leader.endpoints.advertised_url)
+
+    behind.set_target_state = refuse
+    ask = As(follower.url)
+    assert ask("olga", "PUT", "/connectors/pay-1/pause").status_code == 202
+    lines = [json.loads(line) for line in Path(files["rest.audit.file"]).read_text().splitlines()]
+    assert [(line["user"], line["by"]) for line in lines] == [("olga", "basic")] * 2
+
+
+def test_a_forwarded_request_with_another_body_is_refused(serve_api: Serve, files: dict[str, str], herder: Any) -> None:
+    sha256 = mac_algorithm("HmacSHA256")
+    assert sha256 is not None
+    users = ForwardedUsers(Group(), sha256, SignatureVerifier([sha256]))  # type: ignore[arg-type]
+    app = create_app(herder, request_timeout=1)
+    leader = serve_api(files, lambda _: app, herder, lambda config: WorkersAccess(config, users))
+    path, given = "/connectors/pay-1/config", {"connector.class": "FileStreamSource"}
+    access = Access(Principal("emil", method="proxy"), EVERYTHING, lambda *noted: None)
+    request = Request(with_access({"type": "http", "method": "PUT", "path": path, "headers": []}, access))
+    signed = users.headers(request, path, "", json.dumps(given).encode())
+    answer = httpx2.put(leader.url + path, json={**given, "file": "/etc/passwd"}, headers=signed)
+    assert (answer.status_code, answer.json()["error_code"]) == (403, 403)
+    assert herder.configs["pay-1"] == SECRET
+
+
 def test_what_was_signed_for_one_request_is_good_for_no_other() -> None:
     """Taken down on the way, and sent again with another query or body."""
-    from starlette.requests import Request
-
-    from headrace.herder.errors import ForbiddenError
-    from headrace.rest.access.access import Access, with_access
-    from headrace.rest.access.forwarded_user import checked_body
-    from headrace.rest.access.principal import Principal, RefusedCredentialsError
-    from headrace.rest.access.rules import EVERYTHING
-
     sha256 = mac_algorithm("HmacSHA256")
     assert sha256 is not None
     user = Principal("emil", frozenset({"g"}), "proxy")
@@ -424,5 +526,5 @@ def test_what_was_signed_for_one_request_is_good_for_no_other() -> None:
     with pytest.raises(RefusedCredentialsError, match="query"):
         sent(query="a=2")
     _, receive = sent(body=b"{} ")
-    with pytest.raises(ForbiddenError, match="body"):
+    with pytest.raises(ForgedBodyError, match="body"):
         asyncio.run(receive())

@@ -72,6 +72,14 @@ def test_an_address_that_fails_too_often_has_to_wait() -> None:
     assert limit.wait("a") == 0
 
 
+def test_a_network_of_ipv6_is_one_party() -> None:
+    limit = FailureLimit(2, Clock())
+    for address in ("2001:db8::1", "2001:db8::2"):
+        limit.failed(address)
+    assert limit.wait("2001:db8::ffff") == 60
+    assert limit.wait("2001:db8:0:1::1") == 0
+
+
 def test_addresses_cannot_fill_the_memory() -> None:
     limit = FailureLimit(1, Clock())
     for number in range(10_001):
@@ -118,6 +126,66 @@ def test_what_cannot_be_put_on_record_is_an_error() -> None:
     log = AuditLog("/dev/full", chain=False)
     with pytest.raises(ConnectError, match=r"rest.audit.file=/dev/full cannot be written to: No space left"):
         log.write({"user": "a"})
+
+
+def test_a_line_that_a_full_disk_cuts_off_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real = tmp_path / "audit.jsonl", os.write
+    log = AuditLog(str(path), chain=True)
+    log.write({"user": "a"})
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:10]))
+    with pytest.raises(ConnectError, match="No space left"):
+        log.write({"user": "b"})
+    monkeypatch.setattr(os, "write", real)
+    log.write({"user": "c"})
+    log.close()
+    assert [json.loads(line)["user"] for line in path.read_text().splitlines()] == ["a", "c"]
+    assert broken_lines(str(path)) == []
+
+
+def test_what_was_written_in_part_gets_an_end(tmp_path: Path) -> None:
+    """As a machine that goes down leaves it: it shows, and the lines after it are whole."""
+    path = tmp_path / "audit.jsonl"
+    for user in ("a", "b"):
+        log = AuditLog(str(path), chain=True)
+        log.write({"user": user})
+        log.close()
+        with path.open("ab") as file:
+            file.write(b'{"user": "cut off')
+    log = AuditLog(str(path), chain=True)
+    log.write({"user": "c"})
+    log.close()
+    assert [json.loads(line)["user"] for line in path.read_text().splitlines()[::2]] == ["a", "b", "c"]
+    assert broken_lines(str(path)) == [2, 4]
+
+
+@pytest.mark.parametrize("length", [1, 65_000, 65_536, 300_000])
+def test_the_chain_goes_on_behind_long_lines(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "audit.jsonl"
+    for _ in range(3):
+        log = AuditLog(str(path), chain=True)
+        log.write({"path": "x" * length})
+        log.close()
+    assert broken_lines(str(path)) == []
+
+
+def test_a_chain_is_of_one_worker_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "audit.jsonl")
+    first = AuditLog(path, chain=True)
+    with pytest.raises(ConfigError, match=r"rest.audit.file.*another worker writes a chain there"):
+        AuditLog(path, chain=True)
+    first.close()
+    AuditLog(path, chain=True).close()
+
+
+def test_no_value_makes_a_second_line(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(str(path), chain=True)
+    for text in ("a\nb", "a\r\n{}", "a\u2028b\x85c", "\ud800", '"}\n{"user": "root"}'):
+        log.write({"user": text})
+    log.close()
+    entries = path.read_bytes().split(b"\n")
+    assert len(entries) == 6 and entries[-1] == b""
+    assert broken_lines(str(path)) == []
 
 
 def test_a_record_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
