@@ -78,6 +78,10 @@ mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the
 	@HEADRACE_MUTATIONS=$(or $(CASES),10000) $(PY) -m pytest -q tests/unit/storage/test_mutated_records.py \
 		tests/unit/distributed/test_strangers.py $(PYTEST_ARGS)
 
+.PHONY: fuzz
+fuzz: setup ## Generated requests of each role, and of nobody, to a worker with users and rules (CASES=50 an operation)
+	@HEADRACE_FUZZ=$(or $(CASES),50) $(PY) -m pytest -q tests/security/test_fuzz_roles.py $(PYTEST_ARGS)
+
 .PHONY: test
 test: lint types layers setup ## All gates and all tests, in two processes (PYTEST_ARGS='-n 0' for one)
 	@echo "==> Tests"

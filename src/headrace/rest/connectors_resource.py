@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -19,7 +18,8 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.rest import entities
 from headrace.rest.accepted import json_router
-from headrace.rest.access.access import Access, access_of
+from headrace.rest.access.access import access_of
+from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.operations import Role
 from headrace.rest.query import java_boolean
 from headrace.rest.raw_path import decoded
@@ -38,12 +38,13 @@ TaskNumber = Annotated[str, Path(description="The task's number, from 0 on", jso
 def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """Handlers run on the event loop: queries answer from a snapshot, requests are awaited, nothing blocks."""
     router = json_router("connectors", "/connectors")
-    _add_queries(router, herder, handler)
-    _add_requests(router, herder, handler)
+    hidden = HiddenSecrets(herder, handler)
+    _add_queries(router, herder, handler, hidden)
+    _add_requests(router, herder, handler, hidden)
     return router
 
 
-def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
+def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     async def status_with_spark(name: str) -> dict[str, Any]:
         status = herder.connector_status(name)
         attempts = await handler.complete(herder.spark_attempts(name))
@@ -62,46 +63,50 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler) -> 
         if expand is None:
             return JSONResponse(names)
         wanted = {*expand, "status"} if _SPARK in expand else set(expand)
-        shown = {name: found for name in names if (found := _expanded(herder, access, name, wanted)) is not None}
-        if _SPARK in wanted:
-            for name, parts in shown.items():
-                with suppress(NotFoundError):  # it was deleted meanwhile
+        found = {name: parts for name in names if (parts := _expanded(herder, name, wanted)) is not None}
+        shown = {}
+        for name, parts in found.items():
+            with suppress(NotFoundError):  # it was deleted meanwhile
+                if _SPARK in wanted:
                     parts["status"] = await status_with_spark(name)
+                shown[name] = await hidden.of(access, name, parts)
         return JSONResponse(shown)
 
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name, request: Request) -> Response:
-        return JSONResponse(_info(herder, access_of(request), name))
+        return JSONResponse(await hidden.of(access_of(request), name, _info(herder, name)))
 
     @router.get("/{connector}/config", summary="A connector's configuration, as written")
     async def get_config(name: Name, request: Request) -> Response:
-        return JSONResponse(access_of(request).shown(name, herder.connector_info(name).config))
+        shown = await hidden.of(access_of(request), name, _info(herder, name))
+        return JSONResponse(shown["config"])
 
     @router.get("/{connector}/status", summary="States of a connector and its tasks, with traces of failures")
     async def get_status(
         name: Name,
+        request: Request,
         expand: Annotated[list[str] | None, Query(description="spark adds what Spark runs of each task")] = None,
     ) -> Response:
-        if _SPARK in (expand or ()):
-            return JSONResponse(await status_with_spark(name))
-        return JSONResponse(entities.connector_status(herder.connector_status(name)))
+        with_spark = _SPARK in (expand or ())
+        status = await status_with_spark(name) if with_spark else _status(herder, name)
+        return JSONResponse(await hidden.of(access_of(request), name, status))
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
     async def get_tasks(name: Name, request: Request) -> Response:
-        access = access_of(request)
-        infos = [replace(info, config=access.shown(name, info.config)) for info in herder.task_infos(name)]
-        return JSONResponse(entities.task_infos(infos))
+        tasks = entities.task_infos(herder.task_infos(name))
+        return JSONResponse(await hidden.of(access_of(request), name, tasks))
 
     @router.get("/{connector}/tasks/{task}/status", summary="The state of a task")
-    async def get_task_status(name: Name, task: TaskNumber) -> Response:
-        return JSONResponse(entities.task_state(herder.task_status(_task_id(name, task))))
+    async def get_task_status(name: Name, task: TaskNumber, request: Request) -> Response:
+        state = entities.task_state(herder.task_status(_task_id(name, task)))
+        return JSONResponse(await hidden.of(access_of(request), name, state))
 
     @router.get("/{connector}/topics", summary="Topics that a connector was seen to use")
     async def get_topics(name: Name) -> Response:
         return JSONResponse(entities.active_topics(name, herder.active_topics(name)))
 
 
-def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
+def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.post("", summary="Create a connector", status_code=HTTPStatus.CREATED, openapi_extra=CREATE_DOC)
     async def create_connector(request: Request) -> Response:
         create = await read_create_request(request)
@@ -160,6 +165,7 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
     )
     async def restart(
         name: Name,
+        request: Request,
         include_tasks: Annotated[bool, java_boolean("includeTasks", False, "Its tasks as well")],
         only_failed: Annotated[bool, java_boolean("onlyFailed", False, "Nothing but what has failed")],
     ) -> Response:
@@ -167,7 +173,8 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler) ->
         status = await handler.complete(wanted)
         if not include_tasks and not only_failed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        return JSONResponse(entities.connector_status(status), HTTPStatus.ACCEPTED)
+        shown = await hidden.of(access_of(request), name, entities.connector_status(status))
+        return JSONResponse(shown, HTTPStatus.ACCEPTED)
 
     @router.post("/{connector}/tasks/{task}/restart", summary="Restart a task", status_code=HTTPStatus.NO_CONTENT)
     async def restart_task(name: Name, task: TaskNumber) -> Response:
@@ -187,9 +194,12 @@ _DIGITS: Final = 10
 """Of the number of a task, which is an int in Java."""
 
 
-def _info(herder: Herder, access: Access, name: str) -> dict[str, Any]:
-    info = herder.connector_info(name)
-    return entities.connector_info(replace(info, config=access.shown(name, info.config)))
+def _info(herder: Herder, name: str) -> dict[str, Any]:
+    return entities.connector_info(herder.connector_info(name))
+
+
+def _status(herder: Herder, name: str) -> dict[str, Any]:
+    return entities.connector_status(herder.connector_status(name))
 
 
 def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
@@ -199,16 +209,13 @@ def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
     return {}
 
 
-_EXPANSIONS: Final[Mapping[str, Callable[[Herder, Access, str], dict[str, Any]]]] = {
-    "status": lambda herder, _, name: entities.connector_status(herder.connector_status(name)),
-    "info": _info,
-}
+_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {"status": _status, "info": _info}
 
 
-def _expanded(herder: Herder, access: Access, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
+def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
     """None for a connector that is not, or not yet, all there: it is left out of the list."""
     try:
-        return {kind: show(herder, access, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
+        return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
     except NotFoundError:
         return None
 

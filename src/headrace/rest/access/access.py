@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -17,12 +16,6 @@ from headrace.rest.access.principal import ANONYMOUS, Principal
 from headrace.rest.access.rules import EVERYTHING, Decision, Rules, plugins_of
 
 _ACCESS: Final = "headrace.access"
-_HIDDEN: Final = "[hidden]"
-_SECRET: Final = re.compile(
-    r"(?i)pass(word|wd|phrase)|secret|token|credential|jaas|private|basic\.auth|user\.info"
-    r"|(^|[._-])(api|access|account|encryption|shared|sas|ssl|keystore)[._-]?key($|[._-])|certificate\.chain"
-)
-_IN_VALUE: Final = re.compile(r"(?i)(pass(word|wd)|secret|token|pwd|sig|accountkey)\s*=|://[^/@\s:]*:[^/@\s]+@")
 
 Config = Mapping[str, str | None]
 
@@ -51,15 +44,6 @@ class Access:
                 f"with {', '.join(plugins) or 'these plugins'}: no rule allows it"
             )
 
-    def shown(self, connector: str, config: Config) -> dict[str, str | None]:
-        """The configuration, without values that look like secrets for those who may only view it.
-
-        References to config providers are no secrets.
-        """
-        if self.may(Role.EDITOR, connector):
-            return dict(config)
-        return {name: _masked(name, value) for name, value in config.items()}
-
 
 def access_of(request: Request) -> Access:
     access: Access = request.scope.get(_ACCESS, EVERYBODYS)
@@ -71,9 +55,3 @@ def with_access(scope: Scope, access: Access) -> Scope:
 
 
 EVERYBODYS: Final = Access(ANONYMOUS, EVERYTHING, lambda role, connector, decision: None)
-
-
-def _masked(name: str, value: str | None) -> str | None:
-    if not value or (value.startswith("${") and value.endswith("}")):
-        return value
-    return _HIDDEN if _SECRET.search(name) or _IN_VALUE.search(value) else value

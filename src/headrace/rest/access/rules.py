@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -15,7 +16,10 @@ from headrace.rest.access.principal import Principal
 
 _GROUP: Final = "group:"
 _KEYS: Final = frozenset({"name", "users", "role", "connectors", "plugins"})
-_PLUGIN_KEYS: Final = ("key.converter", "value.converter", "header.converter")
+CLASS: Final = "connector.class"
+CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
+_LISTS: Final = ("transforms", "predicates")
+_STEP: Final = re.compile(r"((?:transforms|predicates)\..+)\.type", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,9 @@ class Rule:
 
     def is_for(self, principal: Principal) -> bool:
         """A user ``*`` is everybody, ``group:x`` whoever is in group x."""
-        names = {principal.name, "*", *(_GROUP + group for group in principal.groups)}
+        names = {"*", *(_GROUP + group for group in principal.groups)}
+        if not principal.name.startswith(_GROUP):  # one who is called as a group is, is not in it
+            names.add(principal.name)
         return not names.isdisjoint(self.users)
 
     def covers(self, role: Role, connector: str | None) -> bool:
@@ -78,15 +84,26 @@ EVERYTHING: Final = Rules((Rule("no rules", ("*",), Role.ADMIN),))
 
 
 def plugins_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The names of classes that a connector's configuration has, as they are written there."""
-    steps = [
-        f"{kind}.{name.strip()}.type"
-        for kind in ("transforms", "predicates")
-        for name in (config.get(kind) or "").split(",")
-    ]
-    return tuple(
-        value.strip() for key in ("connector.class", *_PLUGIN_KEYS, *steps) if (value := config.get(key)) is not None
-    )
+    """The names of classes that a connector's configuration has, as they are written there.
+
+    Of steps that no list names too, which another request could name at the same time; a list that is, or has, a
+    reference to a config provider names whatever there is.
+    """
+    keys = dict.fromkeys((CLASS, *CONVERTERS, *(f"{step}.type" for step in steps_of(config)), *_unlisted(config)))
+    return tuple(value.strip() for key in keys if (value := config.get(key)) is not None)
+
+
+def steps_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The prefixes of the listed transformations' and predicates' properties, without the dot at their end."""
+    return tuple(f"{kind}.{name.strip()}" for kind in _LISTS for name in (config.get(kind) or "").split(","))
+
+
+def _unlisted(config: Mapping[str, str | None]) -> Iterator[str]:
+    """All ``transforms.x.type`` but those that are properties of a listed step, as the ``target.type`` of some."""
+    listed = steps_of(config)
+    for key in config:
+        if (found := _STEP.fullmatch(key)) and not any(found[1].startswith(f"{step}.") for step in listed):
+            yield key
 
 
 def parse_rules(text: str, file: str) -> Rules:
@@ -99,7 +116,7 @@ def parse_rules(text: str, file: str) -> Rules:
         ) from error
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the others: dates that there are not, depth
         raise _wrong(file, f"it is not YAML: {error}") from error
     rules = document.get("rules") if isinstance(document, dict) and set(document) == {"rules"} else None
     if not isinstance(rules, list) or not rules:
@@ -134,4 +151,5 @@ def _wrong(file: str, reason: str) -> ConfigError:
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    """``[`` is a letter here, and no beginning of a choice of letters."""
+    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

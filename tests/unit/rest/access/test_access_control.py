@@ -132,13 +132,18 @@ def test_an_editor_gives_only_the_plugins_of_the_rule(ask: As, herder: Any) -> N
     assert herder.validated is None
 
 
-def test_a_viewer_sees_no_secrets(ask: As) -> None:
+def test_a_viewer_sees_no_secrets(ask: As, herder: Any) -> None:
     seen = {**SECRET, "spark.option.password": "[hidden]", "url": "[hidden]"}
     assert ask("vera", "GET", "/connectors/pay-1").json()["config"] == seen
     assert ask("vera", "GET", "/connectors/pay-1/config").json() == seen
     assert ask("vera", "GET", "/connectors/pay-1/tasks").json()[0]["config"] == seen
     assert "swordfish" not in ask("vera", "GET", "/connectors?expand=info&expand=status").text
     assert "swordfish" not in ask("olga", "GET", "/connectors/pay-1").text
+    herder.trace = "No login by jdbc:x://h?user=a&password=swordfish, nor by swordfish"
+    for path in ("pay-1/status", "pay-1/status?expand=spark", "pay-1/tasks/0/status", "?expand=status"):
+        assert "swordfish" not in ask("vera", "GET", f"/connectors/{path}".replace("/?", "?")).text, path
+        assert "swordfish" in ask("root", "GET", f"/connectors/{path}".replace("/?", "?")).text, path
+    assert "swordfish" not in ask("olga", "POST", "/connectors/pay-1/restart?includeTasks=true").text
     assert ask("emil", "GET", "/connectors/pay-1/config").json() == SECRET
 
 

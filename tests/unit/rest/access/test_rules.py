@@ -68,6 +68,19 @@ def test_what_no_rule_allows_is_refused(rules: Rules) -> None:
     assert EVERYTHING.decide(ANONYMOUS, Role.ADMIN).allowed
 
 
+def test_a_user_who_is_called_as_a_group_is_not_in_it(rules: Rules) -> None:
+    assert not rules.decide(Principal("group:platform"), Role.ADMIN).allowed
+    assert rules.decide(Principal("group:platform"), Role.VIEWER, "public-1").rule == "rule 2"
+
+
+def test_a_bracket_in_a_pattern_is_a_letter() -> None:
+    rules = parse_rules('rules: [{users: eve, role: editor, connectors: ["team[a-z]-*", "[!x]*"]}]', "f")
+    eve = Principal("eve")
+    assert rules.decide(eve, Role.EDITOR, "team[a-z]-1").allowed
+    for other in ("teamb-1", "orders", "team[a-z]", "my-team[a-z]-1", "Team[a-z]-1"):
+        assert not rules.decide(eve, Role.EDITOR, other).allowed, other
+
+
 def test_where_no_connector_is_named_rules_of_some_count_but_not_for_admins() -> None:
     rules = parse_rules('rules: [{users: eve, role: admin, connectors: ["e-*"]}]', "f")
     eve = Principal("eve")
@@ -79,9 +92,20 @@ def test_all_plugins_of_a_configuration_have_to_be_allowed_by_one_rule(rules: Ru
     config = {"connector.class": " FileStreamSource ", "key.converter": "StringConverter", "transforms": "a, b"}
     assert plugins_of(config) == ("FileStreamSource", "StringConverter")
     assert rules.decide(CAROL, Role.EDITOR, "payments-1", plugins_of(config)).allowed
-    sql = {**config, "transforms.b.type": "SparkSql"}
-    assert plugins_of(sql)[-1] == "SparkSql"
-    assert not rules.decide(CAROL, Role.EDITOR, "payments-1", plugins_of(sql)).allowed
+    for sql in (
+        {**config, "transforms.b.type": "SparkSql"},
+        {**config, "transforms.later.type": "SparkSql"},
+        {"connector.class": "FileStreamSource", "transforms.later.type": "SparkSql"},
+        {**config, "transforms": "${env:LANG}", "transforms.C.UTF-8.type": "SparkSql"},
+        {**config, "predicates.p.type": "SparkSql"},
+    ):
+        assert plugins_of(sql)[-1] == "SparkSql"
+        assert not rules.decide(CAROL, Role.EDITOR, "payments-1", plugins_of(sql)).allowed, sql
+
+
+def test_a_property_of_a_step_is_no_class() -> None:
+    config = {"transforms": "ts", "transforms.ts.type": "TimestampConverter", "transforms.ts.target.type": "string"}
+    assert plugins_of(config) == ("TimestampConverter",)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +121,8 @@ def test_all_plugins_of_a_configuration_have_to_be_allowed_by_one_rule(rules: Ru
         ("rules: [{users: [1], role: viewer}]", "rule 1, users: a list of names expected"),
         ("rules: [{users: a, role: viewer, connectors: []}]", "rule 1, connectors"),
         ("rules: !!python/object/apply:os.system [id]", "not YAML"),
+        ("rules: [{users: a, role: 2026-13-45}]", "not YAML"),
+        ("[" * 5000, "not YAML"),
     ],
 )
 def test_mistakes_name_the_rule(text: str, reason: str) -> None:

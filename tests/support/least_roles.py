@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least role that each operation of the REST API takes, in words of the tests' own, and in those of the guide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+ROLES: Final = ("viewer", "operator", "editor", "admin")
+"""Each may do what those before it may."""
+
+LEAST_ROLES: Final[Mapping[str, str]] = {
+    "GET /": "viewer",
+    "GET /health": "viewer",
+    "GET /metrics": "viewer",
+    "GET /connectors": "viewer",
+    "POST /connectors": "editor",
+    "GET /connectors/{connector}": "viewer",
+    "DELETE /connectors/{connector}": "editor",
+    "GET /connectors/{connector}/config": "viewer",
+    "PUT /connectors/{connector}/config": "editor",
+    "PATCH /connectors/{connector}/config": "editor",
+    "GET /connectors/{connector}/status": "viewer",
+    "GET /connectors/{connector}/tasks": "viewer",
+    "GET /connectors/{connector}/tasks/{task}/status": "viewer",
+    "GET /connectors/{connector}/topics": "viewer",
+    "PUT /connectors/{connector}/topics/reset": "operator",
+    "PUT /connectors/{connector}/pause": "operator",
+    "PUT /connectors/{connector}/resume": "operator",
+    "PUT /connectors/{connector}/stop": "operator",
+    "POST /connectors/{connector}/restart": "operator",
+    "POST /connectors/{connector}/tasks/{task}/restart": "operator",
+    "GET /connectors/{connector}/offsets": "operator",
+    "PATCH /connectors/{connector}/offsets": "editor",
+    "DELETE /connectors/{connector}/offsets": "editor",
+    "GET /connector-plugins": "viewer",
+    "GET /connector-plugins/{plugin}/config": "viewer",
+    "PUT /connector-plugins/{plugin}/config/validate": "editor",
+    "GET /admin/loggers": "admin",
+    "GET /admin/loggers/{logger}": "admin",
+    "PUT /admin/loggers/{logger}": "admin",
+}
+"""Of all operations that ``/openapi.json`` describes."""
+UNDESCRIBED: Final = ("/openapi.json", "/docs")
+"""What a viewer may read beside them."""
+
+_ROW: Final = re.compile(r"\| ((?:`[A-Z]+ /[^`|]*`(?:, )?)+) \| `(\w+)` \|")
+
+
+def may(role: str | None, operation: str) -> bool:
+    """Whether the role, None for a user without one, is enough for an operation."""
+    return role is not None and ROLES.index(role) >= ROLES.index(LEAST_ROLES[operation])
+
+
+def documented_roles(guide: Path) -> dict[str, str]:
+    """The table of a guide: operations, with commas between them, and the least role."""
+    rows = filter(None, map(_ROW.fullmatch, guide.read_text().splitlines()))
+    return {operation: row[2] for row in rows for operation in re.findall(r"`([^`]+)`", row[1])}
