@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka.partitioner.default import murmur2
 
+from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import (
@@ -411,3 +412,38 @@ def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> N
     # Java: Utils.toPositive(Utils.murmur2("foobar".getBytes())) is 1357151166.
     assert placed[b"foobar"] == 1357151166 % 7
     producer.close()
+
+
+def test_a_wrong_clock_is_not_the_records_fault(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
+    """To a topic that takes no old records, those that linger come as from a machine whose clock is slow."""
+    create_topic(broker, unique, 1, **{"message.timestamp.before.max.ms": "200"})
+    refused: list[bytes | None] = []
+
+    def on_refused(error: ConnectError, key: bytes | None, value: bytes | None) -> None:
+        refused.append(value)
+
+    def begun() -> TransactionalProducer:
+        producer = make(**{"linger.ms": "600"})
+        producer.init_transactions(30)
+        producer.begin()
+        return producer
+
+    def answered(records: RecordProducer) -> bool:
+        records.serve(0.1)
+        return len(records.client) == 0
+
+    for send in (
+        lambda records: records.send(unique, None, b"now", on_refused=on_refused),
+        lambda records: records.send_all(unique, None, [b"now"], on_refused=on_refused),
+    ):
+        producer = begun()
+        send(producer.records)
+        wait_for(lambda producer=producer: answered(producer.records), 30)  # type: ignore[misc]
+        with pytest.raises(UncertainCommitError, match=f"writing to topic {unique} failed: the clock of this machine"):
+            producer.commit(30)
+        producer.close()
+        assert refused == []
+    producer = begun()
+    producer.records.send(unique, None, b"then", timestamp=1, on_refused=on_refused)
+    wait_for(lambda: answered(producer.records), 30)
+    assert refused == [b"then"]

@@ -66,7 +66,7 @@ _READ_TIMEOUT = 60.0
 _WORTH_TELLING = 1.0
 """Seconds after which something that is waited for is named in ``stage``."""
 _SHORT_ABSENCE = 10.0
-"""Seconds without its group that a worker's health bears: as long as a question for it may take."""
+"""Seconds without its group, or a status topic that takes statuses, that a worker's health bears."""
 _CLOSING = 2.0
 """Seconds of a stop that are kept for leaving the group and closing the stores."""
 _SIGNED = "All workers of the group sign what they ask of each other now"
@@ -364,11 +364,15 @@ class DistributedHerder:
         return self._joined
 
     def health_check(self) -> Future[None]:
-        """Fails at once for a worker that has been without its group for a while: it is of no use until it is back."""
-        absence = self._hands.member.absence(_SHORT_ABSENCE) if self.failure() is None else None
-        if absence is not None:
-            return failed_future(ConnectError(f"It has been {absence}"))
+        """Fails at once for a worker that has been without its group for a while, or could tell nobody of its work."""
+        hindrance = self._hindrance() if self.failure() is None else None
+        if hindrance is not None:
+            return failed_future(ConnectError(hindrance))
         return mapped(self._ask(events.HealthAsked), lambda _: None)
+
+    def _hindrance(self) -> str | None:
+        absence = self._hands.member.absence(_SHORT_ABSENCE)
+        return f"It has been {absence}" if absence is not None else self._hands.status_store.trouble(_SHORT_ABSENCE)
 
     def figures(self) -> WorkerFigures:
         return replace(self._hands.worker.figures(), group=self._rebalances.figures(self._state.membership))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -128,6 +129,18 @@ def is_too_large(error: BaseException) -> bool:
     """Whether a record was refused for its size, by the client or the broker."""
     found = kafka_error(error) or (kafka_error(error.__cause__) if error.__cause__ is not None else None)
     return found is not None and found.code() in _TOO_LARGE_CODES
+
+
+def mistimed(doing: str) -> RetriableKafkaError:
+    """The error where brokers do not take the time that this machine's clock has put on a record (KIP-937).
+
+    Neither the record nor the principal is at fault, and clocks are set right.
+    """
+    now = datetime.now(UTC).isoformat(" ", "seconds")
+    return RetriableKafkaError(
+        f"{doing} failed: the clock of this machine says {now}, which is too far from the brokers' "
+        "(message.timestamp.after.max.ms, message.timestamp.before.max.ms); set it right, or theirs"
+    )
 
 
 def is_refused(error: KafkaError) -> bool:

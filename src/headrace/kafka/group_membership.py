@@ -198,7 +198,7 @@ class GroupMember:
             if self._in_session:
                 silence = self._silence(coordinator)
                 if silence > self._allowed_silence(coordinator):
-                    self._lost(f"no answer from the group coordinator for {silence:.1f} s")
+                    self._lost(f"no answer from the group coordinator for {silence:.1f} s", silence)
                     coordinator.request_rejoin()
             await coordinator._net.sleep(min(1.0, self._settings.session_timeout / 10))
 
@@ -226,11 +226,12 @@ class GroupMember:
             self._coordinator.request_rejoin()
             raise
 
-    def _lost(self, reason: str) -> None:
+    def _lost(self, reason: str, silence: float = 0.0) -> None:
+        """``silence`` is for how long nothing was heard already, in seconds."""
         if self._leaving or not self._in_session:
             return
         self._in_session = False
-        self._lost_at, self._lost_by = self._clock(), reason
+        self._lost_at, self._lost_by = self._clock() - silence, reason
         _log.warning("Lost the session in group %s: %s", self._settings.group_id, reason)
         self._listener.on_lost(reason)
 

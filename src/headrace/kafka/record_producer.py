@@ -25,6 +25,7 @@ from headrace.kafka.errors import (
     is_refused,
     is_retriable,
     kafka_error,
+    mistimed,
     unauthorized_transaction,
 )
 
@@ -65,6 +66,7 @@ class RecordProducer:
         self._transport_error: str | None = None
         self._unauthorized_topic: str | None = None
         self._failed: list[tuple[KafkaError, str]] = []
+        self._mistimed: str | None = None
         self._every_delivery = every_delivery
         self._taken = self._delivered = self._lost = 0
         try:
@@ -88,13 +90,14 @@ class RecordProducer:
         What brokers refuse is told to ``on_refused``, and otherwise is a failed delivery.
         """
         self._make_room((len(value) if value else 0) + (len(key) if key else 0))
+        heard = self._on_delivery_of_now if timestamp is None else self._on_delivery
         try:
             self.client.produce(
                 topic,
                 value,
                 key,
                 -1 if partition is None else partition,
-                on_delivery=partial(self._on_delivery, on_delivered, on_refused),
+                on_delivery=partial(heard, on_delivered, on_refused),
                 timestamp=timestamp or 0,
                 headers=cast(Any, headers),
             )
@@ -114,7 +117,7 @@ class RecordProducer:
 
         ``produce_batch`` drops headers and timestamps without a word, so nothing that has any may come this way.
         """
-        on_delivery = partial(self._on_delivery, on_delivered, on_refused)
+        on_delivery = partial(self._on_delivery_of_now, on_delivered, on_refused)
         for start in range(0, len(values), _CHUNK):
             chunk = values[start : start + _CHUNK]
             if keys is None:
@@ -177,10 +180,14 @@ class RecordProducer:
 
     def delivery_failure(self) -> ConnectError | None:
         """The first delivery that failed since this was asked last; a failure that stays is preferred."""
-        if not self._failed:
+        failed, late = self._failed, self._mistimed
+        self.forget_failures()
+        lasting = next((f for f in failed if not is_retriable(f[0]) and not _is_purge(f[0])), None)
+        if lasting is None and late is not None:
+            return mistimed(f"writing to topic {late}")
+        if not failed:
             return None
-        failed, self._failed = self._failed, []
-        error, topic = next((f for f in failed if not is_retriable(f[0]) and not _is_purge(f[0])), failed[0])
+        error, topic = lasting or failed[0]
         if _is_purge(error) and (unauthorized := unauthorized_transaction(self.client)) is not None:
             error, topic = unauthorized, self._unauthorized_topic or topic
         failure = connect_error(error, f"writing to topic {topic}")
@@ -190,7 +197,7 @@ class RecordProducer:
 
     def forget_failures(self) -> None:
         """Those of records that nobody waits for any more."""
-        self._failed = []
+        self._failed, self._mistimed = [], None
 
     def take_transport_error(self) -> str | None:
         """The last transport error that the client met since this was asked last."""
@@ -242,6 +249,16 @@ class RecordProducer:
             delivered(
                 message.topic() or "", message.partition() or 0, message.offset() or 0, timestamp if kind else None
             )
+
+    def _on_delivery_of_now(
+        self, delivered: Delivered | None, refused: Refused | None, error: KafkaError | None, message: Message
+    ) -> None:
+        """As ``_on_delivery``, of a record that the client has put the time on: a wrong time is not the record's."""
+        if error is not None and error.code() == KafkaError.INVALID_TIMESTAMP:
+            self._lost += 1
+            self._mistimed = message.topic() or ""
+            return
+        self._on_delivery(delivered, refused, error, message)
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _TRANSPORT_CODES:

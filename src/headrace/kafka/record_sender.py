@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from headrace.kafka import clients
-from headrace.kafka.errors import KafkaClientError, RetriableKafkaError, connect_error
+from headrace.kafka.errors import KafkaClientError, RetriableKafkaError, connect_error, mistimed
 from headrace.model.service_threads import ServiceThread
 
 _POLL = 0.1
@@ -48,6 +48,8 @@ class RecordSender:
                 self._changed.notify_all()
             if error is None:
                 future.set_result(None)
+            elif timestamp is None and error.code() == KafkaError.INVALID_TIMESTAMP:
+                future.set_exception(mistimed(f"writing to topic '{self._topic}'"))
             else:
                 future.set_exception(connect_error(error, f"writing to topic '{self._topic}'"))
 

@@ -9,6 +9,7 @@ from multiprocessing import AuthenticationError
 from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError
+from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel_link import ChannelLink, log_through
 from headrace.spark.machine import this_machine
 from headrace.spark.messages import Attach, Start
@@ -66,5 +67,6 @@ def _run(link: ChannelLink, start: Start) -> None:
     with log_through(link, start.log_levels):
         # After its levels are there: the worker may send others at any time.
         link.listen()
+        watch_clock("This attempt")
         ended: Ended = run_task(start.spec, link, link.control, FACTORIES)
     link.finish(ended)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from headrace.api.errors import RetriableError
 from headrace.kafka.kafka_based_log import LogRecord
 from headrace.kafka.topic_admin import TopicSpec
+from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage import status_records as records
@@ -30,7 +32,13 @@ class KafkaStatusBackingStore:
     If the topic is deleted it is made again, and what was last said here is written to it again.
     """
 
-    def __init__(self, topic: TopicSpec, clients: LogClients, on_update: OnUpdate = lambda keys: None) -> None:
+    def __init__(
+        self,
+        topic: TopicSpec,
+        clients: LogClients,
+        on_update: OnUpdate = lambda keys: None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         """``on_update`` is called on the log's thread after each batch of records, with what they are about; not for
         what is read during ``start``. It must not block."""
         self._log = open_log(topic, clients, self._on_records, self._write_again)
@@ -41,6 +49,9 @@ class KafkaStatusBackingStore:
         self._last: dict[bytes, bytes] = {}
         """Key to what was last written under it here, unless it was removed."""
         self._on_update = on_update
+        self._clock = clock
+        self._refused: tuple[float, str] | None = None
+        """Since when, and why, Kafka has not taken what was written."""
         self._started = False
         self._stopped = threading.Event()
 
@@ -56,6 +67,13 @@ class KafkaStatusBackingStore:
     def failure(self) -> BaseException | None:
         """Why the topic is read no more, if so."""
         return self._log.failure()
+
+    def trouble(self, least: float) -> str | None:
+        """Why statuses are not written, if for ``least`` seconds or more: those that are read are not what is."""
+        refused = self._refused
+        if refused is None or (lasting := self._clock() - refused[0]) < least:
+            return None
+        return f"No status could be written for {lasting:.0f} s: {refused[1]}"
 
     def flush(self, timeout: float) -> None:
         """Wait for the writes under way. RetriableError after ``timeout`` seconds."""
@@ -143,8 +161,12 @@ class KafkaStatusBackingStore:
 
         def ended(done: Future[None]) -> None:
             error = done.exception()
-            if error is None or self._stopped.is_set():
+            if error is None:
+                self._refused = None
                 return
+            if self._stopped.is_set():
+                return
+            self._note(key, error)
             if not isinstance(error, RetriableError):
                 _log.error("Status '%s' was not written: %s", key.decode(), error)
             elif self._newest[key] == number and (safely is None or self._may_write(safely)):
@@ -153,6 +175,12 @@ class KafkaStatusBackingStore:
                 timer.start()
 
         attempt()
+
+    def _note(self, key: bytes, error: BaseException) -> None:
+        refused, why = self._refused, str(error)
+        if refused is None and isinstance(error, RetriableError):
+            _log.warning("Status '%s' is not written yet, trying again: %s", key.decode(), why)
+        self._refused = (self._clock() if refused is None else refused[0], why)
 
     def _write_again(self) -> None:
         """On the log's thread. What another worker has said since is that worker's to write again."""
