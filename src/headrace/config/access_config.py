@@ -48,7 +48,7 @@ def define_access(definition: ConfigDef) -> ConfigDef:
                 doc="How users of the REST API prove who they are: basic, jwt, certificate, proxy. Empty: not at all, "
                     "unless a REST extension asks. headrace only.")
         .define(CREDENTIALS_FILE, Type.STRING, None, importance=low,
-                doc="Properties file of user=password, or of user=hash as htpasswd -B makes them. headrace only.")
+                doc="Properties file of user=password, or of user=hash by bcrypt or PBKDF2. headrace only.")
         .define(JWT_ISSUER, Type.STRING, None, importance=low,
                 doc="Issuer of bearer tokens, as in their iss. headrace only.")
         .define(JWT_AUDIENCE, Type.STRING, None, importance=low,

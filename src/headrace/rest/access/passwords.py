@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users and passwords of a properties file, in clear or hashed by bcrypt."""
+"""Users and passwords of a properties file, in clear or hashed by bcrypt or PBKDF2."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import hmac
 import re
 import secrets
@@ -20,6 +22,12 @@ from headrace.rest.basic_credentials import basic_credentials, read_users, same_
 from headrace.rest.watched_files import WatchedFiles
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+_PBKDF2: Final = re.compile(r"\$pbkdf2-sha256\$(\d{4,8})\$([./A-Za-z0-9]{11,})\$([./A-Za-z0-9]{43})")
+"""Rounds, salt and hash, as passlib writes them: the form that machines in FIPS mode have."""
+_BCRYPT_SECONDS: Final = 5e-5
+"""Seconds per unit of its work, which its cost is the logarithm of."""
+_ROUND_SECONDS: Final = 5e-7
+"""Seconds per round of PBKDF2."""
 _AT_ONCE: Final = 2
 """How many passwords are hashed at one time: it takes a tenth of a second of a core, and is meant to."""
 _REMEMBERED: Final = 1000
@@ -81,7 +89,7 @@ class Passwords:
         return right
 
     async def _compare(self, password: str, stored: str) -> bool:
-        if not _BCRYPT.fullmatch(stored):
+        if not _is_hash(stored):
             return same_password(password, stored)
         if self._hashing is None:
             self._hashing = asyncio.Semaphore(_AT_ONCE)
@@ -93,22 +101,38 @@ def _read(path: str) -> dict[str, str]:
     users = read_users(path)
     hashed = [name for name, stored in users.items() if stored.startswith("$")]
     for name in hashed:
-        if not _BCRYPT.fullmatch(users[name]):
-            reason = f"the password of {name} begins with $ and is no hash as htpasswd -B makes it"
+        if not _is_hash(users[name]):
+            reason = f"the password of {name} begins with $ and is no hash of bcrypt's or PBKDF2's"
             raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
-    if hashed:
+    if any(_BCRYPT.fullmatch(users[name]) for name in hashed):
         _bcrypt()
     return users
 
 
-def _cost(stored: str) -> int:
-    """Of a password in clear, none."""
-    return int(found[1]) if (found := _BCRYPT.fullmatch(stored)) else 0
+def _cost(stored: str) -> float:
+    """Seconds that a comparison takes, roughly; 0 for a password in clear."""
+    if found := _BCRYPT.fullmatch(stored):
+        return _BCRYPT_SECONDS * 2.0 ** int(found[1])
+    return _ROUND_SECONDS * int(found[1]) if (found := _PBKDF2.fullmatch(stored)) else 0.0
+
+
+def _is_hash(stored: str) -> bool:
+    found = _PBKDF2.fullmatch(stored)
+    # No Base64 has one character more than a multiple of four.
+    return bool(_BCRYPT.fullmatch(stored) or (found and len(found[2]) % 4 != 1))
 
 
 def _matches(password: str, stored: str) -> bool:
+    if found := _PBKDF2.fullmatch(stored):
+        salt, right = _bytes(found[2]), _bytes(found[3])
+        return hmac.compare_digest(hashlib.pbkdf2_hmac("sha256", password.encode(), salt, int(found[1])), right)
     # Bcrypt takes 72 bytes, and this library refuses more.
     return bool(_bcrypt().checkpw(password.encode()[:72], stored.replace("$2y$", "$2b$", 1).encode()))
+
+
+def _bytes(text: str) -> bytes:
+    """Of Base64 without padding and with a dot for the plus."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"./")
 
 
 def _bcrypt() -> Any:

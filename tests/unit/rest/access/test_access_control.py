@@ -7,6 +7,7 @@ import asyncio
 import datetime
 import json
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -296,6 +297,23 @@ def test_a_hundred_logins_hash_one_password_once(serve_api: Serve, files: dict[s
     ask = As(serve_api(files).url)
     assert {ask("root", "GET", "/").status_code for _ in range(100)} == {200}
     assert len(hashed) == 1
+
+
+PBKDF2 = "$pbkdf2-sha256$5000$RGhtrRXC.L/3/n.P8f6/9w$tW6eo9E33PGdCqp6FyxT4OJRTFW71nrKaPspsD..vpA"
+"""Of "secret", as passlib has made it."""
+
+
+def test_passwords_by_pbkdf2_need_no_bcrypt(serve_api: Serve, files: dict[str, str], monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "bcrypt", None)
+    path = Path(files["rest.basic.auth.credentials.file"])
+    path.write_text(f"root={PBKDF2}\n")
+    url = serve_api(files).url
+    assert httpx2.get(url, auth=("root", "secret")).status_code == 200
+    assert httpx2.get(url, auth=("root", "secrets")).status_code == 401
+    for wrong in (PBKDF2[:-1], PBKDF2.replace("5000", "5"), PBKDF2.replace("/9w", "/9wabc"), "$5$salt$hash"):
+        path.write_text(f"root={wrong}\n")
+        with pytest.raises(ConfigError, match="the password of root begins with"):
+            serve_api(files)
 
 
 @pytest.fixture
