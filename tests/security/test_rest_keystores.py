@@ -157,12 +157,6 @@ def test_mistakes_are_told_with_property_and_file_and_no_trace(
     prefix = f"{LISTENERS}ssl."
     cases = [
         (mistaken("p12", **{"ssl.keystore.password": "wr0ng"}), f"{prefix}keystore.password: it does not open", ".p12"),
-        (mistaken("jks", **{"ssl.keystore.password": "wr0ng"}), f"{prefix}keystore.password: it does not open", ".jks"),
-        (
-            mistaken("p12", **{"ssl.truststore.password": "wr0ng"}),
-            f"{prefix}truststore.password: it does not open",
-            "trust.p12",
-        ),
         (
             mistaken("jks", **{"ssl.keystore.location": keys.path("trust.jks")}),
             f"{prefix}keystore.location: there is no private key with certificates in it",

@@ -78,7 +78,10 @@ def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:
         ({"group_id": ""}, "group.id"),
         ({"heartbeat_interval_ms": "soon"}, "'soon' for configuration heartbeat.interval.ms"),
         ({"listeners": "here"}, "'here' for configuration listeners"),
-        ({"listeners": "https://:0"}, "for configuration ssl.keystore.location: an https listener needs a PEM file"),
+        (
+            {"listeners": "https://:0"},
+            "for configuration ssl.keystore.location: an https listener needs a file with a key",
+        ),
     ],
 )
 def test_a_bad_property_is_told_in_one_line(tmp_path: Path, changes: dict[str, str], text: str) -> None:

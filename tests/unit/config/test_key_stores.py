@@ -160,3 +160,23 @@ def test_a_changed_jks_store_is_refused(keys: KeyMaterial) -> None:
     data[40] ^= 1
     with pytest.raises(WrongPasswordError):
         read_jks(bytes(data), PASSWORD)
+
+
+def test_damaged_certificates_are_a_mistake_of_the_file(keys: KeyMaterial, tmp_path: Path) -> None:
+    """Without a password nobody asks whether a JKS file was changed, so what is in it may be anything."""
+    data = bytearray(Path(keys.path("trust.jks")).read_bytes())
+    at = data.index(b"X.509") + len("X.509") + 4
+    for flipped in range(at, at + 60):
+        changed = data[:flipped] + bytes([data[flipped] ^ 0xFF]) + data[flipped + 1 :]
+        (tmp_path / "store").write_bytes(changed)
+        try:
+            read_trusted({"ssl.truststore.location": str(tmp_path / "store")}, "listeners.https.")
+        except ConfigError as error:
+            assert "for configuration listeners.https.ssl.truststore.location" in str(error)
+    with pytest.raises(ConfigError, match=r"what is in it cannot be read|it is cut off"):
+        read_trusted({"ssl.truststore.location": _written(tmp_path, data[:at] + b"\xff" * 40 + data[at + 40 :])})
+
+
+def _written(directory: Path, data: bytes) -> str:
+    (directory / "written").write_bytes(data)
+    return str(directory / "written")
