@@ -39,6 +39,8 @@ ERRORS_TOLERANCE: Final = "errors.tolerance"
 ERRORS_LOG_ENABLE: Final = "errors.log.enable"
 ERRORS_LOG_MESSAGES: Final = "errors.log.include.messages"
 FRAME_JOB_TIMEOUT: Final = "frame.job.timeout.ms"
+TASK_ISOLATION: Final = "spark.task.isolation"
+ISOLATIONS: Final = ("none", "connector")
 DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 DLQ_REPLICATION_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
 DLQ_CONTEXT_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
@@ -108,6 +110,10 @@ def _connector_def() -> ConfigDef:
                 doc="How many ms a frame job of Spark's may run before it is cancelled and tried again; by default "
                     "the worker's.",
                 group=_COMMON, order_in_group=15, width=Width.MEDIUM, display_name="Frame Job Timeout")
+        .define(TASK_ISOLATION, Type.STRING, None, importance=low, validator=Nullable(ValidString(*ISOLATIONS)),
+                doc="connector: the connector's tasks run in a Spark application with a JVM of their own; none: in the "
+                    "worker's. By default what the worker says.",
+                group=_COMMON, order_in_group=16, width=Width.SHORT, display_name="Task Isolation")
         .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Nullable(Range.at_least(-1)),
                 doc="How many ms an operation that fails with a retriable error is tried again; -1 is for ever.",
                 group=_ERRORS, order_in_group=1, width=Width.MEDIUM, display_name="Retry Timeout for Errors")

@@ -26,7 +26,7 @@ class EngineConfig:
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
     seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``,
     ``frame_window``, ``frame_result_bytes`` and ``frame_result_rows`` are ``frame.job.*``, times in seconds.
-    ``rest_guarded``: the REST API asks who is there.
+    ``isolation`` is ``spark.task.isolation``. ``rest_guarded``: the REST API asks who is there.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -41,3 +41,4 @@ class EngineConfig:
     frame_window: float = 600.0
     frame_result_bytes: int = 256 * 1024 * 1024
     frame_result_rows: int = 1_000_000
+    isolation: str = "none"

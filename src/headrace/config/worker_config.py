@@ -17,7 +17,7 @@ from headrace.api.jdbc_urls import URLS_ALLOWED
 from headrace.api.validators import CompositeValidator, LambdaValidator, NonEmptyString, Range, ValidList, ValidString
 from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
-from headrace.config.connector_config import FRAME_JOB_TIMEOUT
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT, ISOLATIONS, TASK_ISOLATION
 from headrace.config.engine_config import ConsoleLimits, EngineConfig
 from headrace.config.header_rules import header_rules
 from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
@@ -147,6 +147,10 @@ def _worker_def() -> ConfigDef:
                     "headrace only.")
         .define(FRAME_RESULT_ROWS, Type.LONG, 1000000, importance=low, validator=Range.at_least(1),
                 doc="How many rows a frame job may make of one batch; with more it fails its task. headrace only.")
+        .define(TASK_ISOLATION, Type.STRING, "none", importance=low, validator=ValidString(*ISOLATIONS),
+                doc="none: the tasks of all connectors share the worker's Spark application and its JVM; connector: "
+                    "those of each connector have one of their own. For connectors that do not say themselves. "
+                    "headrace only.")
         .define(FUNCTIONS_ALLOWED, Type.LIST, "", importance=low, validator=ValidList(*REFUSED_FUNCTIONS),
                 doc="Functions that SQL in configurations of connectors may use though they reach beyond a batch: "
                     "reflect calls methods of Java's. headrace only.")
@@ -318,6 +322,7 @@ class WorkerConfig(BaseConfig):
             frame_window=self.seconds(FRAME_JOB_WINDOW),
             frame_result_bytes=self.get(FRAME_RESULT_BYTES),
             frame_result_rows=self.get(FRAME_RESULT_ROWS),
+            isolation=self.get(TASK_ISOLATION),
         )
 
     def for_tasks(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.api.error_text import clean_text
 from headrace.api.errors import ConfigError, RetriableError
@@ -136,8 +136,15 @@ class ChannelLink:
             os._exit(1)
 
 
+class Sender(Protocol):
+    """Somebody who leads to the worker."""
+
+    def send(self, message: object) -> None:
+        """Any thread."""
+
+
 class _ChannelHandler(logging.Handler):
-    def __init__(self, link: ChannelLink) -> None:
+    def __init__(self, link: Sender) -> None:
         super().__init__()
         self._link = link
 
@@ -146,7 +153,7 @@ class _ChannelHandler(logging.Handler):
 
 
 @contextmanager
-def log_through(link: ChannelLink, levels: Mapping[str, int]) -> Iterator[None]:
+def log_through(link: Sender, levels: Mapping[str, int]) -> Iterator[None]:
     """Send this process' log lines to the worker while the task runs; ``levels`` are the worker's loggers'."""
     root, handler = logging.getLogger(), _ChannelHandler(link)
     root.addHandler(handler)

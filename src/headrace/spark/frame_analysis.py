@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.spark.frame_errors import fault_of
-from headrace.spark.frame_jobs import loaded
+from headrace.spark.frame_runs import loaded
 from headrace.spark.messages import FrameFault
 from headrace.spark.spark_engine import SparkEngine
 
@@ -31,7 +31,7 @@ def analyse(engine: SparkEngine, job: FrameJob) -> ConfigError | None:
 
     None if nothing is wrong, and also where Spark is not running or too slow: the task will tell.
     """
-    jvm = engine.current()
+    jvm = engine.own()
     if jvm is None:
         return None
     group = f"analysis-{uuid.uuid4().hex}"

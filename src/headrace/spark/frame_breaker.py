@@ -89,7 +89,7 @@ def _suspects(death: _Death) -> frozenset[str]:
 
 
 class FrameBreaker:
-    """Of one worker. Thread-safe."""
+    """Of one engine, and of those that follow it. Thread-safe."""
 
     def __init__(
         self, limits: BreakerLimits | None = None, clock: Callable[[], float] = time.monotonic, turn: float = _TURN_S
@@ -148,8 +148,9 @@ class FrameBreaker:
                 return None
         return (
             f"Spark's engine died {self._limits.deaths} times within {self._limits.window:.0f} s while it ran frame "
-            f"jobs of connector {connector}, and other tasks with it. They do not run again by themselves: give the "
-            f"engine more memory (spark.driver.memory) or the query less to do, then restart the connector's tasks"
+            f"jobs of connector {connector}, and all tasks on that engine with it. Those of the connector do not run "
+            f"again by themselves: give the engine more memory (spark.driver.memory) or the query less to do, then "
+            f"restart them; with spark.task.isolation=connector no other connector shares its engine"
         )
 
     def backoff(self, connector: str) -> float:

@@ -65,6 +65,15 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
     return FrameFault.DATA, f"{type(error).__name__}: {_first_line(text)}"
 
 
+def known_fault(error: Exception) -> tuple[FrameFault, str]:
+    """As ``fault_of``, and also where nobody is left who could be asked."""
+    try:
+        return fault_of(error)
+    except Exception:
+        # What an error of Java's says is asked of its JVM.
+        return FrameFault.RETRIABLE, "the JVM of Spark does not answer"
+
+
 def spark_message(error: Exception) -> str:
     """What is wrong and where, without the plan that Spark adds."""
     text = text_of(error).strip()

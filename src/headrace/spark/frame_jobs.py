@@ -3,32 +3,26 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.config.connector_config import FRAME_JOB_TIMEOUT
 from headrace.spark.frame_breaker import FrameBreaker
-from headrace.spark.frame_ends import BY, JOB_NUMBER, pull, push
-from headrace.spark.frame_errors import fault_of
+from headrace.spark.frame_errors import known_fault
 from headrace.spark.frame_limits import ResultLimit
 from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
 from headrace.spark.slots import remedy
 from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_session import activate
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from headrace.spark.spark_session import SparkJvm
+    from headrace.spark.jvm import Jvm
 
 _log = logging.getLogger(__name__)
 _PATIENCE: Final = 15.0
@@ -61,11 +55,9 @@ class FrameJobs:
         self._engine = engine
         self._limits = limits
         self._lock = threading.Condition()
-        self._making = threading.Lock()
         self._running: dict[int, str] = {}
         self._cancelled: set[int] = set()
-        self._jvm: SparkJvm | None = None
-        self._session: SparkSession | None = None
+        self._jvm: Jvm | None = None
 
     def run(self, request: RunFrameJob) -> FrameJobEnded:
         """Run a job to its end; never raises. On a thread of its own."""
@@ -101,24 +93,23 @@ class FrameJobs:
         for group in groups:
             self._engine.cancel(group)
 
+    def close(self) -> None:
+        """No job follows."""
+        jvm = self._jvm
+        if jvm is not None:
+            jvm.forget_frames(self._key)
+
     def await_ended(self, seconds: float) -> bool:
         """After ``cancel_all``: whether none runs any more. What a function does beside Spark is not cancelled."""
         with self._lock:
             return self._lock.wait_for(lambda: not self._running, seconds)
 
     def _run(self, group: str, request: RunFrameJob) -> FrameJobEnded:
-        function = loaded(request.job.function)
-        session = self._own_session()
-        activate(session)
-        context = session.sparkContext
+        jvm = self._jvm = self._engine.current()
+        if jvm is None:
+            raise RetriableError("Spark is not running")
         description = f"{self._name}: {request.job.description or request.job.function}"
-        context.setJobGroup(group, description, interruptOnCancel=True)
-        context.setLocalProperty(JOB_NUMBER, str(request.number))
-        result = function(session, _input(session, request), request.job.settings)
-        if result is None:
-            return FrameJobEnded(request.number)
-        rows = result.mapInArrow(functools.partial(push, request.endpoint), f"{BY} bigint").collect()
-        return FrameJobEnded(request.number, tuple(row[BY] for row in rows), _schema(result))
+        return jvm.run_frame_job(self._key, group, description, request)
 
     @contextmanager
     def _own_turn(self, number: int) -> Iterator[None]:
@@ -130,7 +121,7 @@ class FrameJobs:
             except Exception as error:
                 if jvm is not None and _died(jvm, error):
                     breaker.engine_died(connector, jvm)
-                elif "ExecutorLostFailure" in _fault_of(error)[1]:
+                elif "ExecutorLostFailure" in known_fault(error)[1]:
                     breaker.lost_executors(connector)
                 if (refusal := breaker.refusal(connector)) is not None:
                     raise ConfigError(refusal) from error
@@ -172,68 +163,18 @@ class FrameJobs:
             f"one beside those of the tasks: {remedy(self._engine.master)}"
         )
 
-    def _own_session(self) -> SparkSession:
-        jvm = self._engine.current()
-        if jvm is None:
-            raise RetriableError("Spark is not running")
-        with self._making:
-            if self._session is None or jvm is not self._jvm:
-                self._jvm, self._session = jvm, jvm.frame_session()
-            return self._session
-
     def _fault(self, error: Exception) -> tuple[FrameFault, str]:
         jvm = self._jvm
-        if jvm is not None and not jvm.alive():
+        # A refusal is one, whatever has become of the JVM.
+        if jvm is not None and not isinstance(error, ConfigError) and not jvm.alive():
             return FrameFault.RETRIABLE, "the JVM of Spark died"
-        return _fault_of(error)
+        return known_fault(error)
 
 
-def _fault_of(error: Exception) -> tuple[FrameFault, str]:
-    try:
-        return fault_of(error)
-    except Exception:
-        # What an error of Java's says is asked of its JVM.
-        return FrameFault.RETRIABLE, "the JVM of Spark does not answer"
-
-
-def _died(jvm: SparkJvm, error: Exception) -> bool:
+def _died(jvm: Jvm, error: Exception) -> bool:
     """Whether the JVM ended by itself, and the job with it."""
     # Its connections break a moment before it has ended.
-    end = time.monotonic() + (_ENDING if _fault_of(error)[0] is FrameFault.RETRIABLE else 0.0)
+    end = time.monotonic() + (_ENDING if known_fault(error)[0] is FrameFault.RETRIABLE else 0.0)
     while jvm.alive() and time.monotonic() < end:
         time.sleep(_LOOK)
     return not jvm.alive() and not jvm.killed
-
-
-def loaded(name: str) -> Callable[..., DataFrame | None]:
-    """The function of a job. ConfigError if there is none of that name."""
-    module, _, attribute = name.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"The worker has no function '{name}': {error}") from error
-    if not callable(found):
-        raise ConfigError(f"'{name}' is no function")
-    loaded: Callable[..., DataFrame | None] = found
-    return loaded
-
-
-def _input(session: SparkSession, request: RunFrameJob) -> DataFrame | None:
-    if request.schema is None:
-        return None
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    schema = from_arrow_schema(pa.ipc.read_schema(pa.py_buffer(request.schema)), prefer_timestamp_ntz=True)
-    one_row = session.range(1, numPartitions=1)
-    return one_row.mapInArrow(functools.partial(pull, request.endpoint), schema)
-
-
-def _schema(frame: DataFrame) -> bytes:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    schema = to_arrow_schema(frame.schema, timezone="UTC")
-    serialized: bytes = schema.serialize().to_pybytes()
-    return serialized

@@ -9,7 +9,7 @@ import uuid
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.spark.frame_errors import ERRORS, fault_of
-from headrace.spark.frame_jobs import loaded
+from headrace.spark.frame_runs import loaded
 from headrace.spark.spark_engine import SparkEngine
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ def run_in_worker(engine: SparkEngine, job: FrameJob) -> None:
 
     RetriableError if Spark is not running, or fails; ConfigError and DataError as the function and Spark raise them.
     """
-    jvm = engine.current()
+    jvm = engine.own()
     if jvm is None:
         raise RetriableError("Spark is not running yet, or not any more: try again")
     try:

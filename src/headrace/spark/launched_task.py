@@ -315,6 +315,7 @@ class LaunchedTask:
             raise
         finally:
             self._settled()
+            self._frames.close()
             on_gone(self)
             self._tell(lambda: self._listener.stopped(self._spec.id))
             self._gone.set()

@@ -176,4 +176,6 @@ def _belongs(pid: int, directory: Path) -> bool:
         environment = (_PROCESSES / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:  # gone, or another user's
         return False
-    return f"{VARIABLE}={directory}".encode() in environment
+    ours = f"{VARIABLE}={directory}".encode()
+    # A JVM of its own has a directory of its own, within the worker's.
+    return any(variable == ours or variable.startswith(ours + b"/") for variable in environment)

@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.model.service_threads import ServiceThread
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.hosted_jvm import HostedJvm, HostProcess
 from headrace.spark.java_errors import first_line, text_of
+from headrace.spark.jvm import Jvm, JvmProcess
 from headrace.spark.master import unreachable
 from headrace.spark.restarts import Restarts
 from headrace.spark.running_job import RunningJob
@@ -50,10 +52,12 @@ class SparkEngine:
         plugin_path: Sequence[str] = (),
         console: ConsoleLimits = DEFAULT_CONSOLE,
         start_timeout: float = 300.0,
-        clock: Callable[[], float] = time.monotonic,
+        *,
+        hosted: bool = False,
     ) -> None:
         """``settings`` are the SparkConf; ``shipment`` is for executors on other machines.
 
+        ``hosted``: a process of its own has the JVM; this process can have one only.
         A start that takes longer than ``start_timeout`` seconds has failed, and another one follows.
         """
         self._settings = settings
@@ -63,10 +67,11 @@ class SparkEngine:
         self._plugin_path = plugin_path
         self._console = console
         self._start_timeout = start_timeout
-        self._clock = clock
+        self._clock = time.monotonic
+        self._hosted = hosted
         self._changed = threading.Condition()
-        self._starting: SparkProcess | None = None
-        self._session: SparkJvm | None = None
+        self._starting: JvmProcess | None = None
+        self._session: Jvm | None = None
         self._started = False
         self._stopping = False
         self._failure: str | None = None
@@ -104,9 +109,13 @@ class SparkEngine:
         if session is not None:
             threading.Thread(target=session.cancel, args=(group,), name=f"cancel-{group}", daemon=True).start()
 
-    def current(self) -> SparkJvm | None:
+    def current(self) -> Jvm | None:
         """None while Spark is not running."""
         return self._session
+
+    def own(self) -> SparkJvm | None:
+        """As ``current``, of an engine that is not hosted: with sessions for this process."""
+        return cast("SparkJvm | None", self._session)
 
     def trouble(self) -> str | None:
         """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
@@ -148,7 +157,7 @@ class SparkEngine:
         session.kill()
         self._lost(session)
 
-    def _asked(self, ask: Callable[[SparkJvm], T]) -> T | None:
+    def _asked(self, ask: Callable[[Jvm], T]) -> T | None:
         """The answer; None where there is nobody to ask."""
         session = self._session
         if session is None:
@@ -169,7 +178,7 @@ class SparkEngine:
         elif starting is not None:
             starting.kill()
 
-    def _await_session(self, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> SparkJvm | None:
+    def _await_session(self, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> Jvm | None:
         told: str | None = None
         while not self._stopping and not given_up():
             with self._changed:
@@ -187,7 +196,7 @@ class SparkEngine:
             return None
         return f"it has not come up with spark.master={self.master} for {_SLOW:.0f} s; Spark's own log may tell more"
 
-    def _lost(self, session: SparkJvm) -> None:
+    def _lost(self, session: Jvm) -> None:
         with self._changed:
             if self._session is not session:
                 return
@@ -208,7 +217,7 @@ class SparkEngine:
                 restarts = restarts.lost(self._clock() - begun)
             self._pause(restarts.delay)
 
-    def _serve(self, session: SparkJvm) -> None:
+    def _serve(self, session: Jvm) -> None:
         """Until it is lost, or the engine stops."""
         with self._changed:
             wanted = not self._stopping
@@ -221,7 +230,7 @@ class SparkEngine:
             if not session.process_alive:
                 self._lost(session)
 
-    def _is_over(self, session: SparkJvm, seconds: float) -> bool:
+    def _is_over(self, session: Jvm, seconds: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: self._stopping or self._session is not session, seconds)
 
@@ -230,7 +239,7 @@ class SparkEngine:
             self._next = self._clock() + seconds
             self._changed.wait_for(lambda: self._stopping, seconds)
 
-    def _try_start(self) -> SparkJvm | None:
+    def _try_start(self) -> Jvm | None:
         """A new session; None if it cannot be had, of which ``_failure`` tells. Never raises."""
         try:
             if reason := unreachable(self._settings[MASTER]):
@@ -239,7 +248,7 @@ class SparkEngine:
             if process is None:
                 return None
             with self._limited(process):
-                return SparkJvm(process, self._settings, self._endpoint, self._shipment)
+                return self._connect(process)
         except ConfigError as error:
             self._complain(str(error))
         except Exception as error:
@@ -253,7 +262,7 @@ class SparkEngine:
         return None
 
     @contextmanager
-    def _limited(self, process: SparkProcess) -> Iterator[None]:
+    def _limited(self, process: JvmProcess) -> Iterator[None]:
         """Within the block the process is killed when the time for a start is over, which ends every wait for it."""
         over = threading.Event()
 
@@ -277,14 +286,19 @@ class SparkEngine:
         finally:
             timer.cancel()
 
-    def _launch(self) -> SparkProcess | None:
+    def _launch(self) -> JvmProcess | None:
         """A new JVM, which ``stop`` finds from its first moment on; None if it has come before."""
         with self._changed:
             if self._stopping:
                 return None
             self._launched = self._clock()
-            self._starting = SparkProcess(self._settings, self._directory, self._plugin_path, self._console)
+            start: Callable[..., JvmProcess] = HostProcess if self._hosted else SparkProcess
+            self._starting = start(self._settings, self._directory, self._plugin_path, self._console)
             return self._starting
+
+    def _connect(self, process: JvmProcess) -> Jvm:
+        connect: Callable[..., Jvm] = HostedJvm if self._hosted else SparkJvm
+        return connect(process, self._settings, self._endpoint, self._shipment)
 
     def _complain(self, failure: str) -> None:
         if failure != self._failure and not self._stopping:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
 from headrace.spark.console_log import Console
 from headrace.spark.master import is_local
+from headrace.spark.parent_death import end_with_this_thread
 from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
 from headrace.spark.runtime_directory import VARIABLE
 from headrace.spark.spark_settings import MASTER, LogSettings, write_log_settings
@@ -53,14 +54,18 @@ class SparkProcess:
         directory: Path,
         plugin_path: Sequence[str] = (),
         console: ConsoleLimits = DEFAULT_CONSOLE,
+        *,
+        tied: bool = False,
     ) -> None:
         """``directory`` is for logs, and for what the JVM tells on its start; ``plugin_path`` where plugins are.
+
+        One that is ``tied`` to the calling thread is killed when that ends, where the system can do that.
 
         Raises:
             ConfigError: there is no Java 17 or 21.
         """
         self._told = directory / f"gateway-{time.monotonic_ns()}"
-        self._console = directory / "spark-console.log"
+        self._console = console_file(directory)
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
         self._log, self._logged = logs.log, _size(logs.log)
         self._submission = Submission.write(directory, conf, _java_options(directory, logs))
@@ -70,12 +75,12 @@ class SparkProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={
-                **os.environ,
+                **own_environment(),
                 **_environment(conf, java_home, plugin_path),
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
                 VARIABLE: str(directory),
             },
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
+            preexec_fn=_prepared(end_with_this_thread() if tied else None),
         )
         assert self._process.stdout is not None
         self._printed = Console(self._process.stdout, self._console, console)
@@ -99,9 +104,7 @@ class SparkProcess:
 
     def last_words(self) -> str | None:
         """What the JVM has said of an error, on its console or in Spark's log; None if nothing."""
-        with suppress(OSError):
-            return _reason(self._console) or _last_error(self._log, self._logged)
-        return None
+        return last_words(self._console, self._log, self._logged)
 
     def end(self, within: float) -> None:
         """Lets the JVM end in order, then, ``within`` seconds later, by force; its Python daemon ends with it."""
@@ -129,6 +132,35 @@ class SparkProcess:
             secret = UTF8Deserializer().loads(told)  # type: ignore[no-untyped-call]
         self._told.unlink()
         return {_PORT: str(port), _SECRET: secret}
+
+
+def own_environment() -> dict[str, str]:
+    """This process' environment, without what it holds for a moment while PySpark is told of a JVM."""
+    with _ENVIRONMENT:
+        return dict(os.environ)
+
+
+def console_file(directory: Path) -> Path:
+    """What the JVM prints."""
+    return directory / "spark-console.log"
+
+
+def last_words(console: Path, log: Path, begin: int = 0) -> str | None:
+    """What a JVM has said of an error on its console, or in Spark's log behind ``begin``; None if nothing."""
+    with suppress(OSError):
+        return _reason(console) or _last_error(log, begin)
+    return None
+
+
+def _prepared(tie: Callable[[], None] | None) -> Callable[[], None]:
+    """What the new process does before it becomes the JVM."""
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's
+        if tie is not None:
+            tie()
+
+    return prepare
 
 
 def _submit_command() -> list[str]:

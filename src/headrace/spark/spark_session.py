@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.api.errors import ConnectError
 from headrace.plugins.session_plugins import register_plugins
 from headrace.spark.endpoint import Endpoint
+from headrace.spark.frame_runs import FrameRuns, activate
 from headrace.spark.java_errors import first_line, of_java, text_of
+from headrace.spark.messages import FrameJobEnded, RunFrameJob
 from headrace.spark.placement import Executor, Placement
 from headrace.spark.running_job import RunningJob, running_job
 from headrace.spark.shipment import Shipment
@@ -24,9 +26,6 @@ from headrace.spark.slots import Cores
 from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_settings import cores_per_task
 from headrace.spark.warm_up import WarmUp
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
 _STOP_TIME = 10.0
@@ -74,6 +73,7 @@ class SparkJvm:
         self._session: Any = None
         self._remote = shipment is not None
         self._endpoint = endpoint
+        self._frames = FrameRuns(self.frame_session)
         self._warm_up = WarmUp(self._executors, self._start_python)
         try:
             self._context = _context(process, conf, shipment)
@@ -137,6 +137,14 @@ class SparkJvm:
         activate(session)
         register_plugins(session)
         return session
+
+    def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
+        """Run a frame job of the task's launch ``key``, all of which share a session."""
+        return self._frames.run(key, group, description, request)
+
+    def forget_frames(self, key: str) -> None:
+        """No frame job of that launch follows."""
+        self._frames.forget(key)
 
     def cancel(self, group: str) -> None:
         try:
@@ -220,6 +228,9 @@ class SparkJvm:
         except Exception:
             return False
 
+    def send_log_levels(self, levels: Mapping[str, int]) -> None:
+        """Those of this process are there already."""
+
     def stop(self, ending: float = _ENDING_TIME) -> None:
         """Stop the JVM in order, then, ``ending`` seconds later, by force."""
         self._warm_up.stop()
@@ -240,11 +251,6 @@ class SparkJvm:
             self._context.stop()
         except Exception as error:
             _log.debug("stopping Spark: %s", text_of(error))
-
-
-def activate(session: SparkSession) -> None:
-    """Make it the active one of this thread: Spark looks for formats written in Python there, and nowhere else."""
-    type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
 
 
 def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment | None) -> Any:

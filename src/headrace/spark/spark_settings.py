@@ -12,6 +12,7 @@ from headrace.spark.endpoint import Interface
 from headrace.spark.master import host_towards, is_local, is_loopback
 
 MASTER = "spark.master"
+APP_NAME = "spark.app.name"
 UI = "spark.ui.enabled"
 DRIVER_HOST = "spark.driver.host"
 BIND_ADDRESS = "spark.driver.bindAddress"
@@ -32,7 +33,7 @@ PREFERRED = {
     # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
     # can start no Python process at all says so instead of trying in silence for ever.
     MASTER: "local[256,4]",
-    "spark.app.name": "headrace",
+    APP_NAME: "headrace",
     "spark.scheduler.mode": "FAIR",
     # TCP to Python workers costs 40 ms a batch by delayed acknowledgements.
     "spark.python.unix.domain.socket.enabled": "true",
@@ -143,8 +144,13 @@ def cores_per_task(conf: Mapping[str, str]) -> int:
     return int(given) if given.isdecimal() else 1
 
 
+def log_file(directory: Path) -> Path:
+    """Spark's log."""
+    return directory / "spark.log"
+
+
 def write_log_settings(directory: Path) -> LogSettings:
     """Make the settings that keep Spark's log off the console."""
-    log, settings = directory / "spark.log", directory / "log4j2.properties"
+    log, settings = log_file(directory), directory / "log4j2.properties"
     settings.write_text(_LOG4J.format(log=log), encoding="utf-8")
     return LogSettings(settings, log)

@@ -7,12 +7,12 @@ import itertools
 import logging
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
-from headrace.config.connector_config import FRAME_JOB_TIMEOUT
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION
 from headrace.config.engine_config import EngineConfig
 from headrace.logs.loggers import Loggers
 from headrace.spark.frame_analysis import analyse
@@ -25,10 +25,10 @@ from headrace.spark.master import is_local
 from headrace.spark.messages import Attach
 from headrace.spark.runtime_directory import RuntimeDirectory, scratch_directories
 from headrace.spark.shipment import Shipment, plugin_settings
-from headrace.spark.slots import SlotWatch
 from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_settings import LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
+from headrace.spark.spark_settings import APP_NAME, LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
 from headrace.spark.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.task_launcher import TaskHandle, TaskListener
 
@@ -64,16 +64,10 @@ class SparkTaskLauncher:
         for each in (self._runtime, *self._scratch):
             each.remove_others()
         conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
-        endpoint = self._channels.endpoint
-        self._engine = SparkEngine(
-            *(conf, directory, endpoint, self._shipment, config.plugin_path),
-            start_timeout=config.start_timeout,
-            console=config.console,
-        )
-        self._slots = SlotWatch(self._launched, self._engine)
-        self._timeout = config.frame_timeout
-        self._results = ResultLimit(config.frame_result_bytes, config.frame_result_rows)
-        self._breaker = FrameBreaker(BreakerLimits(config.frame_deaths, config.frame_window))
+        self._config, self._conf = config, conf
+        limits = BreakerLimits(config.frame_deaths, config.frame_window)
+        self._shared = TaskEngine(self._new_engine(conf, directory), FrameBreaker(limits))
+        self._own = OwnEngines(directory, limits, self._own_engine)
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
@@ -88,44 +82,50 @@ class SparkTaskLauncher:
     def prepare(self) -> None:
         """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
         together; ``start`` or ``stop`` has to follow."""
-        self._engine.start()
+        self._shared.engine.start()
 
     def start(self) -> None:
         """Returns at once; Spark starts in the background."""
         self._channels.start()
-        self._engine.start()
-        self._slots.start()
+        self._shared.start()
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
         key = f"{spec.id}-{next(self._launches)}"
         if self._shipment is not None:
             spec = self._shipment.relocated(spec)
-        self._breaker.launched(spec.id.connector)
-        task = LaunchedTask(key, spec, listener, self._engine, self._loggers, self._limits(spec))
+        own = self._isolation(spec) == "connector"
+        on = self._own.acquire(spec.id.connector) if own else self._shared
+        on.breaker.launched(spec.id.connector)
+        task = LaunchedTask(key, spec, listener, on.engine, self._loggers, self._limits(spec, on.breaker))
         with self._lock:
             self._tasks[key] = task
-        task.start(self._forget)
+        on.add(task)
+
+        def gone(task: LaunchedTask) -> None:
+            with self._lock:
+                self._tasks.pop(task.key, None)
+            on.remove(task)
+            if own:
+                self._own.release(spec.id.connector)
+
+        task.start(gone)
         return task
 
     def trouble(self) -> str | None:
-        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
-        return self._engine.trouble()
+        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet.
 
-    def _limits(self, spec: TaskSpec) -> FrameLimits:
-        own = spec.connector_config.get(FRAME_JOB_TIMEOUT)
-        timeout = self._timeout if own is None else int(own) / 1000
-        results = replace(self._results, task=f"task {spec.id.task} of connector {spec.id.connector}")
-        return FrameLimits(spec.id.connector, self._breaker, timeout, results)
+        Of the engine that connectors share: of another one's trouble its connector's tasks tell.
+        """
+        return self._shared.engine.trouble()
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
-        return analyse(self._engine, job)
+        return analyse(self._shared.engine, job)
 
     def run_job(self, job: FrameJob) -> None:
-        run_in_worker(self._engine, job)
+        run_in_worker(self._shared.engine, job)
 
     def stop(self, timeout: float) -> None:
         end = time.monotonic() + timeout
-        self._slots.stop()
         tasks = self._launched()
         for task in tasks:
             task.stop()
@@ -135,9 +135,32 @@ class SparkTaskLauncher:
         for task in tasks:
             if not task.await_stopped(_KILL_TIME):
                 _log.warning("the process of task %s could not be stopped", task.key)
-        self._engine.stop()
+        self._shared.stop()
+        self._own.await_stopped()
         self._channels.stop()
         self._remove_directories()
+
+    def _new_engine(self, conf: Mapping[str, str], directory: Path, *, hosted: bool = False) -> SparkEngine:
+        return SparkEngine(
+            *(conf, directory, self._channels.endpoint, self._shipment, self._config.plugin_path),
+            start_timeout=self._config.start_timeout,
+            console=self._config.console,
+            hosted=hosted,
+        )
+
+    def _own_engine(self, connector: str, directory: Path) -> SparkEngine:
+        conf = {**self._conf, APP_NAME: f"{self._conf[APP_NAME]}: {connector}"}
+        return self._new_engine(conf, directory, hosted=True)
+
+    def _isolation(self, spec: TaskSpec) -> str:
+        return spec.connector_config.get(TASK_ISOLATION) or self._config.isolation
+
+    def _limits(self, spec: TaskSpec, breaker: FrameBreaker) -> FrameLimits:
+        own, config = spec.connector_config.get(FRAME_JOB_TIMEOUT), self._config
+        timeout = config.frame_timeout if own is None else int(own) / 1000
+        whose = f"task {spec.id.task} of connector {spec.id.connector}"
+        results = ResultLimit(config.frame_result_bytes, config.frame_result_rows, whose)
+        return FrameLimits(spec.id.connector, breaker, timeout, results)
 
     def _remove_directories(self) -> None:
         for each in (self._runtime, *self._scratch):
@@ -158,11 +181,9 @@ class SparkTaskLauncher:
         tasks = self._launched()
 
         def send() -> None:
+            for engine in self._own.engines():
+                engine.send_log_levels(self._loggers.set_levels())
             for task in tasks:
                 task.send_log_levels()
 
         threading.Thread(target=send, name="log levels for tasks", daemon=True).start()
-
-    def _forget(self, task: LaunchedTask) -> None:
-        with self._lock:
-            self._tasks.pop(task.key, None)

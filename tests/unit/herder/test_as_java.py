@@ -31,8 +31,9 @@ OWN = {
     "errors.deadletterqueue.topic.replication.factor",
     "errors.deadletterqueue.context.headers.enable",
     "frame.job.timeout.ms",
+    "spark.task.isolation",
 }
-"""Ours: sources can have a dead letter topic too, and connectors work on frames."""
+"""Ours: sources can have a dead letter topic too, and connectors work on frames, in a JVM of their own if they like."""
 
 # Errors that are told in other words, or that only one of the two finds.
 OURS = {

@@ -34,7 +34,7 @@ class Engine:
         self.groups: list[str] = []
         self._jvm = SimpleNamespace(frame_session=lambda: session) if up else None
 
-    def current(self) -> Any:
+    def own(self) -> Any:
         return self._jvm
 
     def cancel(self, group: str) -> None:

@@ -115,7 +115,7 @@ def test_a_successor_attaches_after_that(launch: Any) -> None:
         return over.wait(10)
 
     task = launch.start()
-    task._frames = SimpleNamespace(cancel_all=lambda: None, await_ended=await_ended)
+    task._frames = SimpleNamespace(cancel_all=lambda: None, await_ended=await_ended, close=lambda: None)
     first = launch.process(pid=7)
     first.take()
     first.end()
@@ -148,7 +148,7 @@ class DeadJvm:
     def alive(self) -> bool:
         return False
 
-    def frame_session(self) -> None:
+    def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> None:
         raise ConnectionResetError("py4j lost its JVM")
 
 

@@ -78,13 +78,14 @@ def test_what_a_killed_process_left_is_removed(
 ) -> None:
     process, directory = owner
     (directory / "local" / "blockmgr-1").mkdir(parents=True)
-    left, another = sleeper(directory), sleeper(tmp_path / "headrace-another")
+    left, below = sleeper(directory), sleeper(directory / "jvm-1")
+    others = [sleeper(tmp_path / "headrace-another"), sleeper(tmp_path / f"{directory.name}-another")]
     process.kill()
     process.wait()
     remove_leftovers(tmp_path)
     assert not directory.exists()
-    assert left.wait(5) == -signal.SIGKILL
-    assert another.poll() is None
+    assert left.wait(5) == below.wait(5) == -signal.SIGKILL
+    assert [other.poll() for other in others] == [None, None]
 
 
 def test_what_is_not_proved_to_be_dead_stays(tmp_path: Path) -> None:
