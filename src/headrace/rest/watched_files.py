@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from headrace.api.errors import ConfigError
-
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -51,7 +49,7 @@ class WatchedFiles(Generic[T]):
     def _reload(self) -> None:
         try:
             self._value = self._read()
-        except ConfigError as error:
+        except Exception as error:  # of whatever kind: a defect of what reads them opens nothing
             log.error("%s: changed and cannot be used, what was read before stays in force: %s", self._names(), error)
         else:
             log.info("%s: changed and read again", self._names())

@@ -25,6 +25,8 @@ PREVIOUS: Final = "previous"
 class AuditLog:
     """Appends to a file that only the worker's user can read. Belongs to one thread.
 
+    A file that was renamed or removed, as to rotate it, is followed by a new one at its path.
+
     With ``chain`` each line has, as ``previous``, the SHA-256 of the line before: a line that is changed, taken out or
     put in shows, unless all that follow are made anew.
     """
@@ -33,12 +35,11 @@ class AuditLog:
         """ConfigError if the file cannot be written to."""
         self._clock = clock
         self._path = path
+        self._chain = chain
         self._previous: str | None = None
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._claim(chain)
+            self._fd = self._open()
         except BlockingIOError as error:
-            os.close(self._fd)
             reason = "another worker writes a chain there: each needs a file of its own"
             raise ConfigError.invalid(AUDIT_FILE, path, reason) from error
         except OSError as error:
@@ -50,36 +51,58 @@ class AuditLog:
         moment = time.gmtime(now := self._clock())
         stamped: dict[str, Any] = {"time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{int(now * 1000) % 1000:03}Z"}
         stamped.update(entry)
-        if self._previous is not None:
-            stamped[PREVIOUS] = self._previous
-        line = json.dumps(stamped, ensure_ascii=True).encode()
         try:
-            self._append(line + b"\n")
+            self._follow()
+            if self._previous is not None:
+                stamped[PREVIOUS] = self._previous
+            line = json.dumps(stamped, ensure_ascii=True).encode()
+            _append(self._fd, line + b"\n")
         except OSError as error:
             raise ConnectError(f"{AUDIT_FILE}={self._path} cannot be written to: {error.strerror}") from error
         if self._previous is not None:
             self._previous = _hash(line)
 
-    def _append(self, data: bytes) -> None:
-        """All of it or nothing: of a line that a full disk has cut off no part stays."""
-        written = os.write(self._fd, data)
-        if written < len(data):
-            with suppress(OSError):
-                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def _claim(self, chain: bool) -> None:
-        """A chain is of one process alone. What was written in part, when the machine went down, gets an end."""
-        if chain:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        last = _last_line(Path(self._path))
-        if last is not None and not last.endswith(b"\n"):
-            self._append(b"\n")
-        if chain:
-            self._previous = _FIRST if last is None else _hash(last.removesuffix(b"\n"))
-
     def close(self) -> None:
         os.close(self._fd)
+
+    def _open(self) -> int:
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._claim(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _claim(self, fd: int) -> None:
+        """A chain is of one process alone. What was written in part, when the machine went down, gets an end."""
+        if self._chain:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        last = _last_line(Path(self._path))
+        if last is not None and not last.endswith(b"\n"):
+            _append(fd, b"\n")
+        if self._chain:
+            self._previous = _FIRST if last is None else _hash(last.removesuffix(b"\n"))
+
+    def _follow(self) -> None:
+        """Nobody would find what is written to a file that is at its path no more."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
+                return
+        former, self._fd = self._fd, self._open()
+        os.close(former)
+
+
+def _append(fd: int, data: bytes) -> None:
+    """All of it or nothing: of a line that a full disk has cut off no part stays."""
+    written = os.write(fd, data)
+    if written == len(data):
+        return
+    with suppress(OSError):
+        end = os.lseek(fd, 0, os.SEEK_CUR)
+        if os.fstat(fd).st_size == end:  # no other worker has written behind it
+            os.ftruncate(fd, end - written)
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def broken_lines(path: str) -> list[int]:
@@ -97,7 +120,7 @@ def broken_lines(path: str) -> list[int]:
 def _previous_of(line: bytes) -> Any:
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return entry.get(PREVIOUS) if isinstance(entry, dict) else None
 

@@ -115,6 +115,8 @@ def parse_rules(text: str, file: str) -> Rules:
             f"{AUTHORIZATION_FILE}={file} needs PyYAML: install headrace with the extra 'auth'", AUTHORIZATION_FILE
         ) from error
     try:
+        node = yaml.compose(text, yaml.SafeLoader)
+        _check_keys(node, file)
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # the others: dates that there are not, depth
         raise _wrong(file, f"it is not YAML: {error}") from error
@@ -122,6 +124,21 @@ def parse_rules(text: str, file: str) -> Rules:
     if not isinstance(rules, list) or not rules:
         raise _wrong(file, "it has to have one key, rules, with a list of at least one rule")
     return Rules(tuple(_rule(rule, number, file) for number, rule in enumerate(rules, 1)))
+
+
+def _check_keys(node: Any, file: str) -> None:
+    """A key that is there twice would count as it was written last: nobody can tell which was meant."""
+    if node is None or node.id == "scalar":
+        return
+    if node.id == "sequence":
+        for each in node.value:
+            _check_keys(each, file)
+        return
+    keys = [key.value for key, _ in node.value if key.id == "scalar"]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise _wrong(file, f"line {node.start_mark.line + 1}: the key {twice} is there twice")
+    for _, value in node.value:
+        _check_keys(value, file)
 
 
 def _rule(rule: Any, number: int, file: str) -> Rule:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path.with_suffix(".new").write_text("333")
     os.replace(path.with_suffix(".new"), path)
     assert file.get() == 333
+
+
+def test_whatever_the_reading_of_a_change_raises_the_former_stays(tmp_path: Path) -> None:
+    path, clock = tmp_path / "f", Clock()
+    path.write_text("1")
+    file = WatchedFiles([str(path)], lambda: 1 // int(path.read_text()), clock)
+    path.write_text("00")
+    clock.now += 1
+    assert (file.get(), file.get()) == (1, 1)
 
 
 def test_a_file_that_cannot_be_used_at_first_is_a_mistake(tmp_path: Path) -> None:
@@ -175,6 +185,37 @@ def test_a_chain_is_of_one_worker_alone(tmp_path: Path) -> None:
         AuditLog(path, chain=True)
     first.close()
     AuditLog(path, chain=True).close()
+
+
+@pytest.mark.parametrize("take_away", [lambda path: path.rename(path.with_suffix(".1")), lambda path: path.unlink()])
+def test_a_record_that_is_taken_away_is_begun_anew(tmp_path: Path, take_away: Callable[[Path], object]) -> None:
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(str(path), chain=True)
+    log.write({"user": "a"})
+    take_away(path)
+    for user in ("b", "c"):
+        log.write({"user": user})
+    log.close()
+    assert [json.loads(line)["user"] for line in path.read_text().splitlines()] == ["b", "c"]
+    assert [broken_lines(str(each)) for each in tmp_path.iterdir()] == [[]] * len(list(tmp_path.iterdir()))
+
+
+def test_lines_of_two_workers_stay_whole_without_a_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real = tmp_path / "audit.jsonl", os.write
+    logs = [AuditLog(str(path), chain=False) for _ in range(2)]
+    for log in logs:
+        log.write({"user": "a"})
+
+    def other_writes_behind(fd: int, data: bytes) -> int:
+        monkeypatch.setattr(os, "write", real)
+        written = real(fd, data[:10])
+        logs[1].write({"user": "b"})
+        return written
+
+    monkeypatch.setattr(os, "write", other_writes_behind)
+    with pytest.raises(ConnectError, match="No space left"):
+        logs[0].write({"user": "c"})
+    assert path.read_text().splitlines()[2].endswith('"user": "b"}')
 
 
 def test_no_value_makes_a_second_line(tmp_path: Path) -> None:

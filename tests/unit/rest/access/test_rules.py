@@ -122,6 +122,9 @@ def test_a_property_of_a_step_is_no_class() -> None:
         ("rules: [{users: a, role: viewer, connectors: []}]", "rule 1, connectors"),
         ("rules: !!python/object/apply:os.system [id]", "not YAML"),
         ("rules: [{users: a, role: 2026-13-45}]", "not YAML"),
+        ("rules: [{users: a, role: viewer, role: admin}]", "line 1: the key role is there twice"),
+        ("rules: [{users: a, role: viewer}]\nrules: [{users: a, role: admin}]", "the key rules is there twice"),
+        ("rules: &a [*a]", "not YAML"),
         ("[" * 5000, "not YAML"),
     ],
 )
