@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
 RULES: Final = """
@@ -108,6 +109,55 @@ def test_an_editor_reaches_neither_other_connectors_nor_other_plugins(guarded: G
         assert "swordfish" in guarded.ask("root", "GET", path).text
     assert guarded.ask("vera", "DELETE", "/connectors/pay-1").status_code == 403
     assert guarded.ask("emil", "DELETE", "/connectors/pay-1").status_code == 204
+
+
+def test_an_editor_smuggles_no_plugin(guarded: Guarded) -> None:
+    """By a step that no list names yet, and by a list that says nothing but where it is."""
+    step = {"transforms.late.type": "SparkSql", "transforms.late.query": "SELECT 1"}
+    created = guarded.ask(
+        "emil", "POST", "/connectors", {"name": "pay-2", "config": CONFIG, "initial_state": "STOPPED"}
+    )
+    assert created.status_code == 201
+    path = "/connectors/pay-2/config"
+    for change in (step, {**step, "transforms": "late"}, {**step, "transforms": "${env:LANG}"}):
+        assert guarded.ask("emil", "PATCH", path, change).status_code == 403
+        assert guarded.ask("emil", "PUT", path, {**CONFIG, **change}).status_code == 403
+    assert guarded.ask("emil", "PATCH", path, {"throughput": "2"}).status_code == 200
+    assert guarded.ask("emil", "DELETE", "/connectors/pay-2").status_code == 204
+
+
+@pytest.mark.parametrize(
+    "broken", ["", "rules: nonsense", "rules: [{users: ['*'], role: 2026-13-45}]", "[" * 5000, b"\xff", None]
+)
+def test_rules_that_cannot_be_used_open_nothing(guarded: Guarded, broken: str | bytes | None) -> None:
+    file = guarded.audit.parent / "rules.yaml"
+    logged = guarded.worker.log.count("changed and cannot be used")
+    try:
+        file.unlink()
+        if broken is not None:
+            file.write_bytes(broken if isinstance(broken, bytes) else broken.encode())
+
+        def said() -> bool:
+            assert guarded.ask("vera", "GET", "/connectors").status_code == 200
+            assert guarded.ask("vera", "DELETE", "/connectors/pay-none").status_code == 403
+            assert guarded.ask("nina", "GET", "/").status_code == 403
+            assert guarded.ask("root", "GET", "/admin/loggers").status_code == 200
+            return guarded.worker.log.count("changed and cannot be used") > logged
+
+        wait_for(said, 10, "the worker's word of it")
+    finally:
+        file.write_text(RULES)
+
+
+def test_a_name_makes_no_line_of_the_record(guarded: Guarded) -> None:
+    lines = len(guarded.audit.read_bytes().split(b"\n"))
+    for name in ("a%0A%7B%22user%22%3A%22root%22%7D", "a%0D%0Ab", "a%E2%80%A8b%C2%85c", "%00", "%F0%9F%98%80" * 300):
+        guarded.ask("vera", "PUT", f"/connectors/{name}/stop")
+        lines += 1
+        assert len(guarded.audit.read_bytes().split(b"\n")) == lines, name
+    guarded.ask("emil", "PUT", "/connector-plugins/x/config/validate", {"name": "\n" + "x" * 100_000})
+    assert {json.loads(line)["user"] for line in guarded.audit.read_text().splitlines()[-2:]} == {"emil"}
+    assert len(guarded.audit.read_text().splitlines()[-1]) < 10_000
 
 
 def test_the_record_has_every_request_and_its_chain_is_whole(guarded: Guarded) -> None:

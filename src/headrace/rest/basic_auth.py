@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.api.errors import ConfigError
 from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensionContext
 from headrace.config.access_config import CREDENTIALS_FILE
+from headrace.config.distributed_config import GROUP_ID
 from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
 from headrace.rest.exception_mapper import error_response
 from headrace.rest.internal_gate import is_internal
@@ -32,15 +33,17 @@ class BasicAuthSecurityRestExtension(ConnectRestExtension):
 
     def __init__(self) -> None:
         self._users: dict[str, str] = {}
+        self._in_group = False
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         path = configs.get(CREDENTIALS_FILE) or _file_of_jaas(configs.get(JAAS_FILE))
         if not path:
             raise ConfigError.invalid(CREDENTIALS_FILE, path, "basic auth needs a properties file of user=password")
         self._users = read_users(path)
+        self._in_group = GROUP_ID in configs
 
     def register(self, context: ConnectRestExtensionContext) -> None:
-        context.add_middleware(lambda app: _BasicAuth(app, self._users))
+        context.add_middleware(lambda app: _BasicAuth(app, self._users, self._in_group))
 
 
 def _file_of_jaas(path: str | None) -> str | None:
@@ -62,12 +65,14 @@ def _file_of_jaas(path: str | None) -> str | None:
 class _BasicAuth:
     """As ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, users: Mapping[str, str]) -> None:
+    def __init__(self, app: ASGIApp, users: Mapping[str, str], in_group: bool) -> None:
+        """``in_group``: other workers ask too, and sign what they ask."""
         self._app = app
         self._users = users
+        self._in_group = in_group
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if is_internal(scope):
+        if self._in_group and is_internal(scope):
             await self._app(scope, receive, send)
             return
         if user := self._user(Headers(scope=scope).get("authorization", "")):

@@ -39,7 +39,7 @@ def users(tmp_path: Path) -> Path:
 @pytest.fixture
 def api(serve_api: Serve, users: Path) -> Any:
     properties = {"rest.extension.classes": JAVA, "rest.basic.auth.credentials.file": str(users)}
-    return serve_api({**properties, "admin.listeners": "http://127.0.0.1:0"})
+    return serve_api({**properties, "admin.listeners": "http://127.0.0.1:0", "group.id": "g"})
 
 
 def header(text: str | bytes, scheme: str = "Basic") -> dict[str, str]:
@@ -110,6 +110,13 @@ def test_workers_alone_need_none(api: Any, method: str, path: str, status: int) 
     with socket.create_connection((parts.hostname, parts.port), timeout=5) as connection:
         connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n".encode())
         assert int(connection.recv(4096).split()[1]) == status
+
+
+def test_a_worker_that_is_alone_makes_no_exception(serve_api: Serve, users: Path) -> None:
+    properties = {"rest.extension.classes": JAVA, "rest.basic.auth.credentials.file": str(users)}
+    url = serve_api(properties).url
+    assert httpx2.post(f"{url}/connectors/c/tasks", json=[]).status_code == 401
+    assert httpx2.put(f"{url}/connectors/c/fence").status_code == 401
 
 
 def test_bodies_of_strangers_are_not_read(serve_api: Serve, users: Path) -> None:

@@ -60,6 +60,7 @@ def workers(serve_api: Serve, served: tuple[Any, Any], certificates: Any, tmp_pa
         "listeners.https.ssl.client.auth": "required",
         "rest.extension.classes": "BasicAuthSecurityRestExtension",
         "rest.basic.auth.credentials.file": str(users),
+        "group.id": "g",
     }
     herders, cluster = [type(served[0])() for _ in range(2)], Cluster()
 
