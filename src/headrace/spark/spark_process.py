@@ -210,6 +210,8 @@ def _java_options(directory: Path, logs: LogSettings) -> list[str]:
     options = [
         f"-Dlog4j2.configurationFile={logs.settings.as_uri()}",
         f"-XX:ErrorFile={directory / 'hs_err_pid%p.log'}",  # has its options in it
+        # Whatever thread it meets: a JVM that has lost one of its own goes on without a part of itself.
+        "-XX:+ExitOnOutOfMemoryError",
         *class_archive().jvm_options,
     ]
     if (temporary := _temporary(directory)) is not None:

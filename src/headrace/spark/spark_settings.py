@@ -63,8 +63,9 @@ LOCAL = {
 }
 CLUSTER = {
     JAVA_OPTIONS: _SCHEDULER_ONLY,
-    # XML in a record has nobody connect to the address that it names; the driver's JVM gets it once it is up.
-    "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD=",
+    # XML in a record has nobody connect to the address that it names; the driver's JVM gets it once it is up. One that
+    # has lost a thread to a lack of memory would go on without it.
+    "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD= -XX:+ExitOnOutOfMemoryError",
     # A process that dies is seen at once. A machine that vanishes is missed after three heartbeats or so, not after
     # Spark's two minutes: its tasks stand still until then.
     "spark.executor.heartbeatInterval": "3s",
