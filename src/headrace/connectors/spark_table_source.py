@@ -139,12 +139,12 @@ class SparkTableSourceTask(SourceTask):
             self._open()
         for _ in self._readers:
             reader = self._readers[self._turn]
-            if reader.is_due(time.time()):
+            if reader.is_due(time.monotonic()):
                 rows = reader.next_rows(self._stopped.is_set)
                 if rows is not None or self._stopped.is_set():
                     return rows
             self._turn = (self._turn + 1) % len(self._readers)
-        now = time.time()
+        now = time.monotonic()
         due = min(reader.due for reader in self._readers)
         self._stopped.wait(min(max(due - now, 0.001), _LONGEST_WAIT))
         return None

@@ -56,11 +56,13 @@ class SplitReader:
         self._query: _Query | None = None
         self._position: Position | None = None
         self.due = 0.0
-        """When to ask for rows again, in seconds since the epoch."""
+        """When to ask for rows again, by the clock that only goes forward."""
         if columns.growing:
             self._position = position_of(columns.growing, offset)
         elif offset is not None:
-            self.due = float(offset.get(COMPLETED, 0)) / 1000 + self._interval
+            passed = time.time() - float(offset.get(COMPLETED, 0)) / 1000
+            # A clock that was set back since must not make it wait for longer than an interval.
+            self.due = time.monotonic() + self._interval - max(passed, 0.0)
 
     def is_due(self, now: float) -> bool:
         return self._query is not None or now >= self.due
@@ -114,7 +116,7 @@ class SplitReader:
         self._limit = self._limit * 4 if stuck else self._parsed[QUERY_ROWS]
         self.give_up()
         if not full:
-            self.due = time.time() + self._interval
+            self.due = time.monotonic() + self._interval
 
 
 class _Query:

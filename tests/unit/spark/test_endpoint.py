@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from headrace.api.errors import ConfigError
 from headrace.spark import endpoint
@@ -207,3 +208,8 @@ def test_what_executors_lack_to_encrypt_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(ConfigError, match=r"executors needs the package cryptography: .*task\.channel\.tls=never"):
         Doorway(Interface("127.0.0.1", "127.0.0.1", tls=True))
+
+
+def test_clocks_have_no_say_in_the_channels_certificate() -> None:
+    certificate = x509.load_pem_x509_certificate(Certificate.make().pem.encode())
+    assert (certificate.not_valid_before_utc.year, certificate.not_valid_after_utc.year) == (1970, 9999)
