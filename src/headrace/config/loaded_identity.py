@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
-from pathlib import Path
 
 from headrace.api.errors import ConfigError
 from headrace.config.key_stores import Identity
+from headrace.config.private_file import file_of
 
 
 def load_identity(context: ssl.SSLContext, identity: Identity, prefix: str = "") -> None:
@@ -17,10 +15,7 @@ def load_identity(context: ssl.SSLContext, identity: Identity, prefix: str = "")
 
     Python takes a key from a file alone: one that only this user can read, and gone when this returns.
     """
-    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:  # its mode is 0700
-        path = Path(directory) / "identity.pem"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(identity.key + identity.chain)
+    with file_of(identity.key + identity.chain) as path:
         try:
             context.load_cert_chain(path, password="")
         except (ssl.SSLError, ValueError) as error:

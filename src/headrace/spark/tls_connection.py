@@ -12,15 +12,14 @@ import pickle
 import socket
 import ssl
 import struct
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
+from headrace.config.private_file import file_of
 
 _NAME: Final = "headrace-task-channel"
 _CHUNK: Final = 1 << 18
@@ -71,10 +70,8 @@ def server_context(certificate: Certificate) -> ssl.SSLContext:
     """Proves to have the certificate's key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:  # which only we may enter
-        file = Path(directory) / "certificate.pem"
-        file.write_text(certificate.key + certificate.pem)
-        context.load_cert_chain(file)
+    with file_of(certificate.key + certificate.pem) as path:
+        context.load_cert_chain(path)
     return context
 
 
