@@ -4,32 +4,24 @@
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 import socket
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.support.polling import wait_for
+from tests.support.small_disk import small_disk
 from tests.support.worker_process import WorkerProcess
 
 SUSPENDED = "-agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=127.0.0.1:0"
 """A JVM with this option waits for a debugger before it does anything."""
 START_S = round(min(60, 10 * (1 + os.getloadavg()[0] / (os.cpu_count() or 1))))
 """What Spark gets to start in: an idle machine needs a third of ten seconds."""
+FEW_FILES = 96
 HEALTHY = "Worker has completed startup and is ready to handle requests."
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no file system in memory can be mounted here: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def test_each_cause_is_told_and_what_is_left_when_none_is_left_is_a_worker_that_works(
@@ -60,15 +52,32 @@ def test_each_cause_is_told_and_what_is_left_when_none_is_left_is_a_worker_that_
     assert health(own_worker) == ("healthy", 200, HEALTHY)
 
 
-def test_a_full_disk(own_worker: WorkerProcess, small_disk: Path, tmp_path: Path, unique: str) -> None:
-    fill = small_disk / "fill"
-    fill.write_bytes(bytes((16 << 20) - 3 * os.sysconf("SC_PAGESIZE")))
-    own_worker.environment["TMPDIR"] = str(small_disk)
+def test_a_full_disk(own_worker: WorkerProcess, tmp_path: Path, unique: str) -> None:
+    with small_disk(tmp_path / "small") as disk:
+        disk.fill(pages=3)
+        own_worker.environment["TMPDIR"] = str(disk.path)
+        own_worker.properties["engine.start.timeout.ms"] = f"{START_S}000"
+        own_worker.start()
+        wait_for(lambda: list(disk.path.glob("headrace-*")), 10, "the worker's directory on the full disk")
+        await_trouble(own_worker, "Spark could not be started")
+        disk.free()
+        wait_for(lambda: health(own_worker)[1] == 200, 60, lambda: f"{health(own_worker)}")
+        create(own_worker, tmp_path, unique)
+        own_worker.wait_for_tasks(unique)
+        own_worker.stop()
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="there is no prlimit here")
+def test_too_few_open_files(own_worker: WorkerProcess, tmp_path: Path, unique: str) -> None:
+    """Enough for the worker itself. Java takes what the hard limit gives, which nobody could raise again here."""
+    own_worker.prefix = ("prlimit", f"--nofile={FEW_FILES}:")
     own_worker.properties["engine.start.timeout.ms"] = f"{START_S}000"
+    own_worker.properties["spark.driver.extraJavaOptions"] = "-XX:-MaxFDLimit"
     own_worker.start()
-    wait_for(lambda: list(small_disk.glob("headrace-*")), 10, "the worker's directory on the full disk")
-    await_trouble(own_worker, "Spark could not be started")
-    fill.unlink()
+    await_trouble(own_worker, f"this worker may have {FEW_FILES} files open (ulimit -n)")
+    assert f"prlimit --pid {own_worker.pid} --nofile=4096:" in health(own_worker)[2]
+    _, most = psutil.Process(own_worker.pid).rlimit(resource.RLIMIT_NOFILE)
+    psutil.Process(own_worker.pid).rlimit(resource.RLIMIT_NOFILE, (4096, most))
     wait_for(lambda: health(own_worker)[1] == 200, 60, lambda: f"{health(own_worker)}")
     create(own_worker, tmp_path, unique)
     own_worker.wait_for_tasks(unique)

@@ -49,6 +49,8 @@ class WorkerProcess:
         """And for a standalone worker the files of its connectors: ("standalone", file, ...)."""
         self.environment: dict[str, str] = {}
         """What its environment has beside the tests' own."""
+        self.prefix: tuple[str, ...] = ()
+        """What its command line begins with, as of `prlimit`; it has to become the worker."""
         self._path = (*path, PLUGINS)
         self._process: subprocess.Popen[bytes] | None = None
         self._left: list[psutil.Process] = []
@@ -96,7 +98,7 @@ class WorkerProcess:
         }
         with (self._directory / "worker.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headrace", self.command[0], str(file), *self.command[1:]],
+                [*self.prefix, sys.executable, "-m", "headrace", self.command[0], str(file), *self.command[1:]],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -80,7 +80,7 @@ def _worker(
     herder = standalone_herder(config, plugins, launcher, endpoints.advertised_url, loggers=loggers)
     extensions.register(herder)
     timeout = config.rest_request_timeout
-    app = create_app(herder, request_timeout=timeout, loggers=loggers, trouble=launcher.trouble)
+    app = create_app(herder, request_timeout=timeout, loggers=loggers, trouble=launcher.trouble, remark=herder.remark)
     server = worker_api(app, endpoints, config, extensions)
     url = endpoints.listeners.local_url
     return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files))

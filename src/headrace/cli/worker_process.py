@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
@@ -52,6 +52,12 @@ def resolved_properties(properties: Mapping[str, str]) -> Iterator[Mapping[str, 
         yield resolved.config
 
 
+def _say(line: str) -> None:
+    """A worker whose standard output cannot be written, as on a full disk, works all the same."""
+    with suppress(OSError):
+        print(line, flush=True)
+
+
 class WorkerProcess:
     """Its life between two signals. `run` on the main thread, which alone receives them."""
 
@@ -86,7 +92,7 @@ class WorkerProcess:
         log.info("headrace %s: the REST API listens at %s", __version__, self._url)
         try:
             if self._await_kafka(Deadline.after(_KAFKA_SECONDS)) and self._await_begun():
-                print(f"headrace worker ready: {self._url}", flush=True)
+                _say(f"headrace worker ready: {self._url}")
             while not self._stops():
                 pass
         finally:

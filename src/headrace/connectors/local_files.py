@@ -76,9 +76,9 @@ class LocalFiles:
 def _create(path: Path, text: str) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.parent / f"files-{uuid.uuid4().hex}.draft"
-    draft.write_text(text)
-    _sync(draft)
     try:
+        draft.write_text(text)
+        _sync(draft)
         # Unlike a rename, a link never takes the place of what is there.
         os.link(draft, path)
     except FileExistsError:

@@ -56,11 +56,13 @@ def create_app(
     others: OtherWorkers | None = None,
     loggers: Loggers | None = None,
     trouble: Callable[[], str | None] = lambda: None,
+    remark: Callable[[], str | None] = lambda: None,
 ) -> FastAPI:
     """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it.
 
     With `others` it is also for them, and what only the group's leader can do is forwarded to it. `loggers` are those
-    that ``/admin/loggers`` changes; `trouble` says why the worker cannot run tasks, for ``/health``.
+    that ``/admin/loggers`` changes; for ``/health``, `trouble` says why the worker cannot run tasks, and `remark` what
+    else is wrong.
     """
     app = FastAPI(
         title="headrace",
@@ -82,7 +84,7 @@ def create_app(
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
     app.include_router(loggers_router(loggers or Loggers(), herder, handler))
-    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS), trouble))
+    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS), trouble, remark=remark))
     app.include_router(metrics_router(herder))
     _add_root(app, herder)
     if others is not None:

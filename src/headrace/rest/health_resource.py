@@ -32,11 +32,12 @@ def health_router(
     timeout: float = HEALTH_TIMEOUT_SECONDS,
     trouble: Callable[[], str | None] = lambda: None,
     deaths: ThreadDeaths = DEATHS,
+    remark: Callable[[], str | None] = lambda: None,
 ) -> APIRouter:
     """A worker that has started has ``timeout`` seconds to show that it serves requests.
 
     ``trouble`` says why it cannot run tasks, if it cannot; ``deaths`` are those of threads, without some of which it is
-    of no use though it serves requests.
+    of no use though it serves requests; ``remark`` says what is wrong with a worker that is of use.
     """
     handler = RequestHandler(herder, timeout)
     router = json_router("worker")
@@ -57,7 +58,7 @@ def health_router(
             if (hindrance := trouble()) is not None:
                 # Not 500: it mends itself, as one that is starting does.
                 return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
-            return _answer(HTTPStatus.OK, "healthy", " ".join((_HEALTHY, *deaths.others())))
+            return _answer(HTTPStatus.OK, "healthy", " ".join(filter(None, (_HEALTHY, *deaths.others(), remark()))))
         return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
 
     return router

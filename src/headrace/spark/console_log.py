@@ -18,6 +18,8 @@ from headrace.spark.runtime_directory import private
 _log = logging.getLogger(__name__)
 _CHUNK: Final = 65_536
 _MINUTE: Final = 60.0
+REMARK: Final = "[headrace] "
+"""Begins the lines that are not what was printed."""
 
 
 class BoundedLog:
@@ -72,7 +74,7 @@ class BoundedLog:
             self._tell(f"{dropped} bytes were dropped")
 
     def _tell(self, told: str) -> None:
-        self._append(f"\n[headrace] {told}\n".encode())
+        self._append(f"\n{REMARK}{told}\n".encode())
 
     def _append(self, data: bytes) -> None:
         if self._size and self._size + len(data) > self._limits.max_bytes:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.spark.java_errors import text_of
 from headrace.spark.messages import FrameFault
+from headrace.spark.shortages import speaks_of_it
 
 ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
     FrameFault.CONFIG: ConfigError,
@@ -60,6 +61,8 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
             return _fault_of_java(throwable)
         except Exception as asking:
             return FrameFault.RETRIABLE, f"Spark's JVM could not be asked what went wrong: {type(asking).__name__}"
+    if isinstance(error, OSError) and speaks_of_it(text):
+        return FrameFault.RETRIABLE, _first_line(text)
     if isinstance(error, (OSError, EOFError)) or type(error).__module__.startswith("py4j."):
         return FrameFault.RETRIABLE, f"Spark could not be reached: {_first_line(text)}"
     return FrameFault.DATA, f"{type(error).__name__}: {_first_line(text)}"
@@ -91,7 +94,7 @@ def _fault_of_java(error: Any) -> tuple[FrameFault, str]:
     for cause in causes:
         name, state = cause.getClass().getName(), _sql_state(cause)
         transient = _TRANSIENT.match(name) and not _LASTING.match(name)
-        if transient or (state[:2] in _TRANSIENT_STATES and "sql" in name.lower()):
+        if transient or speaks_of_it(_said(cause)) or (state[:2] in _TRANSIENT_STATES and "sql" in name.lower()):
             return FrameFault.RETRIABLE, _said(cause)
     # The innermost says what happened; those around it, which of Spark's parts was at work.
     return FrameFault.DATA, _said(causes[-1])

@@ -168,7 +168,8 @@ class FrameJobs:
         # A refusal is one, whatever has become of the JVM.
         if jvm is not None and not isinstance(error, ConfigError) and not jvm.alive():
             return FrameFault.RETRIABLE, "the JVM of Spark died"
-        return known_fault(error)
+        fault, text = known_fault(error)
+        return fault, self._engine.told(text)
 
 
 def _died(jvm: Jvm, error: Exception) -> bool:

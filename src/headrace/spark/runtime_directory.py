@@ -37,10 +37,14 @@ class RuntimeDirectory:
     """A new directory that only this user may enter, whatever the umask; ``remove`` it at the end."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        """``parent``: by default where temporary files are."""
+        """``parent``: by default where temporary files are. OSError, and nothing is left, if the disk is full."""
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        self.path.chmod(0o700)
-        self._lock: int | None = _mark(self.path)
+        try:
+            self.path.chmod(0o700)
+            self._lock: int | None = _mark(self.path)
+        except OSError:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -19,14 +19,15 @@ from headrace.spark.endpoint import Endpoint
 from headrace.spark.hosted_jvm import HostedJvm, HostProcess
 from headrace.spark.java_errors import first_line, text_of
 from headrace.spark.jvm import Jvm, JvmProcess
-from headrace.spark.master import unreachable
+from headrace.spark.master import is_local, unreachable
 from headrace.spark.restarts import Restarts
 from headrace.spark.running_job import RunningJob
 from headrace.spark.shipment import Shipment
+from headrace.spark.shortages import with_limit, with_remedy
 from headrace.spark.slots import Cores
 from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_session import SparkJvm
-from headrace.spark.spark_settings import MASTER, cores_per_task
+from headrace.spark.spark_settings import LOCAL_DIRECTORIES, MASTER, cores_per_task
 
 _log = logging.getLogger(__name__)
 _LOOK = 0.2
@@ -100,7 +101,7 @@ class SparkEngine:
             if not session.alive():
                 self._lost(session)
                 raise SparkJobError("the JVM of Spark died") from error
-            raise SparkJobError(f"Spark gave the job of {description} up: {first_line(error)}") from error
+            raise SparkJobError(f"Spark gave the job of {description} up: {self.told(error)}") from error
 
     def cancel(self, group: str) -> None:
         """Cancel a job; Spark kills its process. On a thread of its own, since Spark may be slow or gone."""
@@ -134,6 +135,12 @@ class SparkEngine:
     @property
     def cores_per_task(self) -> int:
         return cores_per_task(self._settings)
+
+    def told(self, error: Exception | str) -> str:
+        """What happened; if a disk of the worker's is full, which one."""
+        text = error if isinstance(error, str) else first_line(error)
+        local = self._settings.get(LOCAL_DIRECTORIES, "") if is_local(self.master) else ""
+        return with_remedy(text, [self._directory, *map(Path, filter(None, local.split(",")))])
 
     def unscheduled(self, group: str) -> bool:
         """Whether a job of the group is there of which nothing runs. Blocks for a moment, as the next ones."""
@@ -252,9 +259,8 @@ class SparkEngine:
         except ConfigError as error:
             self._complain(str(error))
         except Exception as error:
-            self._complain(
-                f"Spark could not be started with spark.master={self._settings[MASTER]}: {first_line(error)}"
-            )
+            reason = with_limit(self.told(error))
+            self._complain(f"Spark could not be started with spark.master={self.master}: {reason}")
         finally:
             self._launched = math.inf
         if self._starting is not None:

@@ -19,7 +19,7 @@ from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.kafka.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
-from headrace.spark.console_log import Console
+from headrace.spark.console_log import REMARK, Console
 from headrace.spark.master import is_local
 from headrace.spark.parent_death import end_with_this_thread
 from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
@@ -28,6 +28,7 @@ from headrace.spark.spark_settings import MASTER, LogSettings, write_log_setting
 from headrace.spark.submission import Submission
 
 _LOOK: Final = 0.05
+_REMARKS: Final = ("WARNING:", "Using ", "Picked up ", REMARK.strip())
 _LAST_WORDS: Final = 2.0
 _ERROR: Final = " ERROR "
 _SOCKET_NAME: Final = 43
@@ -243,7 +244,7 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
 def _reason(console: Path) -> str | None:
     """The first line on the console that is not just a remark."""
     lines = (line.strip() for line in console.read_text(errors="replace").splitlines())
-    told = (line for line in lines if line and not line.startswith(("WARNING:", "Using ", "Picked up ")))
+    told = (line for line in lines if line and not line.startswith(_REMARKS))
     return next(told, None)
 
 

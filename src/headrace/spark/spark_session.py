@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from headrace.api.errors import ConnectError
@@ -22,6 +23,7 @@ from headrace.spark.messages import FrameJobEnded, RunFrameJob
 from headrace.spark.placement import Executor, Placement
 from headrace.spark.running_job import RunningJob, running_job
 from headrace.spark.shipment import Shipment
+from headrace.spark.shortages import nearly_full
 from headrace.spark.slots import Cores
 from headrace.spark.spark_process import SparkProcess
 from headrace.spark.spark_settings import cores_per_task
@@ -48,6 +50,8 @@ _LOCAL_FRAMES = {
 }
 _NO_OUTSIDE_DTD = ("javax.xml.accessExternalDTD", "")
 """System property of the JVM: XML in a record has nobody connect to the address that it names."""
+_NATIVE_CODE = ("org.xerial.snappy.Snappy", "com.github.luben.zstd.Zstd")
+"""Codecs of files, and of what Spark's jobs exchange."""
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _ANY_NUMBER = 2**31 - 1
 
@@ -79,6 +83,7 @@ class SparkJvm:
             self._context = _context(process, conf, shipment)
             # Not by an option of the JVM's: Ivy, which has fetched packages in it by now, reads DTDs.
             self._context._jvm.java.lang.System.setProperty(*_NO_OUTSIDE_DTD)
+            _load_native_code(self._context._jvm)
             self._job = _attempts(self._context.parallelize([None], 1), endpoint)
             if not self._remote:
                 # The first job starts the Python daemon, so that the first task need not. A cluster may have no core
@@ -89,7 +94,8 @@ class SparkJvm:
                 self._warm_up.start()
         except Exception as error:
             # Asked for while there is somebody to ask; a connection that broke says nothing of why it did.
-            said = first_line(error) if of_java(error) else process.last_words() or first_line(error)
+            known = of_java(error) or isinstance(error, ConnectError)
+            said = first_line(error) if known else process.last_words() or first_line(error)
             process.kill()
             raise ConnectError(said) from error
         except BaseException:
@@ -267,6 +273,21 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
     if archive is not None:
         context.addArchive(archive)
     return context
+
+
+def _load_native_code(jvm: Any) -> None:
+    """Codecs unpack theirs for their first file; if the disk is full by then, their JVM never tries again.
+
+    ConnectError if it is full now: another JVM is started later. Where a codec has no native code, it is not needed.
+    """
+    temporary = Path(jvm.java.lang.System.getProperty("java.io.tmpdir"))
+    for name in _NATIVE_CODE:
+        try:
+            jvm.java.lang.Class.forName(name)
+        except Exception as error:
+            if nearly_full([temporary]):
+                raise ConnectError(f"No space left on device: {name} cannot unpack its native code") from error
+            _log.debug("native code of %s: %s", name, text_of(error))
 
 
 def _attempts(one: Any, endpoint: Endpoint) -> Any:

@@ -44,8 +44,9 @@ class SparkTaskLauncher:
 
         Raises:
             ConfigError: tasks on the cluster could not reach this worker.
+            ConnectError: there is no room for a directory for temporary files.
         """
-        self._runtime = RuntimeDirectory()
+        self._runtime = _runtime_directory()
         directory = self._runtime.path
         for property in ignored(config.spark):
             _log.warning("The worker's property has no effect: %s", property)
@@ -187,3 +188,12 @@ class SparkTaskLauncher:
                 task.send_log_levels()
 
         threading.Thread(target=send, name="log levels for tasks", daemon=True).start()
+
+
+def _runtime_directory() -> RuntimeDirectory:
+    try:
+        return RuntimeDirectory()
+    except OSError as error:
+        raise ConnectError(
+            f"No directory for temporary files can be made: {error}; free space there, or name another place by TMPDIR"
+        ) from error

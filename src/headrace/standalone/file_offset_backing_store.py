@@ -36,6 +36,7 @@ class FileOffsetBackingStore:
         self._table = OffsetTable()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="offsets-file")
         self._lock: int | None = None
+        self._failure: str | None = None
 
     def start(self) -> None:
         """Reads the file, which need not exist. ConfigError if that, or writing later, cannot be."""
@@ -62,6 +63,10 @@ class FileOffsetBackingStore:
         """What reads wait for, in words."""
         return f"the disk of {self._path}"
 
+    def trouble(self) -> str | None:
+        """Why the newest offsets are not on the disk; None if they are."""
+        return self._failure
+
     def offsets_of(self, connector: str) -> Future[dict[bytes, dict[str, Any]]]:
         """All offsets of a connector, by the JSON of the source partition."""
         return self._submit(lambda: self._table.offsets_of(connector))
@@ -81,7 +86,9 @@ class FileOffsetBackingStore:
         try:
             offsets_file.replace_file(self._path, content)
         except OSError as error:
-            raise RetriableError(f"{OFFSETS_FILE}={self._path} cannot be written: {error.strerror or error}") from error
+            self._failure = f"{OFFSETS_FILE}={self._path} cannot be written: {error.strerror or error}"
+            raise RetriableError(self._failure) from error
+        self._failure = None
         for key, value in records.items():
             self._table.apply(key, value)
 

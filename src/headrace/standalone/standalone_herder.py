@@ -44,10 +44,12 @@ _WORTH_TELLING = 1.0
 """Seconds after which something that is waited for is named in ``stage``."""
 
 
-class Stoppable(Protocol):
-    """The store of source offsets; ``stop`` may block."""
+class OffsetsFile(Protocol):
+    """The store of source offsets; ``stop`` may block, and ``trouble`` says why it cannot be written."""
 
     def stop(self) -> None: ...
+
+    def trouble(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class StandaloneHerder:
     by its ``ManagedConnector`` thereafter. Java: ``StandaloneHerder``.
     """
 
-    def __init__(self, hands: Hands, surface: Surface, cluster: KafkaCluster, offsets: Stoppable) -> None:
+    def __init__(self, hands: Hands, surface: Surface, cluster: KafkaCluster, offsets: OffsetsFile) -> None:
         """``offsets`` is started, and stopped by this herder."""
         self._hands = hands
         self._queries = surface.queries
@@ -95,6 +97,11 @@ class StandaloneHerder:
         # Tasks commit their last offsets on their way out.
         self._hands.worker.stop(timeout)
         self._offsets.stop()
+
+    def remark(self) -> str | None:
+        """What is wrong, though the worker works: for ``/health``."""
+        trouble = self._offsets.trouble()
+        return trouble and f"{trouble}; free space there, or what is sent meanwhile is sent again after the next start."
 
     def failure(self) -> BaseException | None:
         return self._failure

@@ -60,6 +60,8 @@ def aborted(cause: JavaError) -> OfJava:
         (aborted(JavaError("java.net.ConnectException", "Connection refused")), FrameFault.RETRIABLE),
         (aborted(JavaError("org.postgresql.util.PSQLException", "closed", state="08006")), FrameFault.RETRIABLE),
         (aborted(JavaError("org.postgresql.util.PSQLException", "no such table", state="42P01")), FrameFault.DATA),
+        (aborted(JavaError("java.nio.file.FileSystemException", "x: No space left on device")), FrameFault.RETRIABLE),
+        (OSError(28, "No space left on device"), FrameFault.RETRIABLE),
         (aborted(JavaError("java.io.FileNotFoundException", "no such file")), FrameFault.DATA),
         (aborted(JavaError("org.apache.spark.SparkArithmeticException", "[DIVIDE_BY_ZERO]")), FrameFault.DATA),
         (ZeroDivisionError("in a user's function"), FrameFault.DATA),

@@ -35,6 +35,9 @@ class SlowSpark:
     def unscheduled(self, group: str) -> bool:
         return False
 
+    def told(self, text: str) -> str:
+        return text
+
     def cancel(self, group: str) -> None:
         self.cancelled.append(group)
 

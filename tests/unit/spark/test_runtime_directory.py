@@ -6,13 +6,16 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from headrace.api.errors import ConnectError
 from headrace.spark.runtime_directory import VARIABLE, RuntimeDirectory, remove_leftovers, scratch_directories
+from headrace.spark.spark_task_launcher import _runtime_directory
 
 OWNER = """
 import sys
@@ -112,3 +115,19 @@ def test_scratch_directories_are_made_in_each_place_or_in_none(tmp_path: Path) -
     assert scratch_directories("") == []
     assert scratch_directories(f"{tmp_path / 'd'},{tmp_path / 'file'}") == []
     assert not any((tmp_path / "d").iterdir())
+
+
+def test_a_directory_that_cannot_be_marked_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        RuntimeDirectory(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_without_room_for_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with pytest.raises(ConnectError, match=r"No directory for temporary files.*by TMPDIR"):
+        _runtime_directory()

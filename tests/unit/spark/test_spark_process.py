@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark.spark_process import _temporary, _ui_at_loopback
+from headrace.config.engine_config import ConsoleLimits
+from headrace.spark.console_log import BoundedLog
+from headrace.spark.spark_process import _reason, _temporary, _ui_at_loopback
 
 
 @pytest.mark.parametrize("master", ["local[4]", "spark://host:7077"])
@@ -30,3 +32,13 @@ def test_temporary_files_are_elsewhere_only_where_a_sockets_path_would_be_too_lo
         made.rmdir()
     finally:
         short.rmdir()
+
+
+def test_why_a_jvm_ended_is_what_it_said_and_no_remark_of_ours(tmp_path: Path) -> None:
+    console = tmp_path / "spark-console.log"
+    log = BoundedLog(console, ConsoleLimits(1000, 1))
+    log.write(b"Error: of the start before\n")
+    again = BoundedLog(console, ConsoleLimits(1000, 1))
+    again.write(b"WARNING: Using incubator modules\nError: Address already in use\n")
+    assert console.read_text().lstrip().startswith("[headrace] ")
+    assert _reason(console) == "Error: Address already in use"

@@ -269,6 +269,22 @@ def test_killed_in_the_middle_of_a_write(path: Path, opened: Open, die_in: str, 
     write(store, more=1)
 
 
+def test_a_full_disk_is_told_of_until_there_is_space(path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened()
+    write(store, n=1)
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(offsets_file, "replace_file", full)
+        with pytest.raises(RetriableError):
+            write(store, n=2)
+        assert store.trouble() == f"offset.storage.file.filename={path} cannot be written: No space left on device"
+    write(store, n=3)
+    assert store.trouble() is None
+
+
 def test_killed_at_any_moment_what_was_said_to_be_written_is(path: Path) -> None:
     for after in (1, 2, 3, 5, 8):
         said = killed_writer(path, after=after)

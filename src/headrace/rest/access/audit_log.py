@@ -37,6 +37,8 @@ class AuditLog:
         self._path = path
         self._chain = chain
         self._previous: str | None = None
+        self._torn = False
+        """Whether the file ends within a line."""
         try:
             self._fd = self._open()
         except BlockingIOError as error:
@@ -47,7 +49,10 @@ class AuditLog:
             raise ConfigError.invalid(AUDIT_FILE, path, reason) from error
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Raise ConnectError if it cannot be written: what is not on record is not to be done."""
+        """Raise ConnectError if it cannot be written: what is not on record is not to be done.
+
+        The line is then not in the file, not even half of it.
+        """
         moment = time.gmtime(now := self._clock())
         stamped: dict[str, Any] = {"time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{int(now * 1000) % 1000:03}Z"}
         stamped.update(entry)
@@ -56,9 +61,12 @@ class AuditLog:
             if self._previous is not None:
                 stamped[PREVIOUS] = self._previous
             line = json.dumps(stamped, ensure_ascii=True).encode()
-            _append(self._fd, line + b"\n")
+            self._append(line + b"\n")
         except OSError as error:
-            raise ConnectError(f"{AUDIT_FILE}={self._path} cannot be written to: {error.strerror}") from error
+            raise ConnectError(
+                f"{AUDIT_FILE}={self._path} cannot be written to: {error.strerror}; "
+                "no request is answered before it can be"
+            ) from error
         if self._previous is not None:
             self._previous = _hash(line)
 
@@ -75,14 +83,22 @@ class AuditLog:
         return fd
 
     def _claim(self, fd: int) -> None:
-        """A chain is of one process alone. What was written in part, when the machine went down, gets an end."""
+        """A chain is of one process alone. What was written in part, when the machine went down, is ended as a line."""
         if self._chain:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         last = _last_line(Path(self._path))
-        if last is not None and not last.endswith(b"\n"):
-            _append(fd, b"\n")
+        self._torn = last is not None and not last.endswith(b"\n")
         if self._chain:
             self._previous = _FIRST if last is None else _hash(last.removesuffix(b"\n"))
+
+    def _append(self, data: bytes) -> None:
+        """All of it or nothing: of a line that a full disk has cut off no part stays, or else it is ended as a line."""
+        data = b"\n" * self._torn + data
+        written = os.write(self._fd, data)
+        if written < len(data):
+            self._torn = not _cut(self._fd, written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
 
     def _follow(self) -> None:
         """Nobody would find what is written to a file that is at its path no more."""
@@ -93,16 +109,15 @@ class AuditLog:
         os.close(former)
 
 
-def _append(fd: int, data: bytes) -> None:
-    """All of it or nothing: of a line that a full disk has cut off no part stays."""
-    written = os.write(fd, data)
-    if written == len(data):
-        return
-    with suppress(OSError):
+def _cut(fd: int, written: int) -> bool:
+    """Take back what was written last; False if the file may only grow."""
+    try:
         end = os.lseek(fd, 0, os.SEEK_CUR)
-        if os.fstat(fd).st_size == end:  # no other worker has written behind it
+        if os.fstat(fd).st_size == end:  # else another worker has written behind it
             os.ftruncate(fd, end - written)
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        return False
+    return True
 
 
 def broken_lines(path: str) -> list[int]:
@@ -137,6 +152,15 @@ def _last_line(path: Path) -> bytes | None:
             file.seek(start)
             tail = file.read(end - start)
     return tail[tail.rfind(b"\n", 0, -1) + 1 :] or None
+
+
+def _is_torn(path: Path) -> bool:
+    """Whether the file ends within a line, as after a crash of the machine."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
 
 
 def _hash(line: bytes) -> str:

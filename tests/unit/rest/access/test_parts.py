@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -138,16 +140,27 @@ def test_what_cannot_be_put_on_record_is_an_error() -> None:
         log.write({"user": "a"})
 
 
-def test_a_line_that_a_full_disk_cuts_off_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, real = tmp_path / "audit.jsonl", os.write
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """As on a disk that is nearly full, files grow to this size and no further."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_line_that_fits_only_in_part_is_not_there_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
     log = AuditLog(str(path), chain=True)
     log.write({"user": "a"})
-    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:10]))
-    with pytest.raises(ConnectError, match="No space left"):
+    with (
+        room_for(path.stat().st_size + 20),
+        pytest.raises(ConnectError, match="No space left on device; no request is answered"),
+    ):
         log.write({"user": "b"})
-    monkeypatch.setattr(os, "write", real)
     log.write({"user": "c"})
-    log.close()
     assert [json.loads(line)["user"] for line in path.read_text().splitlines()] == ["a", "c"]
     assert broken_lines(str(path)) == []
 
@@ -227,6 +240,29 @@ def test_no_value_makes_a_second_line(tmp_path: Path) -> None:
     entries = path.read_bytes().split(b"\n")
     assert len(entries) == 6 and entries[-1] == b""
     assert broken_lines(str(path)) == []
+
+
+def test_half_a_line_that_cannot_be_cut_off_does_not_spoil_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that may only grow (chattr +a), and one whose machine crashed."""
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(str(path), chain=False)
+    log.write({"user": "a"})
+
+    def refuse(fd: int, size: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "ftruncate", refuse)
+    with room_for(path.stat().st_size + 20), pytest.raises(ConnectError, match="No space left"):
+        log.write({"user": "b"})
+    log.write({"user": "c"})
+    with path.open("ab") as file:
+        file.write(b'{"time": "20')
+    AuditLog(str(path), chain=False).write({"user": "d"})
+    lines = path.read_text().splitlines()
+    assert len(lines) == 5
+    assert [json.loads(lines[number])["user"] for number in (0, 2, 4)] == ["a", "c", "d"]
 
 
 def test_a_record_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
