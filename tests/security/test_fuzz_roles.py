@@ -112,12 +112,12 @@ class Asker:
         self._user = user
         self._session = requests.Session()
         self._session.trust_env = False
-        self._record = guarded.audit.open()
+        self._record = guarded.record()
 
     def send(self, case: Any, aimed: str | None) -> None:
         if aimed:
             self._aim(case, aimed)
-        self._record.read()
+        self._record()
         sent = case.call(
             base_url=str(self._guarded.worker.rest.base_url).rstrip("/"),
             session=self._session,
@@ -152,7 +152,7 @@ class Asker:
             assert CANARY not in answer.text, what
 
     def _check_record(self, case: Any, answer: Answer, what: object, path: str) -> None:
-        lines = [json.loads(line) for line in self._record.read().splitlines()]
+        lines = self._record()
         assert 1 <= len(lines) <= (2 if case.operation.label in GIVES_CONFIG else 1), (what, lines)
         for line in lines:
             asked = (self._user.name or "anonymous", case.method.upper(), path, "127.0.0.1")
@@ -162,7 +162,6 @@ class Asker:
 
     def close(self) -> None:
         self._session.close()
-        self._record.close()
 
 
 def fuzz(guarded: GuardedWorker, user: User, examples: int, restoring: bool = False) -> None:
@@ -314,12 +313,14 @@ def test_a_forwarded_request_is_judged_by_both_workers(
     with follower:
         wait_for(lambda: KNOWN in follower.connectors(), 60, lambda: follower.log[-3000:])
 
+        record = guarded.record()
+
         def told(user: User, method: str, target: str, body: Any = None, **headers: str) -> tuple[int, list[Any]]:
             """The status, and who asked what of the leader."""
-            lines = len(guarded.lines())
+            record()
             answer = ask(follower.port, method, target, body, {**user.headers, **headers})
             check_form(answer, (user, method, target))
-            return answer.status, [(line["user"], line["result"]) for line in guarded.lines()[lines:]]
+            return answer.status, [(line["user"], line["result"]) for line in record()]
 
         vera, olga, emil = (guarded.by_role(role) for role in ("viewer", "operator", "editor"))
         stop = f"/connectors/{KNOWN}/stop"

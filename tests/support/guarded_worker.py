@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,9 +129,19 @@ class GuardedWorker:
         infos = self.worker.rest.get("/connectors?expand=info").json()
         return {name: info["info"]["config"] for name, info in infos.items()}
 
-    def lines(self) -> list[dict[str, Any]]:
-        """The record so far."""
-        return [json.loads(line) for line in self.audit.read_text().splitlines()]
+    def record(self) -> Callable[[], list[dict[str, Any]]]:
+        """What gives the lines of the record since it was asked before, or since now."""
+        at = self.audit.stat().st_size
+
+        def since() -> list[dict[str, Any]]:
+            nonlocal at
+            with self.audit.open("rb") as file:
+                file.seek(at)
+                text = file.read()
+            at += len(text)
+            return [json.loads(line) for line in text.splitlines()]
+
+        return since
 
 
 def ask(port: int, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:

@@ -7,8 +7,10 @@ one too, so the values are left out of whatever text there is.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from typing import Any, Final
 
 from headrace.api.config_def import Type
@@ -37,6 +39,7 @@ _REFERENCES: Final = re.compile(r"(\$\{[^{}]*\})+")
 _SHORTEST: Final = 4
 """Characters of a value that is looked for in texts: fewer are in any text, and no secret."""
 _REMEMBERED: Final = 256
+_BROKEN_SECONDS: Final = 60.0
 _CONFIG: Final = "config"
 
 Config = Mapping[str, str | None]
@@ -45,11 +48,12 @@ Config = Mapping[str, str | None]
 class HiddenSecrets:
     """Leaves secrets out of answers. Used on the server's event loop only."""
 
-    def __init__(self, herder: Herder, handler: RequestHandler) -> None:
+    def __init__(self, herder: Herder, handler: RequestHandler, clock: Callable[[], float] = time.monotonic) -> None:
         self._herder = herder
         self._handler = handler
-        self._passwords: dict[str, frozenset[str]] = {}
-        """By class, the properties of the type PASSWORD."""
+        self._clock = clock
+        self._passwords: dict[str, tuple[frozenset[str], float]] = {}
+        """By class, the properties of the type PASSWORD, and until when that holds."""
 
     async def of(self, access: Access, connector: str, answer: Any) -> Any:
         """The JSON of an answer about a connector, as the user may see it. NotFoundError if it is not there."""
@@ -69,17 +73,20 @@ class HiddenSecrets:
         return frozenset(found)
 
     async def _passwords_in(self, plugin: str) -> frozenset[str]:
-        """None of a plugin that is gone or broken: names and shapes are to do then."""
-        if (known := self._passwords.get(plugin)) is not None:
+        """None of a plugin that is gone or broken, for a minute: names and shapes are to do then."""
+        known, end = self._passwords.get(plugin, (frozenset(), 0.0))
+        if self._clock() < end:
             return known
         try:
             keys = await self._handler.complete(self._herder.connector_plugin_config(plugin))
         except ConnectError:
-            return frozenset()
+            found, end = frozenset[str](), self._clock() + _BROKEN_SECONDS
+        else:
+            found, end = frozenset(key.name for key in keys if key.type == Type.PASSWORD.value), math.inf
         if len(self._passwords) >= _REMEMBERED:
             self._passwords.clear()
-        self._passwords[plugin] = frozenset(key.name for key in keys if key.type == Type.PASSWORD.value)
-        return self._passwords[plugin]
+        self._passwords[plugin] = found, end
+        return found
 
 
 def secrets_of(config: Config, passwords: Set[str]) -> list[str]:

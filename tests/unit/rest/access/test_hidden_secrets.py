@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.errors import ConnectError
 from headrace.herder.config_infos import ConfigKeyInfo
 from headrace.rest.access.access import Access
 from headrace.rest.access.hidden_secrets import HIDDEN, HiddenSecrets, secrets_of
@@ -31,7 +32,7 @@ def shown(herder: Any, user: str, answer: Any, config: dict[str, str | None] | N
     herder = type(herder)()
     herder.configs = {"c": {**CONFIG, **(config or {})}}
     found = herder._answer((ENTRANCE,))
-    herder.connector_plugin_config = lambda plugin: found if plugin == "Door" else herder._answer(KeyError(plugin))
+    herder.connector_plugin_config = lambda plugin: found if plugin == "Door" else herder._answer(ConnectError(plugin))
     access = Access(Principal(user), RULES, lambda *noted: None)
     return asyncio.run(HiddenSecrets(herder, RequestHandler(herder, 1)).of(access, "c", answer))
 
@@ -42,6 +43,18 @@ def test_properties_of_type_password_are_hidden_whatever_they_are_called(herder:
     hidden = {"entrance": HIDDEN, "transforms.t.entrance": HIDDEN, "url": HIDDEN}
     assert seen == {"name": "c", "config": {**CONFIG, **hidden}, "tasks": [{"config": {"copy": HIDDEN, "n": None}}]}
     assert shown(herder, "emil", answer) == answer
+
+
+def test_a_plugin_that_is_broken_is_asked_once_a_minute(herder: Any) -> None:
+    herder, asked, now = type(herder)(), [], [100.0]
+    herder.configs = {"c": CONFIG}
+    herder.connector_plugin_config = lambda plugin: asked.append(plugin) or herder._answer(ConnectError("broken"))
+    hidden = HiddenSecrets(herder, RequestHandler(herder, 1), lambda: now[0])
+    access = Access(Principal("vera"), RULES, lambda *noted: None)
+    for seconds, times in ((0, 1), (59, 1), (1, 2)):
+        now[0] += seconds
+        assert asyncio.run(hidden.of(access, "c", {"config": CONFIG}))["config"]["url"] == HIDDEN
+        assert asked == ["Door"] * times
 
 
 def test_a_trace_tells_no_secret_of_a_config_provider(herder: Any) -> None:
