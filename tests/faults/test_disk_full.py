@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -45,9 +46,10 @@ class Worker:
 
 
 @pytest.fixture(scope="module")
-def on_small_disks(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    base = tmp_path_factory.mktemp("disks")
+def on_small_disks(broker: EmbeddedBroker) -> Iterator[Worker]:
     with ExitStack() as stack:
+        # Java's temporary files are with the worker's only where names of sockets do not get too long.
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hr-")))
         names = ("temporary", "spark", "home", "audit", "log", "output")
         disks = {name: stack.enter_context(small_disk(base / name)) for name in names}
         process = WorkerProcess(
@@ -68,6 +70,7 @@ def on_small_disks(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFact
         stack.callback(process.close)
         process.start()
         wait_for(lambda: "is up, UI at" in process.log, 60, lambda: process.log[-2000:])
+        assert list(disks["temporary"].path.glob("headrace-*/tmp")), "where codecs unpack their native code"
         yield Worker(process, disks, broker.bootstrap_servers)
 
 
