@@ -50,8 +50,8 @@ class KafkaStatusBackingStore:
         """Key to what was last written under it here, unless it was removed."""
         self._on_update = on_update
         self._clock = clock
-        self._refused: tuple[float, str] | None = None
-        """Since when, and why, Kafka has not taken what was written."""
+        self._refused: dict[bytes, tuple[float, str]] = {}
+        """Key to since when, and why, Kafka does not take what is written under it again and again."""
         self._started = False
         self._stopped = threading.Event()
 
@@ -70,10 +70,10 @@ class KafkaStatusBackingStore:
 
     def trouble(self, least: float) -> str | None:
         """Why statuses are not written, if for ``least`` seconds or more: those that are read are not what is."""
-        refused = self._refused
-        if refused is None or (lasting := self._clock() - refused[0]) < least:
-            return None
-        return f"No status could be written for {lasting:.0f} s: {refused[1]}"
+        with self._lock:
+            since, why = min(self._refused.values(), default=(self._clock(), ""))
+        lasting = self._clock() - since
+        return f"No status could be written for {lasting:.0f} s: {why}" if why and lasting >= least else None
 
     def flush(self, timeout: float) -> None:
         """Wait for the writes under way. RetriableError after ``timeout`` seconds."""
@@ -161,26 +161,28 @@ class KafkaStatusBackingStore:
 
         def ended(done: Future[None]) -> None:
             error = done.exception()
-            if error is None:
-                self._refused = None
+            if self._stopped.is_set() or (error is not None and self._newest[key] != number):
                 return
-            if self._stopped.is_set():
-                return
-            self._note(key, error)
-            if not isinstance(error, RetriableError):
+            again = isinstance(error, RetriableError) and (safely is None or self._may_write(safely))
+            self._note(key, str(error) if again else None)
+            if error is not None and not isinstance(error, RetriableError):
                 _log.error("Status '%s' was not written: %s", key.decode(), error)
-            elif self._newest[key] == number and (safely is None or self._may_write(safely)):
+            if again:
                 timer = threading.Timer(1.0, attempt)
                 timer.daemon = True
                 timer.start()
 
         attempt()
 
-    def _note(self, key: bytes, error: BaseException) -> None:
-        refused, why = self._refused, str(error)
-        if refused is None and isinstance(error, RetriableError):
-            _log.warning("Status '%s' is not written yet, trying again: %s", key.decode(), why)
-        self._refused = (self._clock() if refused is None else refused[0], why)
+    def _note(self, key: bytes, refusal: str | None) -> None:
+        with self._lock:
+            first = not self._refused
+            if refusal is None:
+                self._refused.pop(key, None)
+                return
+            self._refused[key] = (self._refused.get(key, (self._clock(), ""))[0], refusal)
+        if first:
+            _log.warning("Status '%s' is not written yet, trying again: %s", key.decode(), refusal)
 
     def _write_again(self) -> None:
         """On the log's thread. What another worker has said since is that worker's to write again."""
