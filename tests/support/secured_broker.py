@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclOperation,
+    AclPermissionType,
     AdminClient,
+    ResourcePatternType,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -16,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.free_port import free_port
-from tests.support.acls import AUTHORIZER
+from tests.support.acls import AUTHORIZER, Rule, add_rules
 from tests.support.key_material import CLIENT, KeyMaterial
 from tests.support.oidc_server import CLIENT_ID, OidcServer
 
@@ -51,7 +55,7 @@ class SecuredBroker:
         mtls, sasl = (f"listener.name.proxied{self._ports[name]}" for name in ("MTLS", "SASL"))
         return {
             **AUTHORIZER,
-            "super.users": f"User:ANONYMOUS;User:{CLIENT};User:{USER};User:{CLIENT_ID}",
+            "super.users": "User:ANONYMOUS",
             "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(keys.server("127.0.0.1")),
@@ -72,6 +76,10 @@ class SecuredBroker:
             f"{sasl}.sasl.oauthbearer.expected.audience": "",
         }
 
+    def let_in(self) -> None:
+        """Give those who log in the rights of a worker whose group, topics and connectors begin with ``t``."""
+        add_rules(self.plain, *(rule for name in (CLIENT, USER, CLIENT_ID) for rule in rights(name)))
+
     def add_user(self) -> None:
         """Make the user known to SCRAM."""
         admin = AdminClient({"bootstrap.servers": self.plain})
@@ -82,6 +90,23 @@ class SecuredBroker:
         for each in wanted:
             for altered in admin.alter_user_scram_credentials([each]).values():
                 altered.result(30)
+
+
+def rights(principal: str) -> list[Rule]:
+    """Return what docs/exactly-once.md lists, and what every worker needs, for one principal."""
+    operations = {
+        (ResourceType.TOPIC, "t"): ("CREATE", "READ", "WRITE", "DESCRIBE_CONFIGS"),
+        (ResourceType.GROUP, "t"): ("READ",),
+        (ResourceType.GROUP, "connect-t"): ("READ",),
+        (ResourceType.TRANSACTIONAL_ID, "t"): ("WRITE", "DESCRIBE"),
+        (ResourceType.TRANSACTIONAL_ID, "connect-cluster-t"): ("WRITE", "DESCRIBE"),
+    }
+    who = (f"User:{principal}", "*")
+    return [
+        (kind, prefix, ResourcePatternType.PREFIXED, *who, AclOperation[name], AclPermissionType.ALLOW)
+        for (kind, prefix), names in operations.items()
+        for name in names
+    ]
 
 
 def quoted(text: str) -> str:
@@ -97,5 +122,6 @@ _PLAIN_USERS: Final = f"{_JAAS}.plain.PlainLoginModule required user_{USER}={quo
 def secured_broker(keys: KeyMaterial, oidc: OidcServer) -> Iterator[SecuredBroker]:
     secured = SecuredBroker(keys, oidc)
     with secured.broker:
+        secured.let_in()
         secured.add_user()
         yield secured
