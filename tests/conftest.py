@@ -17,6 +17,7 @@ from hypothesis import settings
 from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.kafka.embedded_broker import EmbeddedBroker
+from tests.support import kerberos_packages as kerberos
 from tests.support.h2 import h2_jar, h2_url
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
 from tests.support.worker_process import WorkerProcess, once_settled
@@ -30,10 +31,11 @@ settings.load_profile("whatever the machine does meanwhile")
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What has to be installed is installed now: it can take longer than a test may."""
-    wanted = any("postgres" in getattr(item, "fixturenames", ()) for item in session.items)
-    if wanted and not session.config.option.collectonly:
-        with suppress(ConfigError):  # its tests skip themselves, and say why
-            found_postgres()
+    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    for fixture, install in (("postgres", found_postgres), ("kerberos_packages", kerberos.built_packages)):
+        if fixture in wanted and not session.config.option.collectonly:
+            with suppress(ConfigError):  # its tests skip themselves, and say why
+                install()
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +77,12 @@ def postgres() -> Iterator[Postgres]:
     """The one PostgreSQL of the run; a test that kills it starts it again."""
     with Postgres(postgres_programs()) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def kerberos_packages() -> Path:
+    """Of Python, for PYTHONPATH: those with which Kafka clients speak Kerberos."""
+    return kerberos.kerberos_packages()
 
 
 @pytest.fixture(scope="session")

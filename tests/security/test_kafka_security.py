@@ -2,37 +2,22 @@
 """Every way to reach a Kafka cluster that Java's clients have works for every client of a worker, of either library.
 
 One broker with a listener for each way. What is written reaches nobody but principals that it knows, so a client that
-gets through has shown who it is. Each way is gone by each kind of client, made as the worker makes it; whole workers go
-two of them.
+gets through has shown who it is; and those have the rights that a worker needs, and no other. Each way is gone by each
+kind of client, made as the worker makes it; whole workers go two of them. Kerberos is in `test_kerberos.py`.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from headrace.api.errors import ConfigError
 from headrace.cli.console import EXIT_MISCONFIGURED
-from headrace.config import client_configs
-from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka import clients
-from headrace.kafka.clients import kafka_python_config
-from headrace.kafka.consumer_groups import ConsumerGroups
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.fencing import fence_producers
-from headrace.kafka.free_port import LOOPBACK, free_port
-from headrace.kafka.group_membership import GroupMember, GroupSettings
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
-from tests.support.acls import AUTHORIZER
-from tests.support.kerberos import CLIENT, SERVICE, Kerberos, missing_programs
+from tests.support.every_client import every_client_goes, worker_config
 from tests.support.key_material import KEY_PASSWORD, KeyMaterial
 from tests.support.key_material import PASSWORD as STORE_PASSWORD
 from tests.support.oidc_server import CLIENT_ID, CLIENT_SECRET, SCOPE, OidcServer
@@ -44,13 +29,6 @@ from tests.support.worker_process import WorkerProcess, once_settled
 
 _COMMON: Final = "org.apache.kafka.common.security"
 _OAUTH_LOGIN: Final = f"{_COMMON}.oauthbearer.OAuthBearerLoginModule required"
-_KRB5: Final = "com.sun.security.auth.module.Krb5LoginModule required"
-KERBEROS: Final = {
-    "bootstrap.servers": "127.0.0.1:1",
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "GSSAPI",
-    "sasl.kerberos.service.name": "kafka",
-}
 Properties = dict[str, str]
 
 
@@ -183,119 +161,9 @@ WAYS: Final[Mapping[str, Callable[[Place], Properties]]] = {
 }
 
 
-class Member:
-    """A listener of a membership that notes that it has joined."""
-
-    def __init__(self, worker: DistributedConfig) -> None:
-        self.joined = threading.Event()
-        settings = GroupSettings(worker.group_id, 10.0, 1.0, 10.0)
-        self.member = GroupMember(kafka_python_config(client_configs.group_member(worker, "w")), settings, self)
-
-    def ready_to_join(self) -> bool:
-        return True
-
-    def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
-        return [("sessioned", b"")]
-
-    def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        return members
-
-    def on_assigned(self, *_: Any) -> None:
-        self.joined.set()
-
-    def on_lost(self, reason: str) -> None:
-        pass
-
-
-def worker_config(unique: str, way: Properties) -> DistributedConfig:
-    topics = {f"{kind}.storage.topic": f"{unique}-{kind}" for kind in ("config", "offset", "status")}
-    converters = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")
-    return DistributedConfig(
-        {"group.id": unique, "exactly.once.source.support": "enabled", **topics, **converters, **way}
-    )
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_every_client_goes_every_way(place: Place, unique: str, way: str) -> None:
     every_client_goes(worker_config(unique, WAYS[way](place)), unique)
-
-
-def every_client_goes(worker: DistributedConfig, unique: str) -> None:
-    connector = {"name": unique, "connector.class": "any"}
-    member = Member(worker)
-    member.member.start()
-    try:
-        admin = TopicAdmin(client_configs.admin(worker))
-        assert admin.create_topics([TopicSpec(unique, 1, 1)]) == {unique}
-        id = worker.transactional_id(unique, 0)
-        fence_producers(client_configs.fencing_admin(worker, connector), [id], 30).all()
-        write(client_configs.source_task_producer(worker, connector, 0), unique)
-        assert read(client_configs.sink_task_consumer(worker, connector, 0), unique) == b"v"
-        groups = ConsumerGroups(client_configs.consumer_group_admin(worker, connector))
-        assert list(groups.offsets(f"connect-{unique}").values()) == [1]
-        assert member.joined.wait(30), member.member.trouble()
-    finally:
-        member.member.leave(2.0)
-
-
-def write(props: Mapping[str, str], topic: str) -> None:
-    producer = TransactionalProducer(props)
-    producer.init_transactions(30)
-    producer.begin()
-    producer.records.send(topic, b"k", b"v")
-    producer.commit(30)
-    producer.close()
-
-
-def read(props: Mapping[str, str], topic: str) -> bytes | None:
-    consumer = clients.consumer({**props, "isolation.level": "read_committed"})
-    consumer.subscribe([topic])
-    found = wait_for(lambda: consumer.poll(1.0), 30, "the record")
-    assert found.error() is None, found.error()
-    consumer.commit(found, asynchronous=False)
-    consumer.close()
-    return found.value()  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("ticket", ["of a keytab", "of a cache"])
-def test_every_client_goes_by_kerberos(
-    unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticket: str
-) -> None:
-    """Only where confluent-kafka was built against a librdkafka that can, see docs/guide/kafka-security.md."""
-    try:
-        kafka_python_config(KERBEROS)
-        clients.admin_client(KERBEROS)
-    except ConfigError as error:
-        pytest.skip(str(error))
-    if missing := missing_programs():
-        pytest.skip(f"not installed: {missing}; apt-get install krb5-kdc krb5-admin-server krb5-user")
-    with Kerberos(tmp_path) as realm, kerberized_broker(realm) as bootstrap:
-        for name, value in realm.environment.items():
-            monkeypatch.setenv(name, value)
-        login = f"{_KRB5} useKeyTab=true keyTab={quoted(str(realm.client_keytab))} principal={quoted(CLIENT)};"
-        if ticket == "of a cache":
-            realm.log_in()
-            login = f"{_KRB5} useTicketCache=true;"
-        way = {**KERBEROS, "bootstrap.servers": bootstrap, "sasl.jaas.config": login}
-        every_client_goes(worker_config(unique, way), unique)
-
-
-@contextmanager
-def kerberized_broker(realm: Kerberos) -> Iterator[str]:
-    port = free_port()
-    listener = f"listener.name.proxied{port}"
-    keytab = f"storeKey=true useKeyTab=true keyTab={quoted(str(realm.service_keytab))}"
-    properties = {
-        **AUTHORIZER,
-        "super.users": f"User:ANONYMOUS;User:{CLIENT.partition('@')[0]}",
-        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED{port}:SASL_PLAINTEXT",
-        f"{listener}.sasl.enabled.mechanisms": "GSSAPI",
-        f"{listener}.sasl.kerberos.service.name": "kafka",
-        f"{listener}.gssapi.sasl.jaas.config": f"{_KRB5} {keytab} principal={quoted(SERVICE)};",
-    }
-    options = (*QUICK_START_JVM_OPTIONS, f"-Djava.security.krb5.conf={realm.conf}")
-    with EmbeddedBroker(port=0, properties=properties, jvm_options=options, proxies={port: port}):
-        yield f"{LOOPBACK}:{port}"
 
 
 @pytest.mark.parametrize("way", ["mTLS-JKS", "OAUTHBEARER"])

@@ -51,12 +51,14 @@ def missing_programs() -> list[str]:
 
 
 class Kerberos:
-    """A KDC from entry to exit, with a keytab for the broker and one for its clients."""
+    """A KDC from entry to exit, with keytabs for broker and ``CLIENT``, whose tickets live ``life`` seconds."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, life: int = 3600) -> None:
         self._directory = directory
         self._port = free_port()
+        self._life = life
         self.conf = directory / "krb5.conf"
+        self.cache = directory / "tickets"
         self.service_keytab = directory / "service.keytab"
         self.client_keytab = directory / "client.keytab"
         self._server: subprocess.Popen[bytes] | None = None
@@ -64,31 +66,53 @@ class Kerberos:
     @property
     def environment(self) -> dict[str, str]:
         """What clients need, with a cache of tickets that is the realm's own."""
-        return {"KRB5_CONFIG": str(self.conf), "KRB5CCNAME": f"FILE:{self._directory / 'tickets'}"}
+        return {"KRB5_CONFIG": str(self.conf), "KRB5CCNAME": f"FILE:{self.cache}"}
 
     def __enter__(self) -> Self:
         values = {"realm": REALM, "host": LOOPBACK, "port": self._port, "directory": self._directory}
         self.conf.write_text(_CONF.format(**values))
         (self._directory / "kdc.conf").write_text(_KDC_CONF.format(**values))
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
-        for principal, keytab in ((SERVICE, self.service_keytab), (CLIENT, self.client_keytab)):
-            self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", principal)
-            self._run("kadmin.local", "-r", REALM, "ktadd", "-k", str(keytab), principal)
-        self._server = subprocess.Popen([self._program("krb5kdc"), "-n"], env=self._environment())
-        wait_for(lambda: self._kinit(self._environment()) == 0, 20, "the KDC")
+        self.add(SERVICE, self.service_keytab)
+        self.add(CLIENT, self.client_keytab, self._life)
+        self.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._server = subprocess.Popen([self._program("krb5kdc"), "-n"], env=self._environment())
+        wait_for(lambda: self._kinit(self._environment()) == 0, 20, "the KDC")
+
+    def stop(self) -> None:
+        """Nobody gets a ticket from now on; those that are there go on until their end."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait(10)
 
-    def log_in(self) -> None:
-        """Put the client's ticket into the cache."""
-        assert self._kinit({**os.environ, **self.environment}) == 0
+    def add(self, principal: str, keytab: Path, life: int = 3600) -> None:
+        """Make ``principal`` known, with random keys that go into ``keytab``."""
+        self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", "-maxlife", f"{life} seconds", principal)
+        self._run("kadmin.local", "-r", REALM, "ktadd", "-k", str(keytab), principal)
 
-    def _kinit(self, environment: dict[str, str]) -> int:
-        command = self._command("kinit", "-k", "-t", str(self.client_keytab), CLIENT)
+    def change_keys(self, principal: str) -> None:
+        """Its keytab is worth nothing from now on."""
+        self._run("kadmin.local", "-r", REALM, "cpw", "-randkey", principal)
+
+    def remove(self, principal: str) -> None:
+        self._run("kadmin.local", "-r", REALM, "delprinc", "-force", principal)
+
+    def logins(self) -> int:
+        """How often somebody got a new ticket, by key or keytab."""
+        return (self._directory / "kdc.log").read_text().count("AS_REQ")
+
+    def log_in(self, principal: str, keytab: Path) -> None:
+        """Put a ticket of ``principal``'s into the cache."""
+        assert self._kinit({**os.environ, **self.environment}, principal, keytab) == 0
+
+    def _kinit(self, environment: dict[str, str], principal: str = CLIENT, keytab: Path | None = None) -> int:
+        command = self._command("kinit", "-k", "-t", str(keytab or self.client_keytab), principal)
         return subprocess.run(command, env=environment, capture_output=True, timeout=60).returncode
 
     def _environment(self) -> dict[str, str]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import os
 import pwd
@@ -20,12 +19,12 @@ import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.kafka.ivy import resolve_jars
+from tests.support.debian import can_install, install
 from tests.support.polling import wait_for
 
 DRIVER = "org.postgresql:postgresql:42.7.4"
 """The JDBC driver's Maven coordinate, as `spark.jars.packages` takes it."""
 USER = "headrace"
-_INSTALLING = 600
 _CREATE_CLUSTER = Path("/etc/postgresql-common/createcluster.conf")
 
 
@@ -55,12 +54,10 @@ def found_postgres() -> Path:
 
     ConfigError where they are missing all the same.
     """
-    with open(Path(tempfile.gettempdir()) / "headrace-postgres-install.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    found = _programs()
+    if found is None and can_install():
+        _install()
         found = _programs()
-        if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-            _install()
-            found = _programs()
     if found is None:
         raise ConfigError("PostgreSQL is not installed, and only root can install it: apt-get install postgresql")
     return found
@@ -78,19 +75,7 @@ def _install() -> None:
         # Else the package makes a server of its own, and starts it.
         _CREATE_CLUSTER.parent.mkdir(parents=True, exist_ok=True)
         _CREATE_CLUSTER.write_text("create_main_cluster = false\n")
-    get = ["apt-get", "-q", "-y", "-o", "Dpkg::Options::=--force-confold", "-o", "DPkg::Lock::Timeout=300"]
-    for command in ([*get, "update"], [*get, "install", "--no-install-recommends", "postgresql"]):
-        done = subprocess.run(
-            command,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_INSTALLING,
-        )
-        if done.returncode != 0:
-            raise ConfigError(f"PostgreSQL cannot be installed: {' '.join(command)} said: {done.stdout[-300:]}")
+    install("postgresql")
 
 
 class Postgres:

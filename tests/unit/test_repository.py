@@ -107,7 +107,15 @@ def test_make_targets_that_documents_name_exist(document: Path):
     assert named - targets == set()
 
 
-LOCKS = {"requirements.lock": ["auth"], "requirements-dev.lock": ["dev"], "requirements-jvm.lock": ["jvm"]}
+LOCKS = {
+    "requirements.lock": ["auth"],
+    "requirements-dev.lock": ["dev"],
+    "requirements-jvm.lock": ["jvm"],
+    "requirements-kerberos.lock": ["kerberos"],
+    "requirements-kerberos-build.lock": [],
+}
+WHOLE = ("requirements.lock", "requirements-dev.lock")
+"""These have what headrace depends on, too."""
 
 
 @pytest.mark.parametrize(("file", "extras"), LOCKS.items())
@@ -116,9 +124,7 @@ def test_every_dependency_is_locked_within_its_range_by_hashes(file: str, extras
     pins = re.findall(r"^([\w.-]+)==(\S+) ", lock, re.MULTILINE)
     locked = {canonicalize_name(name): version for name, version in pins}
     texts = [text for extra in extras for text in PROJECT["optional-dependencies"][extra]]
-    wanted = [
-        Requirement(text) for text in texts + (PROJECT["dependencies"] if file != "requirements-jvm.lock" else [])
-    ]
+    wanted = [Requirement(text) for text in texts + (PROJECT["dependencies"] if file in WHOLE else [])]
     loose = [str(one) for one in wanted if locked.get(canonicalize_name(one.name), "none") not in one.specifier]
     assert loose == []
     assert "://" not in lock
@@ -126,8 +132,14 @@ def test_every_dependency_is_locked_within_its_range_by_hashes(file: str, extras
 
 
 def test_what_is_locked_for_users_is_what_all_tests_ran_with():
-    pins = [set(re.findall(r"^[\w.-]+==\S+", (ROOT / file).read_text(), re.MULTILINE)) for file in list(LOCKS)[:2]]
+    pins = [set(re.findall(r"^[\w.-]+==\S+", (ROOT / file).read_text(), re.MULTILINE)) for file in WHOLE]
     assert pins[0] <= pins[1]
+
+
+def test_what_has_kerberos_is_of_the_librdkafka_that_is_built_for_it():
+    version = re.findall(r'(?m)^_VERSION: Final = "(\S+)"', (ROOT / "scripts" / "kerberos.py").read_text())
+    locked = re.findall(r"(?m)^confluent-kafka==(\S+)", (ROOT / "requirements-kerberos.lock").read_text())
+    assert version == locked
 
 
 def test_every_locked_package_is_in_the_inventory_of_licences():
@@ -146,10 +158,12 @@ def imported_by_source() -> set[str]:
 
 
 def test_dependencies_are_what_the_source_imports():
-    distributions = packages_distributions()
+    # Not installed for tests: scripts/kerberos.py builds it.
+    distributions = {"gssapi": ["gssapi"], **packages_distributions()}
     imported = {canonicalize_name(distributions[name][0]) for name in imported_by_source()}
     extras = PROJECT["optional-dependencies"]
-    declared = {canonicalize_name(Requirement(text).name) for text in [*PROJECT["dependencies"], *extras["auth"]]}
+    texts = [*PROJECT["dependencies"], *extras["auth"], *extras["kerberos"]]
+    declared = {canonicalize_name(Requirement(text).name) for text in texts}
     # pyspark asks for pandas without declaring it.
     assert imported | {"pandas"} == declared
 

@@ -21,7 +21,7 @@ ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 ALLOWED_FILES: Final = "org.apache.kafka.sasl.oauthbearer.allowed.files"
 """Java's system properties; here they are the worker's."""
 _OAUTH: Final = "sasl.oauthbearer."
-_SHELL_COMMAND: Final = "sasl.kerberos.kinit.cmd"
+_COMMAND: Final = "sasl.kerberos.kinit.cmd"
 _CLIENT_PREFIXES: Final = ("producer.", "consumer.", "admin.")
 
 IGNORED_ANYWAY: Final = frozenset({"transactional.id", "enable.idempotence"})
@@ -40,8 +40,8 @@ class ClientResources:
 
     def refusal(self, name: str, value: str) -> str | None:
         """Why a connector may not set the client property ``name`` to ``value``; None if it may."""
-        if name == _SHELL_COMMAND:
-            return f"'{name}' is a command that a shell runs: only the worker's own properties may set it."
+        if name == _COMMAND:
+            return f"'{name}' names a program to run: only the worker's own properties may set it."
         kind, listed = (ALLOWED_FILES, self.files) if name.endswith(".file") else (ALLOWED_URLS, self.urls)
         if not name.startswith(_OAUTH) or not name.endswith((".url", ".file")):
             return None

@@ -9,7 +9,6 @@ JAVA_TO_LIBRDKAFKA = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "sasl.kerberos.kinit.cmd": "sasl.kerberos.kinit.cmd",
 }
 """Java's name to librdkafka's, where the values are the same and only the names differ."""
 
@@ -47,7 +46,7 @@ LIBRDKAFKA_ONLY = frozenset(
         "queued.max.messages.kbytes", "queued.min.messages", "socket.keepalive.enable", "socket.nagle.disable",
         "socket.timeout.ms", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
         "ssl.key.location", "ssl.key.pem", "enable.ssl.certificate.verification", "sasl.username", "sasl.password",
-        "sasl.kerberos.keytab", "sasl.kerberos.principal", "statistics.interval.ms",
+        "statistics.interval.ms",
         "sticky.partitioning.linger.ms", "topic.metadata.refresh.interval.ms",
     }
 )  # fmt: skip
@@ -57,6 +56,7 @@ TRANSLATED_ELSEWHERE = frozenset(
     {
         "buffer.memory", "compression.gzip.level", "compression.lz4.level", "compression.zstd.level",
         "partition.assignment.strategy", "partitioner.class", "partitioner.ignore.keys", "sasl.jaas.config",
+        "sasl.kerberos.keytab", "sasl.kerberos.principal",
         "sasl.login.callback.handler.class", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
         "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
         "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
@@ -78,7 +78,7 @@ WITHOUT_EFFECT = frozenset(
         "max.poll.records", "metadata.max.idle.ms", "metric.reporters", "metrics.num.samples",
         "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
         "partitioner.availability.timeout.ms", "sasl.client.callback.handler.class",
-        "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor", "sasl.login.class", "sasl.oauthbearer.config",
         "sasl.oauthbearer.method", "security.providers", "socket.connection.setup.timeout.max.ms",
         "ssl.enabled.protocols", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.protocol",

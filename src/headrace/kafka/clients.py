@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -20,6 +21,7 @@ from headrace.api.errors import ConfigError
 from headrace.kafka import client_properties as names
 from headrace.kafka.errors import kafka_error
 from headrace.kafka.kafka_python_log import tame
+from headrace.kafka.kerberos import NEEDED
 from headrace.kafka.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 
 _log = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ _warned: set[str] = set()
 
 tame()
 
+_SASL_FACILITIES: Final = ("LIBSASL", "[LIBSASL]")
+_SASL_AGAIN_AFTER: Final = 60.0
 _QUIET_FACILITIES = ("[FAIL]", "[ERROR]", "FAIL ", "ERROR ", "GETPID", "[GETPID]", "[TERMINATE]")
 
 # What Java's clients do and librdkafka would do otherwise.
@@ -43,11 +47,6 @@ _PRODUCER_DEFAULTS = {
 _CONSUMER_DEFAULTS = {"auto.offset.reset": "latest", "check.crcs": True, "isolation.level": "read_uncommitted"}
 _Client = TypeVar("_Client", Consumer, Producer, AdminClient)
 _NAMES: Final = {Consumer: "consumer", Producer: "producer", AdminClient: "admin client"}
-_NO_KERBEROS: Final = (
-    "confluent-kafka from PyPI has no Kerberos. Install librdkafka with SASL, of the same or a later version, and "
-    "its headers, then run: pip install --no-binary confluent-kafka --force-reinstall confluent-kafka "
-    "'headrace[kerberos]'; or use another mechanism"
-)
 _ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -60,15 +59,27 @@ class _LibrdkafkaLog:
     """Takes librdkafka's log lines, which it would print to stderr. Called on whatever thread polls the client.
 
     It reports every attempt to connect that fails as an error although it goes on trying: such lines are for debugging.
+    Cyrus SASL's are so, too, but say why as nobody else does: once a minute.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logging.getLogger("headrace.kafka.librdkafka")
+        self._clock = clock
+        self._sasl_told = ("", 0.0)
 
     def log(self, level: int, text: str, *args: object) -> None:
         line = text % args if args else text
-        quiet = line.startswith(_QUIET_FACILITIES)
+        quiet = line.startswith(_QUIET_FACILITIES) or (line.startswith(_SASL_FACILITIES) and self._told_lately(line))
         self._logger.log(logging.DEBUG if quiet else min(level, logging.WARNING), "%s", line)
+
+    def _told_lately(self, line: str) -> bool:
+        """Whatever the broker and the client: the reason stands at the end."""
+        reason, now = line.rpartition(": ")[2], self._clock()
+        told, at = self._sasl_told
+        if reason == told and now - at < _SASL_AGAIN_AFTER:
+            return True
+        self._sasl_told = (reason, now)
+        return False
 
 
 LIBRDKAFKA_LOG = _LibrdkafkaLog()
@@ -139,7 +150,7 @@ def admin_client(props: Mapping[str, str]) -> AdminClient:
 def unusable(error: Exception, props: Mapping[str, str], what: str) -> ConfigError:
     """Return the error for properties of ``what``, such as "producer", that librdkafka refuses to make one of."""
     if uses_sasl(props, GSSAPI) and "SASL mechanism" in str(error):
-        return ConfigError.invalid("sasl.mechanism", props.get("sasl.mechanism", GSSAPI), _NO_KERBEROS)
+        return ConfigError.invalid("sasl.mechanism", props.get("sasl.mechanism", GSSAPI), NEEDED)
     found = kafka_error(error)
     return ConfigError(f"The {what}'s properties cannot be used: {found.str() if found is not None else error}")
 

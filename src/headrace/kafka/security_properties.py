@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
+from headrace.kafka.kerberos import kerberos_login, log_in
 from headrace.kafka.oauth_settings import oauth_settings
 from headrace.kafka.oauth_tokens import TokenSource, token_source
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 GSSAPI: Final = "GSSAPI"
-_KINIT: Final = "sasl.kerberos.kinit.cmd"
-_KEYTAB: Final = "sasl.kerberos.keytab"
-_TO_A_SHELL: Final = (_KEYTAB, "sasl.kerberos.principal", "sasl.kerberos.service.name")
-_HARMLESS: Final = re.compile(r"[\w./@:+,=-]+", re.ASCII)
+_SERVICE: Final = "sasl.kerberos.service.name"
+_NEVER_KINIT: Final = {"sasl.kerberos.min.time.before.relogin": "0"}
 _LIBRDKAFKA_STORES: Final = {
     "ssl.ca.location": "ssl.truststore.certificates",
     "ssl.ca.pem": "ssl.truststore.certificates",
@@ -32,9 +30,9 @@ _LIBRDKAFKA_STORES: Final = {
 def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
     """What ``props`` say of stores, host name checks and logins, in librdkafka's terms. Reads keys, asks for tokens."""
     result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
-    _check_for_shell({**props, **result})
-    if uses_sasl(props, GSSAPI) and _KEYTAB not in {**props, **result} and _KINIT not in props:
-        result[_KINIT] = "true"  # As in Java others see to the ticket; librdkafka would insist on a keytab.
+    if uses_sasl(props, GSSAPI):
+        _log_in_to_kerberos(props)
+        result.update(_NEVER_KINIT)
     if uses_sasl(props, "OAUTHBEARER"):
         result["oauth_cb"] = _tokens(props).for_librdkafka
     return result
@@ -70,12 +68,19 @@ def _kafka_python_login(props: Mapping[str, str]) -> dict[str, Any]:
         from headrace.kafka.token_provider import TokenProvider
 
         result["sasl_oauth_token_provider"] = TokenProvider(_tokens(props))
-    if uses_sasl(props, GSSAPI) and importlib.util.find_spec("gssapi") is None:
-        reason = "the group member needs the package gssapi; run: pip install 'headrace[kerberos]'"
-        raise ConfigError.invalid("sasl.mechanism", GSSAPI, reason)
-    if "sasl.kerberos.service.name" in props:
-        result["sasl_kerberos_service_name"] = props["sasl.kerberos.service.name"]
+    if uses_sasl(props, GSSAPI):
+        _log_in_to_kerberos(props)
+        from headrace.kafka.kerberos_mechanism import register
+
+        register()
+    if _SERVICE in {**props, **login}:
+        result["sasl_kerberos_service_name"] = {**props, **login}[_SERVICE]
     return result
+
+
+def _log_in_to_kerberos(props: Mapping[str, str]) -> None:
+    _, options = jaas_options(props.get("sasl.jaas.config", ""))
+    log_in(kerberos_login(props, options))
 
 
 def _tokens(props: Mapping[str, str]) -> TokenSource:
@@ -107,7 +112,7 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
     elif kind == "OAuthBearerLoginModule":
         wanted = {}  # its options are for those who fetch tokens
     elif kind == "Krb5LoginModule":
-        wanted = {"sasl.kerberos.keytab": "keyTab", "sasl.kerberos.principal": "principal"}
+        wanted = {_SERVICE: "serviceName"}  # its other options are for who logs in
     else:
         # The value holds a password: a message may name the module, never the value.
         raise ConfigError(
@@ -116,14 +121,6 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
             "sasl.jaas.config",
         )
     return {**direct, **{ours: options[java] for ours, java in wanted.items() if java in options}}
-
-
-def _check_for_shell(config: Mapping[str, Any]) -> None:
-    """librdkafka has a shell run kinit, with these in the command as they are: a connector's could be a command."""
-    for name in _TO_A_SHELL:
-        if name in config and _HARMLESS.fullmatch(config[name]) is None:
-            reason = "a shell is given it: it may have letters, digits and ./@:+,=_- only"
-            raise ConfigError.invalid(name, config[name], reason)
 
 
 def _host_name_check(props: Mapping[str, str]) -> dict[str, str]:

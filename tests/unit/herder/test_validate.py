@@ -304,7 +304,7 @@ def test_overrides_are_judged_by_the_policy_and_by_the_client() -> None:
     wrong = errors(infos)
     assert wrong.keys() == {f"producer.override.{name}" for name in (command, "acks", "linger.ms")}
     assert "'some' for configuration producer.override.acks" in wrong["producer.override.acks"][0]
-    assert wrong[f"producer.override.{command}"][0].startswith(f"producer.override.{command}: '{command}' is a command")
+    assert wrong[f"producer.override.{command}"][0].startswith(f"producer.override.{command}: '{command}' names a")
     assert value(infos, "producer.override.batch.size") == ConfigValueInfo(
         "producer.override.batch.size", "5", (), (), True
     )

@@ -7,8 +7,9 @@ import pytest
 from confluent_kafka import Producer
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import clients
+from headrace.kafka import clients, security_properties
 from headrace.kafka.clients import admin_config, consumer_config, kafka_python_config, producer_config
+from headrace.kafka.kerberos import KerberosLogin
 
 BOOTSTRAP = {"bootstrap.servers": "localhost:1"}
 
@@ -136,37 +137,46 @@ def test_sasl_login_is_taken_from_jaas() -> None:
     assert (python["sasl_mechanism"], python["sasl_plain_username"]) == ("SCRAM-SHA-256", 'al"ice')
 
 
-def test_a_ticket_of_a_cache_is_others_to_get() -> None:
-    jaas = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
-    props = {**BOOTSTRAP, "security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", "sasl.jaas.config": jaas}
-    assert consumer_config(props)["sasl.kerberos.kinit.cmd"] == "true"
-    own = {"sasl.kerberos.kinit.cmd": "mine"}
-    assert consumer_config(props | own)["sasl.kerberos.kinit.cmd"] == "mine"
-
-
-def test_kerberos_logins() -> None:
-    kerberos = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="/k" principal="p@R";'
-    assert consumer_config({**BOOTSTRAP, "sasl.jaas.config": kerberos})["sasl.kerberos.keytab"] == "/k"
-
-
-@pytest.mark.parametrize("text", ['/k"; touch /tmp/x; "', "$(reboot)", "a b", "`id`", "a\nb", ""])
-def test_what_a_shell_is_given_is_harmless(text: str) -> None:
-    module = "com.sun.security.auth.module.Krb5LoginModule required"
-    by_jaas = {"sasl.jaas.config": f"{module} keyTab='{text}';"}
-    for props in (by_jaas, {"sasl.kerberos.principal": text}, {"sasl.kerberos.service.name": text}):
-        with pytest.raises(ConfigError, match=r"configuration sasl\.kerberos\.\S+: a shell is given it"):
-            producer_config({**BOOTSTRAP, **props})
-
-
 @pytest.mark.parametrize("mechanism", [{"sasl.mechanism": "GSSAPI"}, {}])
 def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
     """Java's default is GSSAPI. This is about packages that tests run without."""
     props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", **mechanism}
-    for made in (clients.producer, clients.consumer, clients.admin_client):
-        with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*confluent-kafka.*Install librdkafka with SASL"):
+    for made in (clients.producer, clients.consumer, clients.admin_client, kafka_python_config):
+        with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*scripts/kerberos\.py .* builds some that have"):
             made(props)
-    with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*pip install 'headrace\[kerberos\]'"):
-        kafka_python_config(props)
+
+
+def test_a_librdkafka_without_kerberos_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where gssapi is there alone."""
+    monkeypatch.setattr(security_properties, "log_in", lambda login: None)
+    props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
+    for made in (clients.producer, clients.consumer, clients.admin_client):
+        with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*scripts/kerberos\.py .* builds some that have"):
+            made(props)
+
+
+def test_librdkafka_calls_no_kinit(monkeypatch: pytest.MonkeyPatch) -> None:
+    logins: list[KerberosLogin] = []
+    monkeypatch.setattr(security_properties, "log_in", logins.append)
+    module = "com.sun.security.auth.module.Krb5LoginModule required"
+    jaas = f"{module} useKeyTab=true keyTab='/a b/k' principal='p@R' serviceName=broker;"
+    props = {**BOOTSTRAP, "security.protocol": "SASL_SSL", "sasl.jaas.config": jaas}
+    config = consumer_config({**props, "sasl.kerberos.kinit.cmd": "touch /tmp/x"})
+    assert config["sasl.kerberos.min.time.before.relogin"] == "0"
+    assert config["sasl.kerberos.service.name"] == "broker"
+    assert not {"sasl.kerberos.kinit.cmd", "sasl.kerberos.keytab", "sasl.kerberos.principal"} & config.keys()
+    assert logins == [KerberosLogin("/a b/k", "p@R")]
+
+
+def test_why_sasl_fails_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1000.0]
+    log = clients._LibrdkafkaLog(clock=lambda: now[0])
+    with caplog.at_level(logging.DEBUG, "headrace.kafka.librdkafka"):
+        for broker, reason, seconds in (("b1", "(A)", 0), ("b2", "(A)", 59), ("b1", "(B)", 59), ("b1", "(B)", 120)):
+            now[0] = 1000.0 + seconds
+            log.log(logging.ERROR, "LIBSASL [w#producer-1] %s: GSSAPI Error: %s", broker, reason)
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [logging.WARNING, logging.DEBUG, logging.WARNING, logging.WARNING]
 
 
 def test_what_librdkafka_refuses_is_the_users_to_mend() -> None:

@@ -144,7 +144,7 @@ def test_tokens_come_from_where_the_worker_has_its_own(prefix: str) -> None:
 
 def test_no_connector_runs_a_command() -> None:
     config = {"name": "c", "admin.override.sasl.kerberos.kinit.cmd": "touch /tmp/owned"}
-    with pytest.raises(ConfigError, match="a command that a shell runs: only the worker's own properties may set it"):
+    with pytest.raises(ConfigError, match="names a program to run: only the worker's own properties may set it"):
         check_overrides(policy("All"), config, None, True)
 
 

@@ -246,7 +246,7 @@ def test_a_stop_does_not_end_before_the_process(
     [
         ({"connector.class": "Nothing"}, {}, "no such connector"),
         ({}, {"task.class": None}, "lacks task.class"),
-        ({"producer.override.sasl.kerberos.kinit.cmd": "x"}, {}, "a command that a shell runs"),
+        ({"producer.override.sasl.kerberos.kinit.cmd": "x"}, {}, "names a program to run"),
         ({"transaction.boundary": "never"}, {}, "transaction.boundary"),
     ],
 )
