@@ -142,7 +142,7 @@ class FrameJobs:
                     told.append(f"it ran longer than {FRAME_JOB_TIMEOUT}={timeout * 1000:.0f}, and was cancelled")
                     break
                 # Twice: between two of its stages nothing of a job runs for a moment.
-                if self._engine.unscheduled(group) and not over.wait(_MOMENT) and self._engine.unscheduled(group):
+                if self._starved(group) and not over.wait(_MOMENT) and self._starved(group):
                     told.append(self._no_core())
                     break
             while not over.is_set():
@@ -154,6 +154,13 @@ class FrameJobs:
             yield
         finally:
             over.set()
+
+    def _starved(self, group: str) -> bool:
+        """Nothing of it runs, and no core is free: on a machine with too much to do Spark may be slow to begin."""
+        if not self._engine.unscheduled(group):
+            return False
+        cores = self._engine.cores()
+        return cores is None or cores.total - cores.busy < self._engine.cores_per_task
 
     def _no_core(self) -> str:
         cores = self._engine.cores()

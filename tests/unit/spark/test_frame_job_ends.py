@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
@@ -68,6 +69,7 @@ class FullSpark(SlowSpark):
     """All cores are held by tasks: a job that is there waits until it is cancelled."""
 
     master = "local[2,4]"
+    cores_per_task = 1
 
     def unscheduled(self, group: str) -> bool:
         return self.asked.is_set()
@@ -91,6 +93,22 @@ def test_a_job_for_which_there_is_no_core_is_given_up(monkeypatch: pytest.Monkey
     assert "give spark.master=local[N] a larger N" in ended.error
 
 
+def test_a_job_is_not_given_up_while_cores_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.01)
+    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    spark: Any = FullSpark()
+    looks = itertools.count()
+
+    def cores() -> Cores:
+        if next(looks) == 3:
+            spark.may_answer.set()
+        return Cores(1, 2, 1)
+
+    spark.cores = cores
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
+    assert (spark.cancelled, ended.error) == ([], "Spark is not running")
+
+
 def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it ran when that was looked at, which may be between two of its stages."""
     monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.02)
@@ -105,6 +123,7 @@ def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch)
         return looks[-1]
 
     spark.unscheduled = unscheduled
+    spark.cores = lambda: None
     ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
     assert spark.cancelled == []
     assert ended.error == "Spark is not running"
