@@ -91,6 +91,9 @@ def read_trusted(values: Mapping[str, str], prefix: str = "") -> str | None:
     props = _Properties(values, prefix)
     text, location = props.get("ssl.truststore.certificates"), props.get("ssl.truststore.location")
     if text:
+        if location:
+            reason = f"what to trust is given by {prefix}ssl.truststore.certificates already"
+            raise props.bad("ssl.truststore.location", location, reason)
         _check_inline_type(props, "truststore")
         return _certificates(props, text, "ssl.truststore.certificates", None)
     if not location:

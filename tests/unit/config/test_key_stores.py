@@ -153,6 +153,10 @@ def test_mistakes_of_truststores(keys: KeyMaterial) -> None:
         read(location=keys.path("client.jks"), password=PASSWORD)
     with pytest.raises(ConfigError, match=r"ssl\.truststore\.certificates: there is no certificate in PEM"):
         read(certificates="none")
+    with pytest.raises(
+        ConfigError, match=r"ssl\.truststore\.location: what to trust is given by ssl\.truststore\.cert"
+    ):
+        read(certificates=keys.trusted, location=keys.path("trust.jks"))
 
 
 def test_a_changed_jks_store_is_refused(keys: KeyMaterial) -> None:
