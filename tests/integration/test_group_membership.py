@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,6 +79,21 @@ def join() -> Iterator[Join]:
     yield make
     for worker in members:
         worker.member.leave(2.0)
+
+
+def test_a_member_has_not_failed_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Health may be asked for at that very moment, by another thread."""
+    worker, begin, told = Worker("127.0.0.1:1", "group"), threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        told.append(worker.member.failure())
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    worker.member.start()
+    monkeypatch.undo()
+    assert told and {*told, worker.member.failure()} == {None}
+    worker.member.leave(0.1)
 
 
 def test_a_group_of_one_rejoins_in_milliseconds(broker: EmbeddedBroker, join: Join) -> None:

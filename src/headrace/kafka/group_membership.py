@@ -9,6 +9,7 @@ quick. Java: ``WorkerGroupMember``, ``AbstractCoordinator``.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -87,6 +88,7 @@ class GroupMember:
         self._listener = listener
         self._clock = clock
         self._client: Any = None
+        self._thread: threading.Thread | None = None
         self._coordinator: _Coordinator | None = None
         self._in_session = False
         self._joined_at = 0.0
@@ -102,6 +104,8 @@ class GroupMember:
         shell = _Shell(self._listener, self._joined, self._lost, self._clock)
         self._coordinator = _Coordinator(self._client, self._settings, shell)
         self._client._net.start()
+        # Only now: a thread that is about to start is not alive, and who asks meanwhile would take it for dead.
+        self._thread = self._client._net._io_thread
         for watch in (self._stay_joined, self._watch_session):
             self._client._net.call_soon_with_future(watch, self._coordinator).add_errback(self._died)
 
@@ -125,10 +129,8 @@ class GroupMember:
 
     def failure(self) -> BaseException | None:
         """Why the membership is watched over no more, if so: nobody would hear of a lost session (invariant 10)."""
-        if self._failure is None and not self._leaving and self._client is not None:
-            thread = self._client._net._io_thread
-            if thread is not None and not thread.is_alive():
-                self._failure = KafkaClientError(f"The thread of the membership in {self._settings.group_id} has died")
+        if self._failure is None and not self._leaving and self._thread is not None and not self._thread.is_alive():
+            self._failure = KafkaClientError(f"The thread of the membership in {self._settings.group_id} has died")
         return self._failure
 
     def _died(self, error: BaseException) -> None:
