@@ -45,7 +45,7 @@ class ClassArchive:
     def jvm_options(self) -> tuple[str, ...]:
         """Options that use the archive; none while there is none. A JVM that it does not fit ignores it in silence."""
         return (
-            (f"-XX:SharedArchiveFile={self.path}", "-Xlog:cds=off", "-Xlog:class+path=off")
+            (f"-XX:SharedArchiveFile={self.path}", "-Xlog:cds*=off", "-Xlog:class+path=off")
             if self.path.exists()
             else ()
         )
@@ -54,6 +54,11 @@ class ClassArchive:
     def made(self) -> bool:
         """Also if the JVM could keep no classes: it is not tried again."""
         return self.directory.is_dir()
+
+    def replaces(self, directory: Path, home: Path) -> bool:
+        """Whether ``directory`` has the archive of jars that were there before, for the same version of Java."""
+        java = self.directory.name.partition("-")[0]
+        return home == self.spark_home and directory != self.directory and directory.name.startswith(f"{java}-")
 
     def note_owner(self, directory: Path) -> None:
         """Write into ``directory``, which is to become the archive's, which installation of Spark it belongs to."""
@@ -70,7 +75,8 @@ def class_archive(java: JavaRuntime | None = None) -> ClassArchive:
 
     java, home = java or find_java(), Path(_find_spark_home())
     release = java.home / "release"
-    jars = sorted((home / "jars").glob("*.jar"))
+    # The JVM compares them: an archive of jars that were installed anew, into the same place, fits no more.
+    jars = [(str(jar), (of := jar.stat()).st_size, int(of.st_mtime)) for jar in sorted((home / "jars").glob("*.jar"))]
     identity = f"{_TRAINING} {java.home} {release.read_text() if release.exists() else ''} {jars}"
     name = f"java{java.major}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     return ClassArchive(_archives() / name, home)
@@ -83,7 +89,7 @@ def make_class_archive() -> ClassArchive:
     """
     archive = class_archive()
     if not archive.made:
-        remove_orphans()
+        remove_orphans(archive)
         make_once(archive.directory, lambda target: _make(target, archive))
     return archive
 
@@ -97,7 +103,7 @@ def _make(target: Path, archive: ClassArchive) -> None:
     from headrace.spark.spark_settings import JAVA_OPTIONS, LOCAL, settings
 
     archive.note_owner(target)
-    keep = f"{LOCAL[JAVA_OPTIONS]} {shlex.quote(f'-XX:ArchiveClassesAtExit={target / _ARCHIVE_FILE}')} -Xlog:cds=off"
+    keep = f"{LOCAL[JAVA_OPTIONS]} {shlex.quote(f'-XX:ArchiveClassesAtExit={target / _ARCHIVE_FILE}')} -Xlog:cds*=off"
     with RuntimeDirectory() as directory:
         directory.remove_others()
         within = directory.path
@@ -118,8 +124,9 @@ def _archives() -> Path:
     return cache_directory() / "spark"
 
 
-def remove_orphans() -> None:
-    """Remove the archives of installations of Spark that are not there any more."""
+def remove_orphans(successor: ClassArchive | None = None) -> None:
+    """Remove the archives of installations of Spark that are not there any more, and what ``successor`` replaces."""
     for noted in _archives().glob(f"*/{_HOME_FILE}"):
-        if not Path(noted.read_text(encoding="utf-8")).exists():
+        home = Path(noted.read_text(encoding="utf-8"))
+        if not home.exists() or (successor is not None and successor.replaces(noted.parent, home)):
             shutil.rmtree(noted.parent, ignore_errors=True)

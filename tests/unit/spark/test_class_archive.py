@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,29 @@ def test_each_java_and_each_spark_has_one_of_its_own(
     assert class_archive(JavaRuntime(tmp_path / "other", 17, "PATH")).path != first.path
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     assert class_archive(java).path != first.path
+
+
+def test_jars_that_are_installed_anew_need_an_archive_of_their_own(
+    java: JavaRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM refuses one that was made with others, wherever these lay."""
+    home = tmp_path / "spark"
+    jar = home / "jars" / "spark-core.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"1")
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    former = class_archive(java)
+    other_java = ClassArchive(former.directory.parent / "java21-abc", home)
+    for archive in (former, other_java):
+        archive.directory.mkdir(parents=True)
+        archive.note_owner(archive.directory)
+    os.utime(jar, (1, 1))
+    successor = class_archive(java)
+    assert successor.path != former.path
+    remove_orphans(former)
+    assert former.made
+    remove_orphans(successor)
+    assert (former.made, other_java.made) == (False, True)
 
 
 def test_there_is_nothing_to_use_before_it_is_made(java: JavaRuntime) -> None:
