@@ -7,6 +7,8 @@ import hashlib
 import subprocess
 import sys
 import sysconfig
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +21,9 @@ from tests.support.debian import can_install, install
 from tests.support.kerberos import missing_programs
 
 _ROOT: Final = Path(__file__).parents[2]
-_BUILDING: Final = 1200
+_BUILDING: Final = 900
+_AGAIN_AFTER: Final = 1800
+"""Seconds for which a build that failed is not tried again: each process of a run would."""
 _MADE_OF: Final = ("scripts/kerberos.py", "requirements-kerberos.lock", "requirements-kerberos-build.lock")
 _AT_RUN_TIME: Final = ("krb5-admin-server", "krb5-kdc", "krb5-user", "libsasl2-modules-gssapi-mit")
 
@@ -44,7 +48,15 @@ def built_packages() -> Path:
         install(*_AT_RUN_TIME, *(() if directory.is_dir() else DEBIAN_PACKAGES))
     if missing := missing_programs():
         raise ConfigError(f"Not installed: {', '.join(missing)}; apt-get install {' '.join(_AT_RUN_TIME)}")
-    return make_once(directory, _build)
+    failed = directory.with_suffix(".failed")
+    if failed.exists() and time.time() - failed.stat().st_mtime < _AGAIN_AFTER:
+        raise ConfigError(failed.read_text())
+    try:
+        return make_once(directory, _build)
+    except ConfigError as error:
+        with suppress(OSError):
+            failed.write_text(str(error))
+        raise
 
 
 def _build(directory: Path) -> None:
