@@ -60,6 +60,9 @@ class JvmHost:
         except ConnectError as error:
             self.send(HostUp(str(error), isinstance(error, ConfigError)))
             return
+        except Exception as error:  # as of a full disk: the worker is told, and tries again
+            self.send(HostUp(error_line(error)))
+            return
         self.send(HostUp())
         while process.alive:
             time.sleep(_LOOK)

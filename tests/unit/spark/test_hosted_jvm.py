@@ -8,15 +8,17 @@ import threading
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.config.engine_config import DEFAULT_CONSOLE
 from headrace.spark.endpoint import Endpoint
 from headrace.spark.hosted_jvm import HostedJvm
-from headrace.spark.jvm_calls import Answer, Call, HostUp
+from headrace.spark.jvm_calls import Answer, Call, HostStart, HostUp
 from headrace.spark.jvm_host import JvmHost
 from headrace.spark.messages import FrameFault, Log, LogLevels
 from headrace.spark.running_job import RunningJob
@@ -139,3 +141,13 @@ def test_the_host_answers_each_call(method: Any, answer: Answer) -> None:
     host._jvm = SimpleNamespace(running=method)  # type: ignore[assignment]
     host._answer(Call(5, "running", ("g",)))
     assert here.recv() == answer
+
+
+def test_the_host_says_why_it_could_not_even_begin(tmp_path: Path) -> None:
+    here, there = Pipe()
+    link: Connection[Any, Any] = there
+    nowhere = tmp_path / "removed"
+    start = HostStart({}, nowhere, (), DEFAULT_CONSOLE, Endpoint("", b""), False, (), frozenset(), {})
+    JvmHost(link).serve(start)
+    up = here.recv()
+    assert (up.for_good, "FileNotFoundError" in up.error and str(nowhere) in up.error) == (False, True)
