@@ -45,6 +45,7 @@ def configure_logging(level: LogLevel) -> None:
     handler.setFormatter(formatter(TEXT))
     handler.addFilter(CONTEXT)
     handler.addFilter(HIDING)
+    handler.addFilter(_is_no_lost_jvm)
     root = logging.getLogger()
     for installed in root.handlers[:]:
         root.removeHandler(installed)
@@ -54,6 +55,11 @@ def configure_logging(level: LogLevel) -> None:
     # Whoever uses these wraps their troubles in messages of headrace's own.
     for library in ("kafka", "py4j", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
+
+
+def _is_no_lost_jvm(record: logging.LogRecord) -> bool:
+    """Return False for the stack trace that py4j logs as the root logger where a JVM has ended; its call raises too."""
+    return not (record.name == "root" and record.module == "java_gateway")
 
 
 def use_log_format(name: str) -> None:

@@ -6,9 +6,12 @@ import logging
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from py4j import protocol
+from py4j.java_gateway import GatewayClient, GatewayParameters
 from typer.testing import CliRunner
 
 from headrace import __version__
@@ -121,6 +124,18 @@ def test_log_lines_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         logging.getLogger("headrace.x").info("said")
     [line] = [json.loads(text) for text in capsys.readouterr().err.splitlines() if text.startswith("{")]
     assert (line["level"], line["connector.context"], line["message"]) == ("INFO", "[c|worker]", "said")
+
+
+def test_a_jvm_that_ends_during_a_call_leaves_no_stack_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(LogLevel.INFO)
+    with socket.create_server(("127.0.0.1", 0)) as jvm, ThreadPoolExecutor() as threads:
+        client = GatewayClient(gateway_parameters=GatewayParameters(port=jvm.getsockname()[1]))
+        answer = threads.submit(client.send_command, "c\n", False)
+        connection, _ = jvm.accept()
+        connection.recv(2)
+        connection.close()
+    assert answer.result() == protocol.ERROR
+    assert capsys.readouterr().err == ""
 
 
 def test_log_lines_show_time_level_and_context(capsys: pytest.CaptureFixture[str]) -> None:
