@@ -16,6 +16,7 @@ from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,
     ProducerFencedError,
+    RetriableKafkaError,
     TopicAuthorizationError,
     UncertainCommitError,
     apart,
@@ -182,7 +183,7 @@ class RecordProducer:
         """The first delivery that failed since this was asked last; a failure that stays is preferred."""
         failed, late = self._failed, self._mistimed
         self.forget_failures()
-        lasting = next((f for f in failed if not is_retriable(f[0]) and not _is_purge(f[0])), None)
+        lasting = next((f for f in failed if not _may_pass(f[0])), None)
         if lasting is None and late is not None:
             return mistimed(f"writing to topic {late}")
         if not failed:
@@ -193,7 +194,7 @@ class RecordProducer:
         failure = connect_error(error, f"writing to topic {topic}")
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return TopicAuthorizationError(str(failure), topic)
-        return failure
+        return RetriableKafkaError(str(failure)) if _is_lost_login(error) else failure
 
     def forget_failures(self) -> None:
         """Those of records that nobody waits for any more."""
@@ -294,6 +295,19 @@ class _Log:
 def _fatal(error: BaseException) -> KafkaError | None:
     cause = kafka_error(error)
     return cause if cause is not None and cause.fatal() else None
+
+
+def _may_pass(error: KafkaError) -> bool:
+    return is_retriable(error) or _is_purge(error) or _is_lost_login(error)
+
+
+def _is_lost_login(error: KafkaError) -> bool:
+    """Whether brokers refused to authenticate a client again, which they had authenticated before.
+
+    Records are sent only after a first login. Tickets and tokens are had again when their server is back; for what is
+    refused for good, the next attempt does not get through its own first login.
+    """
+    return error.code() == KafkaError._AUTHENTICATION
 
 
 def _is_purge(error: KafkaError) -> bool:
