@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.config_writes import (
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import (
     ConfigWrite,
     OffsetsRequest,
     PutConnector,
@@ -26,8 +26,8 @@ from headrace.distributed.config_writes import (
     PutTaskRestart,
     RemoveConnector,
 )
-from headrace.distributed.herder_core import step
-from headrace.distributed.herder_state import HerderState
+from headrace.distributed.core.herder_core import step
+from headrace.distributed.core.herder_state import HerderState
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState, RemovedOffsets
 from headrace.model.ids import ConnectorTaskId

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.config_writes import PutConnector, PutTaskConfigs, PutTaskCount
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import PutConnector, PutTaskConfigs, PutTaskCount
 from headrace.model.ids import ConnectorTaskId
 
 MakeStage = Callable[..., Any]

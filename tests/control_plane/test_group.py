@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.assignors import Share, all_work, share_of, union
-from headrace.distributed.config_writes import ConfigWrite, PutConnector, PutTaskConfigs, RemoveConnector
-from headrace.distributed.connect_protocol import ConnectProtocol
-from headrace.distributed.former_tasks import FormerTasks
-from headrace.distributed.group_leader import GroupLeader
-from headrace.distributed.herder_state import RunPhase
-from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import ConfigWrite, PutConnector, PutTaskConfigs, RemoveConnector
+from headrace.distributed.core.herder_state import RunPhase
+from headrace.distributed.group.assignors import Share, all_work, share_of, union
+from headrace.distributed.group.connect_protocol import ConnectProtocol
+from headrace.distributed.group.former_tasks import FormerTasks
+from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 
 MakeStage = Callable[..., Any]
 Golden = Callable[[Any], None]

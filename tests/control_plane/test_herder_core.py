@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.config_lag import sync_rules
-from headrace.distributed.config_writes import (
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_lag import sync_rules
+from headrace.distributed.core.config_writes import (
     PutConnector,
     PutTargetState,
     PutTaskConfigs,
     PutTaskCount,
     RemoveConnector,
 )
-from headrace.distributed.herder_core import step
-from headrace.distributed.herder_state import HerderState, Phase, SyncRules
+from headrace.distributed.core.herder_core import step
+from headrace.distributed.core.herder_state import HerderState, Phase, SyncRules
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.api.errors import ConnectError
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.config_writes import PutSessionKey, PutTargetState, PutTaskConfigs
-from headrace.distributed.herder_core import step
-from headrace.distributed.herder_state import Privileges
-from headrace.distributed.session_keys import SessionKeyRules
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import PutSessionKey, PutTargetState, PutTaskConfigs
+from headrace.distributed.core.herder_core import step
+from headrace.distributed.core.herder_state import Privileges
+from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.state import TargetState
 
 MakeStage = Callable[..., Any]

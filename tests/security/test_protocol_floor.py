@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import httpx2
 import pytest
 
-from headrace.distributed.connect_protocol import ConnectProtocol, MemberMetadata, encode_metadata
+from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, encode_metadata
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from headrace.model.assignment import Assignment
 from tests.support.polling import wait_for

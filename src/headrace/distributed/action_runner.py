@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed import herder_actions as actions
-from headrace.distributed import herder_events as events
-from headrace.distributed.config_writes import (
+from headrace.distributed.core import herder_actions as actions
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import (
     ConfigWrite,
     PutConnector,
     PutLoggerLevel,
@@ -29,8 +29,8 @@ from headrace.distributed.config_writes import (
     PutTaskRestart,
     RemoveConnector,
 )
-from headrace.distributed.herder_actions import HerderAction
-from headrace.distributed.herder_events import HerderEvent
+from headrace.distributed.core.herder_actions import HerderAction
+from headrace.distributed.core.herder_events import HerderEvent
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.status_reporter import StatusReporter

@@ -13,23 +13,23 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
 from headrace.distributed.action_runner import Hands
-from headrace.distributed.config_lag import sync_rules
-from headrace.distributed.connect_protocol import ConnectProtocol
+from headrace.distributed.core.config_lag import sync_rules
+from headrace.distributed.core.herder_events import ConfigUpdated, RestartPlanned, RestartRequested, StrayStatusSeen
+from headrace.distributed.core.herder_state import HerderState, SyncRules
+from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
-from headrace.distributed.former_tasks import FormerTasks
-from headrace.distributed.group_leader import GroupLeader
-from headrace.distributed.herder_events import ConfigUpdated, RestartPlanned, RestartRequested, StrayStatusSeen
+from headrace.distributed.group.connect_protocol import ConnectProtocol
+from headrace.distributed.group.former_tasks import FormerTasks
+from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
+from headrace.distributed.group.strangers import clash
+from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.distributed.herder_inbox import HerderInbox
-from headrace.distributed.herder_state import HerderState, SyncRules
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.lost_topics import check_config_topic, check_offsets_topic
-from headrace.distributed.rebalance_recorder import RebalanceRecorder
-from headrace.distributed.session_keys import SessionKeyRules
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.status_sweep import is_stray
 from headrace.distributed.stores import Stores
-from headrace.distributed.strangers import clash
-from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.clients import kafka_python_config

@@ -12,11 +12,11 @@ from typing import Any
 
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed import config_lag
-from headrace.distributed import herder_events as events
 from headrace.distributed.action_runner import ActionRunner, Hands
 from headrace.distributed.chained_futures import chained, mapped, otherwise
-from headrace.distributed.config_writes import (
+from headrace.distributed.core import config_lag
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.config_writes import (
     ConfigWrite,
     OffsetsRequest,
     PutConnector,
@@ -27,12 +27,12 @@ from headrace.distributed.config_writes import (
     PutTaskRestart,
     RemoveConnector,
 )
-from headrace.distributed.herder_actions import HerderAction, Leave, RefuseNotLeader, Reply
-from headrace.distributed.herder_core import step
-from headrace.distributed.herder_events import HerderEvent
-from headrace.distributed.herder_state import HerderState, Phase
+from headrace.distributed.core.herder_actions import HerderAction, Leave, RefuseNotLeader, Reply
+from headrace.distributed.core.herder_core import step
+from headrace.distributed.core.herder_events import HerderEvent
+from headrace.distributed.core.herder_state import HerderState, Phase
+from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.pending_requests import PendingRequests
-from headrace.distributed.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.stores import Stores
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator

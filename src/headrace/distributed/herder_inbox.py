@@ -8,7 +8,7 @@ import itertools
 import threading
 from collections import deque
 
-from headrace.distributed.herder_events import HerderEvent
+from headrace.distributed.core.herder_events import HerderEvent
 from headrace.model.deadline import Clock
 
 

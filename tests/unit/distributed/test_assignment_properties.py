@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headrace.distributed.assignors import NOTHING, LeaderMemory, Member, Round, Share, union
-from headrace.distributed.incremental_cooperative_assignor import assign_incrementally
+from headrace.distributed.group.assignors import NOTHING, LeaderMemory, Member, Round, Share, union
+from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
 from headrace.model.ids import ConnectorTaskId
 
 QUICK = settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))

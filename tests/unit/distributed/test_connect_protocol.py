@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.distributed.connect_protocol import (
+from headrace.distributed.group.connect_protocol import (
     ConnectProtocol,
     MemberMetadata,
     decode_assignment,

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from headrace.distributed.assignors import NOTHING, Change, Member, Share, share_of
-from headrace.distributed.eager_assignor import assign_eagerly
+from headrace.distributed.group.assignors import NOTHING, Change, Member, Share, share_of
+from headrace.distributed.group.eager_assignor import assign_eagerly
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace.distributed.herder_events import ClaimDue, ConnectorStarted, HerderEvent
+from headrace.distributed.core.herder_events import ClaimDue, ConnectorStarted, HerderEvent
 from headrace.distributed.herder_inbox import HerderInbox
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from headrace.distributed.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share
-from headrace.distributed.incremental_cooperative_assignor import assign_incrementally
+from headrace.distributed.group.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share
+from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
 from headrace.model.ids import ConnectorTaskId
 
 DELAY = 300.0

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from headrace.distributed.assignors import NOTHING, Share
-from headrace.distributed.load_balance import place, surplus
+from headrace.distributed.group.assignors import NOTHING, Share
+from headrace.distributed.group.load_balance import place, surplus
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.distributed.connect_protocol import ConnectProtocol
-from headrace.distributed.herder_state import Membership
-from headrace.distributed.rebalance_recorder import RebalanceRecorder
+from headrace.distributed.core.herder_state import Membership
+from headrace.distributed.group.connect_protocol import ConnectProtocol
+from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.metrics import GroupFigures
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.distributed.herder_state import HerderState, Membership, Phase, TaskRun
+from headrace.distributed.core.herder_state import HerderState, Membership, Phase, TaskRun
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState

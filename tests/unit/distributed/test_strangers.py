@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConnectError
-from headrace.distributed.connect_protocol import (
+from headrace.distributed.group.connect_protocol import (
     ConnectProtocol,
     MemberMetadata,
     decode_assignment,
@@ -14,8 +14,8 @@ from headrace.distributed.connect_protocol import (
     encode_assignment,
     encode_metadata,
 )
-from headrace.distributed.group_leader import GroupLeader
-from headrace.distributed.strangers import clash, sort_members
+from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.strangers import clash, sort_members
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.distributed.connect_protocol import (
+from headrace.distributed.core.herder_events import Assigned, HerderEvent, SessionLost
+from headrace.distributed.core.herder_state import HerderState, TaskRun
+from headrace.distributed.group.connect_protocol import (
     ConnectProtocol,
     MemberMetadata,
     decode_assignment,
     decode_metadata,
     encode_metadata,
 )
-from headrace.distributed.former_tasks import FormerTasks
-from headrace.distributed.group_leader import GroupLeader
-from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
-from headrace.distributed.herder_state import HerderState, TaskRun
-from headrace.distributed.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.distributed.group.former_tasks import FormerTasks
+from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId

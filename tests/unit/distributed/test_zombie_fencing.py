@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.distributed.zombie_fencing import producers_to_fence
+from headrace.distributed.core.zombie_fencing import producers_to_fence
 from headrace.model.cluster_config_state import ClusterConfigState
 
 

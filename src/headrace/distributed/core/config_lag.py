@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.distributed.herder_actions import CatchUp, HerderAction, Later, StepOut
-from headrace.distributed.herder_events import Assigned, SyncDue
-from headrace.distributed.herder_state import HerderState, Lag, Phase, SyncRules
+from headrace.distributed.core.herder_actions import CatchUp, HerderAction, Later, StepOut
+from headrace.distributed.core.herder_events import Assigned, SyncDue
+from headrace.distributed.core.herder_state import HerderState, Lag, Phase, SyncRules
 from headrace.model.assignment import AssignmentError
 
 _ATTEMPTS = 5

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
-from headrace.distributed.session_keys import SessionKeyRules
+from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState

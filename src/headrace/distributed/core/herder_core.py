@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed import (
+from headrace.distributed.core import (
     config_lag,
     fencing_requests,
     key_rotation,
@@ -16,8 +16,8 @@ from headrace.distributed import (
     own_work,
     rebalance,
 )
-from headrace.distributed import herder_events as events
-from headrace.distributed.herder_actions import (
+from headrace.distributed.core import herder_events as events
+from headrace.distributed.core.herder_actions import (
     FindType,
     HerderAction,
     Join,
@@ -26,8 +26,8 @@ from headrace.distributed.herder_actions import (
     Rejoin,
     Reply,
 )
-from headrace.distributed.herder_events import HerderEvent
-from headrace.distributed.herder_state import HerderState, Phase
+from headrace.distributed.core.herder_events import HerderEvent
+from headrace.distributed.core.herder_state import HerderState, Phase
 
 Settled = tuple[HerderState, list[HerderAction]]
 

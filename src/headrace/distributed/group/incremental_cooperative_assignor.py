@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from headrace.distributed.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share, union
-from headrace.distributed.load_balance import place, surplus
+from headrace.distributed.group.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share, union
+from headrace.distributed.group.load_balance import place, surplus
 
 _FIRST_BACKOFF = 0.04
 """Seconds to wait after a revoking round before the next one in a row; then 40 times as long each time."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
-from headrace.distributed.herder_events import HerderEvent
-from headrace.distributed.session_keys import SessionKeyRules
+from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.herder_events import HerderEvent
+from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChanged

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.distributed.connect_protocol import MemberMetadata, decode_metadata
+from headrace.distributed.group.connect_protocol import MemberMetadata, decode_metadata
 from headrace.model.assignment import GroupTopics
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import cycle
 
-from headrace.distributed.assignors import Change, LeaderMemory, Member, Round, Share, share_of
+from headrace.distributed.group.assignors import Change, LeaderMemory, Member, Round, Share, share_of
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.distributed.herder_state import Membership
-from headrace.distributed.worker_coordinator import WorkerCoordinator
+from headrace.distributed.core.herder_state import Membership
+from headrace.distributed.group.worker_coordinator import WorkerCoordinator
 from headrace.metrics import GroupFigures
 from headrace.model.deadline import Clock
 

@@ -8,17 +8,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.distributed.assignors import NOTHING, Share, share_of, with_work
-from headrace.distributed.connect_protocol import (
+from headrace.distributed.core.herder_events import Assigned, HerderEvent, SessionLost
+from headrace.distributed.core.herder_state import HerderState
+from headrace.distributed.group.assignors import NOTHING, Share, share_of, with_work
+from headrace.distributed.group.connect_protocol import (
     ConnectProtocol,
     MemberMetadata,
     decode_assignment,
     encode_metadata,
 )
-from headrace.distributed.former_tasks import FormerTasks
-from headrace.distributed.group_leader import GroupLeader, owner_url
-from headrace.distributed.herder_events import Assigned, HerderEvent, SessionLost
-from headrace.distributed.herder_state import HerderState
+from headrace.distributed.group.former_tasks import FormerTasks
+from headrace.distributed.group.group_leader import GroupLeader, owner_url
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId

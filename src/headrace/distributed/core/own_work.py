@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.distributed.config_writes import PutTaskConfigs
-from headrace.distributed.herder_actions import (
+from headrace.distributed.core.config_writes import PutTaskConfigs
+from headrace.distributed.core.herder_actions import (
     ComputeTaskConfigs,
     FailTask,
     HerderAction,
@@ -24,8 +24,8 @@ from headrace.distributed.herder_actions import (
     StopTasks,
     TellRestart,
 )
-from headrace.distributed.herder_events import ReconfigurationRequested, RestartPlanned, TaskConfigsComputed
-from headrace.distributed.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.distributed.core.herder_events import ReconfigurationRequested, RestartPlanned, TaskConfigsComputed
+from headrace.distributed.core.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState

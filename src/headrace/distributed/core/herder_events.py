@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId

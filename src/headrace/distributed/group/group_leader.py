@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.distributed.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
-from headrace.distributed.connect_protocol import ConnectProtocol, MemberMetadata, encode_assignment
-from headrace.distributed.eager_assignor import assign_eagerly
-from headrace.distributed.incremental_cooperative_assignor import assign_incrementally
-from headrace.distributed.strangers import sort_members
+from headrace.distributed.group.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
+from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, encode_assignment
+from headrace.distributed.group.eager_assignor import assign_eagerly
+from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
+from headrace.distributed.group.strangers import sort_members
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock

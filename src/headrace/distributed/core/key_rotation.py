@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from headrace.distributed.config_writes import PutSessionKey
-from headrace.distributed.herder_actions import WatchSessionKey
-from headrace.distributed.herder_events import SessionKeyExpired
-from headrace.distributed.herder_state import HerderState, Privileges
-from headrace.distributed.leader_duties import Settled, enqueue, lead
+from headrace.distributed.core.config_writes import PutSessionKey
+from headrace.distributed.core.herder_actions import WatchSessionKey
+from headrace.distributed.core.herder_events import SessionKeyExpired
+from headrace.distributed.core.herder_state import HerderState, Privileges
+from headrace.distributed.core.leader_duties import Settled, enqueue, lead
 
 
 def settle_session_key(state: HerderState) -> Settled:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.distributed import config_lag
-from headrace.distributed.herder_actions import CatchUp, HerderAction, Later, Rejoin
-from headrace.distributed.herder_events import Assigned, ConfigUpdated, RejoinDue, SessionLost
-from headrace.distributed.herder_state import HerderState, Membership, Phase
+from headrace.distributed.core import config_lag
+from headrace.distributed.core.herder_actions import CatchUp, HerderAction, Later, Rejoin
+from headrace.distributed.core.herder_events import Assigned, ConfigUpdated, RejoinDue, SessionLost
+from headrace.distributed.core.herder_state import HerderState, Membership, Phase
 from headrace.model.assignment import AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from headrace.distributed.assignors import Share
+from headrace.distributed.group.assignors import Share
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.api.errors import RetriableError
-from headrace.distributed.herder_actions import AskForFencing, HerderAction, Later, Reply
-from headrace.distributed.herder_events import FencingAnswered, FencingAskDue, FencingRequested
-from headrace.distributed.herder_state import FencingAsked, HerderState, Privileges
-from headrace.distributed.leader_duties import Settled, lead, refusal
-from headrace.distributed.own_work import fail_starts
+from headrace.distributed.core.herder_actions import AskForFencing, HerderAction, Later, Reply
+from headrace.distributed.core.herder_events import FencingAnswered, FencingAskDue, FencingRequested
+from headrace.distributed.core.herder_state import FencingAsked, HerderState, Privileges
+from headrace.distributed.core.leader_duties import Settled, lead, refusal
+from headrace.distributed.core.own_work import fail_starts
 from headrace.herder.errors import BadRequestError, NotFoundError
 
 _RETRY = 1.0

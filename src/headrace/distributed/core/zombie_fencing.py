@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from headrace.distributed.herder_state import HerderState
+from headrace.distributed.core.herder_state import HerderState
 from headrace.model.cluster_config_state import ClusterConfigState
 
 

@@ -7,18 +7,18 @@ change is under way nothing else is written about the connector (``leader_duties
 
 from __future__ import annotations
 
-from headrace.distributed.config_writes import OffsetsRequest, OfNoConnector, PutOffsetsDeleted
-from headrace.distributed.herder_actions import (
+from headrace.distributed.core.config_writes import OffsetsRequest, OfNoConnector, PutOffsetsDeleted
+from headrace.distributed.core.herder_actions import (
     ChangeOffsets,
     DeleteRemovedOffsets,
     HerderAction,
     Later,
     Reply,
 )
-from headrace.distributed.herder_events import OffsetsEnded, RemovedOffsetsDue
-from headrace.distributed.herder_state import HerderState, Phase, Privileges
-from headrace.distributed.leader_duties import Settled, begin_round, enqueue, lead, refusal
-from headrace.distributed.zombie_fencing import lacks_record
+from headrace.distributed.core.herder_events import OffsetsEnded, RemovedOffsetsDue
+from headrace.distributed.core.herder_state import HerderState, Phase, Privileges
+from headrace.distributed.core.leader_duties import Settled, begin_round, enqueue, lead, refusal
+from headrace.distributed.core.zombie_fencing import lacks_record
 from headrace.herder.errors import BadRequestError, NotFoundError, RebalanceNeededError
 from headrace.model.state import TargetState
 

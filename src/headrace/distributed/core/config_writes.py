@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.session_keys import SessionKeyRules
+from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.offsets import OffsetsChange
 from headrace.model.state import TargetState

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed.config_writes import (
+from headrace.distributed.core.config_writes import (
     ConfigWrite,
     OfNoConnector,
     PutConnector,
@@ -23,7 +23,7 @@ from headrace.distributed.config_writes import (
     PutTaskRestart,
     UserWrite,
 )
-from headrace.distributed.herder_actions import (
+from headrace.distributed.core.herder_actions import (
     ClaimWrites,
     Fence,
     HerderAction,
@@ -35,7 +35,7 @@ from headrace.distributed.herder_actions import (
     SweepStatuses,
     Write,
 )
-from headrace.distributed.herder_events import (
+from headrace.distributed.core.herder_events import (
     ClaimDue,
     ClaimFailed,
     FencingDone,
@@ -48,9 +48,9 @@ from headrace.distributed.herder_events import (
     WriteDone,
     WriteFailed,
 )
-from headrace.distributed.herder_state import HerderState, Leadership, Phase, Privileges, RunPhase
-from headrace.distributed.own_work import fail_starts
-from headrace.distributed.zombie_fencing import lacks_record, producers_to_fence, rounds_due
+from headrace.distributed.core.herder_state import HerderState, Leadership, Phase, Privileges, RunPhase
+from headrace.distributed.core.own_work import fail_starts
+from headrace.distributed.core.zombie_fencing import lacks_record, producers_to_fence, rounds_due
 from headrace.herder.errors import (
     AlreadyExistsError,
     BadRequestError,
