@@ -27,7 +27,7 @@ from bench.record_layer_chain import LINE_CHAIN, converted
 from bench.report import IDLE_CONNECTORS, print_table
 from bench.topics import temporary_topic
 from headrace.api.errors import ConnectError
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 
 _BROKER_JVM_OPTIONS = ("-Xms1g", "-Xmx1g")
 _POLL = {"transaction.boundary": "poll"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Self
 
 from bench.rest import ConnectRest
-from headrace.kafka.child_process import start_child
-from headrace.kafka.free_port import free_port
+from headrace.broker.child_process import start_child
+from headrace.broker.free_port import free_port
 
 STRING_CONVERTER = "org.apache.kafka.connect.storage.StringConverter"
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"

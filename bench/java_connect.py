@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bench.engines import Engine
 from headrace import KAFKA_VERSION
-from headrace.kafka.ivy import Progress, resolve_jars
-from headrace.kafka.java_runtime import find_java
+from headrace.jvm.ivy import Progress, resolve_jars
+from headrace.jvm.java_runtime import find_java
 
 RUNTIME = (
     f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}",

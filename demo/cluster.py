@@ -18,8 +18,8 @@ import httpx2
 import psutil
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from headrace.kafka.child_process import start_child
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.child_process import start_child
+from headrace.broker.embedded_broker import EmbeddedBroker
 
 T = TypeVar("T")
 _WORKER = """\

@@ -17,9 +17,9 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from faults.proxy import Proxy
 from faults.wire import Api
-from headrace.kafka.broker_files import storage_directory
-from headrace.kafka.embedded_broker import EmbeddedBroker
-from headrace.kafka.free_port import free_port
+from headrace.broker.broker_files import storage_directory
+from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.free_port import free_port
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess

@@ -17,7 +17,7 @@ from faults.checks import Marked
 from faults.cluster import NAME, OFFSETS_TOPIC, Cluster
 from faults.history import Batch, Outcome, Transaction, Visible, committed, transactions
 from faults.segments import batches
-from headrace.kafka.broker_files import storage_directory
+from headrace.broker.broker_files import storage_directory
 
 
 @dataclass(frozen=True, slots=True)

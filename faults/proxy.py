@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Self
 
 from faults.wire import Api, Request, correlation_of, request_of
-from headrace.kafka.free_port import LOOPBACK, free_port
+from headrace.broker.free_port import LOOPBACK, free_port
 
 _SIZE = struct.Struct(">i")
 _ANSWER_TIME_S = 5.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.broker_template import broker_template
-from headrace.kafka.java_runtime import find_java
+from headrace.broker.broker_template import broker_template
+from headrace.jvm.java_runtime import find_java
 from headrace.spark.class_archive import class_archive, make_class_archive
 
 

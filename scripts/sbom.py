@@ -20,8 +20,8 @@ _TABLE: Final = """# Licences of what headrace depends on
 
 Python packages of `requirements.lock`, that is of `pip install 'headrace[auth]'`, with the licences that they declare;
 written by `scripts/sbom.py --table`. Beside them there are, only downloaded when they are used: Apache Kafka's broker
-(`headrace broker`, Apache-2.0, its jars are listed in `src/headrace/kafka/pins`), and a Java runtime by the extra `jvm`
-(GPL-2.0 with the classpath exception).
+(`headrace broker`, Apache-2.0, its jars are listed in `src/headrace/broker/pins`), and a Java runtime by the extra
+`jvm` (GPL-2.0 with the classpath exception).
 
 | package | version | licence |
 |---|---|---|

@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from headrace.api import protected_files
 from headrace.api.errors import ConfigError
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support import kerberos_packages as kerberos
 from tests.support.h2 import h2_jar, h2_url
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs

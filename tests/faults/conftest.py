@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.worker_process import WorkerProcess
 
 MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"

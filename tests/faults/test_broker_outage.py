@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.health_watch import HealthWatch
 from tests.support.numbered import create_numbered

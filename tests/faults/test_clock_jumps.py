@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.model.set_back_clock import EXIT_STATUS
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.faked_clock import FakedClock

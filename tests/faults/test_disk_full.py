@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
-from headrace.kafka.user_cache import cache_directory
+from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.jvm.user_cache import cache_directory
 from headrace.rest.access.audit_log import broken_lines
 from headrace.standalone import offsets_file
 from headrace.storage.offset_codec import encode_key

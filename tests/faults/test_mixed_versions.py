@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, lines, make_topic

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, create_sink, lines, make_topic, wait_for_lines
 from tests.support.worker_process import WorkerProcess

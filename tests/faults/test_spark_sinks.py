@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, make_topic
 from tests.support.spark_sinks import (

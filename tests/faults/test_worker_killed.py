@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import ProducerFencedError
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.kafka.transactional_producer import TransactionalProducer

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from faults.proxy import Proxy
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.free_port import free_port
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.free_port import free_port
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
 from headrace.rest.endpoints import Endpoints

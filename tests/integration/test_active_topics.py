@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.group_of_workers import Node, Workers
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests.support.commands import assert_refused, headrace, without_java
 from tests.support.polling import wait_for
 from tests.support.topics import wait_for_values

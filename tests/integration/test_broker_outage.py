@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from headrace.api.errors import RetriableError
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.kafka.topic_admin import TopicSpec
 from headrace.storage.internal_topic import LogClients, compacted_topic

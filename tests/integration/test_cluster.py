@@ -16,7 +16,7 @@ import httpx2
 import psutil
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.topics import read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values

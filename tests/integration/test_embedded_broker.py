@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.ivy import resolve_jars
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.jvm.ivy import resolve_jars
 
 COMMAND = [sys.executable, "-c", "import typer; from headrace.cli.broker import broker; typer.run(broker)"]
 

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.errors import ProducerFencedError
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import DRIVER, Postgres
 from tests.support.topics import read_committed

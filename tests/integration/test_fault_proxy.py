@@ -15,10 +15,10 @@ from faults.history import Outcome, transactions
 from faults.proxy import Direction, How, Proxy, Trap
 from faults.segments import batches
 from faults.wire import Api
-from headrace.kafka.broker_files import storage_directory
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.broker_files import storage_directory
+from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.free_port import free_port
 from headrace.kafka.errors import UncertainCommitError
-from headrace.kafka.free_port import free_port
 from headrace.kafka.transactional_producer import TransactionalProducer
 from tests.support.topics import values
 

@@ -8,7 +8,7 @@ import json
 import os
 from pathlib import Path
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, values, wait_for_values
 from tests.support.worker_process import WorkerProcess

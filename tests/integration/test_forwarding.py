@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config.mac_algorithms import mac_algorithm
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import HEADERS, SignedParts, sign
 from tests.support.polling import wait_for, within

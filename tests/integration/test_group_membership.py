@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from tests.support.polling import wait_for
 

@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
+from headrace.broker.broker_files import storage_directory
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka import clients
-from headrace.kafka.broker_files import storage_directory
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
 from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec

@@ -13,9 +13,9 @@ import pytest
 
 from faults.proxy import How, Proxy, Trap
 from faults.wire import Api
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import ProducerFencedError
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.transactional_producer import TransactionalProducer

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.java_runtime import find_java
-from headrace.kafka.user_cache import cache_directory
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.jvm.java_runtime import find_java
+from headrace.jvm.user_cache import cache_directory
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.kafka import clients
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.storage import config_records, offset_codec
 from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable

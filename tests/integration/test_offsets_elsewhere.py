@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.errors import RebalanceNeededError
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange, OffsetsChanged

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.distributed.assembly import distributed_herder
 from headrace.distributed.distributed_herder import DistributedHerder
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.logs.loggers import Loggers
 from headrace.model.cluster_config_state import SessionKey
 from headrace.plugins.discovery import Plugins

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from headrace import KAFKA_VERSION, __version__
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, values, wait_for_values
 from tests.support.vectors import DIRECTORY

@@ -17,10 +17,10 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourcePatternType
 from typer.testing import CliRunner
 
 from headrace.api.errors import ConnectError
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.model.ids import ConnectorTaskId

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for, within
 from tests.support.sinks import (
     Journal,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
 from tests.support.sinks import make_topic, make_topic_anew, send, wait_for_committed

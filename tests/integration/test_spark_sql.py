@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import Read, committed_offsets, read_committed, wait_for_values
 from tests.support.validation import mistakes

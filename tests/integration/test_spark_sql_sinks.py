@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.sinks import (
     Journal,
     committed,

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.h2 import h2_url
 from tests.support.topics import committed_offsets, wait_for_values
 from tests.support.validation import mistakes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
 from tests.support.topics import committed_offsets, values, wait_for_values

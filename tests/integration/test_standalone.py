@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.standalone import offsets_file
 from headrace.storage.offset_codec import encode_key
 from tests.support.polling import wait_for

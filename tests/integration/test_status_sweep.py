@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka import clients
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic
 from tests.support.topics import wait_for_values

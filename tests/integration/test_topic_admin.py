@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka import clients
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from tests.support.acls import LENIENT, add_rules, all_but
 from tests.support.polling import wait_for

@@ -12,7 +12,7 @@ from kafka.partitioner.default import murmur2
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.errors import (
     IncompleteTransactionError,
     KafkaClientError,

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from tests.support.acls import LENIENT, Rule, add_rules, all_but, remove_rules
 from tests.support.exactly_once import assert_exactly_once

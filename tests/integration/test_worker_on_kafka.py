@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.kafka import clients
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.internal_topic import LogClients, compacted_topic

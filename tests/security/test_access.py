@@ -13,7 +13,7 @@ import bcrypt
 import httpx2
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 

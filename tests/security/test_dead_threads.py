@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.model.service_threads import DEATHS
 from tests.support.group_of_workers import Workers
 from tests.support.polling import wait_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for

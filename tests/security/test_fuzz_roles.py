@@ -20,8 +20,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings, strategies
 from typer.testing import CliRunner
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app as headrace
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.rest.app import create_app
 from tests.support.guarded_worker import (
     CANARY,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.distributed_herder import DistributedHerder
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from headrace.kafka.group_membership import GroupMember, GroupSettings
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.rest.access.audit_log import broken_lines
 from tests.support.key_material import PASSWORD, KeyMaterial
 from tests.support.polling import wait_for

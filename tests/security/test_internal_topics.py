@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.topic_identity import TopicLostError
 from headrace.storage import offset_codec

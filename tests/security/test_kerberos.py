@@ -15,9 +15,9 @@ from typing import Final
 
 import pytest
 
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.free_port import LOOPBACK, free_port
 from headrace.cli.console import EXIT_MISCONFIGURED
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.free_port import LOOPBACK, free_port
 from tests.support.acls import AUTHORIZER, add_rules
 from tests.support.kerberos import CLIENT, REALM, SERVICE, Kerberos
 from tests.support.key_material import KeyMaterial

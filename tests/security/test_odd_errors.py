@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess, once_settled
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.rest.raw_path import encoded
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, send

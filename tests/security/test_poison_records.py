@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka import clients
-from headrace.kafka.embedded_broker import EmbeddedBroker
 from tests.support.mutated_records import CONFIG_RECORDS, OFFSET_RECORDS, STATUS_RECORDS, Record, mutated
 from tests.support.polling import wait_for
 from tests.support.topics import values

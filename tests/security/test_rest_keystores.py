@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from cryptography.x509 import load_der_x509_certificate
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.key_material import KEY_PASSWORD, PASSWORD, KeyMaterial
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess, free_port, once_settled

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.topics import wait_for_values
 from tests.support.validation import mistakes
 from tests.support.worker_process import WorkerProcess

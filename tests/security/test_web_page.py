@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage import config_records
 from tests.support.polling import wait_for

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import RetriableError
-from headrace.kafka.ivy import resolve_jars
+from headrace.jvm.ivy import resolve_jars
 
 DRIVER = "com.h2database:h2:2.3.232"
 

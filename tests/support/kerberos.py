@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Final, Self
 
-from headrace.kafka.free_port import LOOPBACK, free_port
+from headrace.broker.free_port import LOOPBACK, free_port
 from tests.support.polling import wait_for
 
 REALM: Final = "HEADRACE.TEST"

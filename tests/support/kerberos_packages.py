@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.kafka.user_cache import cache_directory, make_once
+from headrace.jvm.user_cache import cache_directory, make_once
 from scripts.kerberos import DEBIAN_PACKAGES
 from tests.support.debian import can_install, install
 from tests.support.kerberos import missing_programs

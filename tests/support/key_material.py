@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509 import Certificate, load_pem_x509_certificates
 
-from headrace.kafka.java_runtime import find_java
+from headrace.jvm.java_runtime import find_java
 
 PASSWORD: Final = "store-password"
 KEY_PASSWORD: Final = "key-password"

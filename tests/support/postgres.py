@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
-from headrace.kafka.ivy import resolve_jars
+from headrace.jvm.ivy import resolve_jars
 from tests.support.debian import can_install, install
 from tests.support.polling import wait_for
 

@@ -18,7 +18,7 @@ import httpx2
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
-from headrace.kafka.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.rest_model import PARTITIONS, Written
 from tests.support.topics import read_committed

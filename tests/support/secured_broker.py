@@ -18,8 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
-from headrace.kafka.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.free_port import free_port
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.free_port import free_port
 from tests.support.acls import AUTHORIZER, Rule, add_rules
 from tests.support.key_material import CLIENT, KeyMaterial
 from tests.support.oidc_server import CLIENT_ID, OidcServer

@@ -22,7 +22,7 @@ from typing import Self
 import psutil
 from pyspark.find_spark_home import _find_spark_home
 
-from headrace.kafka.java_runtime import find_java, spark_java_home
+from headrace.jvm.java_runtime import find_java, spark_java_home
 from tests.support.polling import wait_for
 
 _HOST = "127.0.0.1"

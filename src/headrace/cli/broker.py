@@ -15,7 +15,7 @@ import typer
 from headrace.api.errors import ConnectError
 
 if TYPE_CHECKING:
-    from headrace.kafka.embedded_broker import EmbeddedBroker
+    from headrace.broker.embedded_broker import EmbeddedBroker
 
 
 def broker(
@@ -28,8 +28,8 @@ def broker(
     ] = None,
 ) -> None:
     """Run a single Kafka broker on loopback until Ctrl-C; its topics are there again next time."""
-    from headrace.kafka.broker_template import broker_template
-    from headrace.kafka.embedded_broker import EmbeddedBroker
+    from headrace.broker.broker_template import broker_template
+    from headrace.broker.embedded_broker import EmbeddedBroker
 
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.java_runtime import JavaRuntime, find_java
-from headrace.kafka.user_cache import cache_directory, make_once
+from headrace.jvm.java_runtime import JavaRuntime, find_java
+from headrace.jvm.user_cache import cache_directory, make_once
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
-from headrace.kafka.java_runtime import find_java, spark_java_home
+from headrace.jvm.java_runtime import find_java, spark_java_home
 from headrace.spark.class_archive import class_archive
 from headrace.spark.console_log import REMARK, Console
 from headrace.spark.master import is_local

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.kafka.broker_files import new_uuid, server_properties, write_configuration, write_storage
-from headrace.kafka.embedded_broker import reason_of_death
-from headrace.kafka.free_port import free_port, is_free
+from headrace.broker.broker_files import new_uuid, server_properties, write_configuration, write_storage
+from headrace.broker.embedded_broker import reason_of_death
+from headrace.broker.free_port import free_port, is_free
 
 
 def test_own_properties_win_over_those_of_a_single_node(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.child_process import start_child
+from headrace.broker.child_process import start_child
 
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a child to its parent")
 
 PARENT = """
 import sys, threading, time
 from pathlib import Path
-from headrace.kafka.child_process import start_child
+from headrace.broker.child_process import start_child
 print(start_child(["sleep", "60"], Path(sys.argv[1])).pid, flush=True)
 time.sleep(60)
 """

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
-from headrace.kafka import ivy
-from headrace.kafka.java_runtime import JavaRuntime
+from headrace.jvm import ivy
+from headrace.jvm.java_runtime import JavaRuntime
 
 WANTED = [("g", "a", "1")]
 

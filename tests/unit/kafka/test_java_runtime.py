@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import java_runtime
-from headrace.kafka.java_runtime import JavaRuntime, find_java, spark_java_home
+from headrace.jvm import java_runtime
+from headrace.jvm.java_runtime import JavaRuntime, find_java, spark_java_home
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.kafka.user_cache import cache_directory, make_once
+from headrace.jvm.user_cache import cache_directory, make_once
 
 
 def test_cache_directory_prefers_our_variable_then_xdg_then_home(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.kafka.java_runtime import JavaRuntime
+from headrace.jvm.java_runtime import JavaRuntime
 from headrace.spark.class_archive import ClassArchive, class_archive, remove_orphans
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from headrace import KAFKA_VERSION
 from headrace.api.errors import ConnectError
-from headrace.kafka.broker_files import (
+from headrace.broker.broker_files import (
     BROKER_COORDINATES,
     CHECKPOINT_FILE,
     LOG_FILE,
@@ -24,11 +24,11 @@ from headrace.kafka.broker_files import (
     storage_directory,
     write_configuration,
 )
-from headrace.kafka.child_process import start_child
-from headrace.kafka.free_port import free_port
-from headrace.kafka.ivy import Progress, read_pins, resolve_jars
-from headrace.kafka.java_runtime import find_java
-from headrace.kafka.user_cache import cache_directory, make_once
+from headrace.broker.child_process import start_child
+from headrace.broker.free_port import free_port
+from headrace.jvm.ivy import Progress, read_pins, resolve_jars
+from headrace.jvm.java_runtime import find_java
+from headrace.jvm.user_cache import cache_directory, make_once
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
-from headrace.kafka.java_runtime import find_java
-from headrace.kafka.user_cache import cache_directory, locked, make_once
+from headrace.jvm.java_runtime import find_java
+from headrace.jvm.user_cache import cache_directory, locked, make_once
 
 IVY_SETTINGS = "HEADRACE_IVY_SETTINGS"
 """Environment variable: an Ivy settings file, where jars shall come from elsewhere than Maven Central."""

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.kafka.broker_files import (
+from headrace.broker.broker_files import (
     LOG_FILE,
     broker_command,
     has_run,
@@ -28,10 +28,10 @@ from headrace.kafka.broker_files import (
     write_configuration,
     write_storage,
 )
-from headrace.kafka.broker_recovery import end_former_session
-from headrace.kafka.broker_template import broker_template
-from headrace.kafka.child_process import start_child
-from headrace.kafka.free_port import LOOPBACK, free_port, is_free
+from headrace.broker.broker_recovery import end_former_session
+from headrace.broker.broker_template import broker_template
+from headrace.broker.child_process import start_child
+from headrace.broker.free_port import LOOPBACK, free_port, is_free
 
 log = logging.getLogger(__name__)
 

@@ -15,16 +15,16 @@ import time
 from pathlib import Path
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.broker_files import (
+from headrace.broker.broker_files import (
     LOG_FILE,
     broker_command,
     metadata_directory,
     recovery_properties,
     write_configuration,
 )
-from headrace.kafka.broker_template import BrokerTemplate
-from headrace.kafka.child_process import start_child
-from headrace.kafka.free_port import free_port
+from headrace.broker.broker_template import BrokerTemplate
+from headrace.broker.child_process import start_child
+from headrace.broker.free_port import free_port
 
 _ACTIVE = b"Performing controller activation"
 _FENCED = b"Fencing broker 1 at epoch"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.api.errors import ConfigError
-from headrace.kafka.user_cache import cache_directory, make_once
+from headrace.jvm.user_cache import cache_directory, make_once
 
 SUPPORTED_MAJORS = (17, 21)
 HIDE_SYSTEM_JAVA = "HEADRACE_HIDE_SYSTEM_JAVA"
