@@ -16,7 +16,7 @@ from faults.plan import Fault, Kind
 from faults.proxy import Direction, How, Trap
 from faults.wire import Api
 from headrace.api.errors import ConnectError
-from headrace.kafka.admin import AdminClient
+from headrace.kafka.admin.admin_client import AdminClient
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 

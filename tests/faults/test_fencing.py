@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.numbered import create_numbered, make_zombie
 from tests.support.polling import wait_for

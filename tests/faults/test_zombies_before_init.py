@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
-from headrace.kafka.topic_admin import TopicAdmin
-from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.storage.offset_codec import encode_key, encode_offset
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.polling import wait_for, within

@@ -25,8 +25,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.broker.free_port import free_port
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from tests.support.acls import AUTHORIZER, Rule, add_rules, remove_rules
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed

@@ -11,8 +11,8 @@ import pytest
 
 from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
-from headrace.kafka.topic_admin import TopicSpec
+from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
-from headrace.kafka import clients
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients import client_config
 from headrace.model.cluster_config_state import SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -67,7 +67,7 @@ def leader(member: Callable[[], Member]) -> Member:
 
 
 def _raw_records(broker: Any, topic: str) -> list[tuple[int, str, bytes | None]]:
-    consumer = clients.consumer(
+    consumer = client_config.consumer(
         {"bootstrap.servers": broker.bootstrap_servers, "auto.offset.reset": "earliest", "enable.partition.eof": "true"}
     )
     from confluent_kafka import OFFSET_BEGINNING, TopicPartition
@@ -212,7 +212,7 @@ def test_a_write_that_cannot_be_made_costs_the_privileges(leader: Member) -> Non
 
 
 def test_records_of_strangers_do_not_end_the_worker(leader: Member, broker: Any, topic: str) -> None:
-    producer = clients.producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "0"})
+    producer = client_config.producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "0"})
     for key, value in ((b"commit-c", b'{"tasks":"many"}'), (None, b"{}"), (b"connector-c", b"{"), (b"odd", b"1")):
         producer.produce(topic, value, key)
     producer.flush(10)

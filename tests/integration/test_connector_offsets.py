@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
 from tests.support.vectors import DIRECTORY

@@ -16,7 +16,7 @@ from headrace.api.errors import ConfigError, RetriableError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError, RequestTimeoutError
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange

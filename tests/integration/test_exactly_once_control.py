@@ -23,9 +23,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.offset_codec import encode_key, encode_offset
 from tests.support.acls import LENIENT, all_but, rules_in_force

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.exactly_once import assert_contiguous, assert_exactly_once
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for

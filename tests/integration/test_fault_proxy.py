@@ -18,8 +18,8 @@ from faults.wire import Api
 from headrace.broker.broker_files import storage_directory
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.broker.free_port import free_port
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import UncertainCommitError
-from headrace.kafka.transactional_producer import TransactionalProducer
 from tests.support.topics import values
 
 Behind = tuple[Proxy, EmbeddedBroker]

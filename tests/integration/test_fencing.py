@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from headrace.kafka import clients
-from headrace.kafka.admin import AdminClient
+from headrace.kafka.admin.admin_client import AdminClient
+from headrace.kafka.admin.fencing import fence_producers
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
-from headrace.kafka.fencing import fence_producers
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +30,7 @@ def topic(props: dict[str, str]) -> str:
 
 
 def _zombie(props: dict[str, str], topic: str, id: str) -> Any:
-    producer = clients.producer({**props, "transactional.id": id, "linger.ms": "0"})
+    producer = client_config.producer({**props, "transactional.id": id, "linger.ms": "0"})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"zombie", b"k")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.group_membership import GroupMember, GroupSettings
+from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration

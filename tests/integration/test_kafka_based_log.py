@@ -18,10 +18,10 @@ from confluent_kafka import KafkaError, KafkaException
 from headrace.api.errors import ConfigError, ConnectError, DataError
 from headrace.broker.broker_files import storage_directory
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka import clients
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
-from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from tests.support.polling import wait_for
 
 pytestmark = pytest.mark.integration
@@ -83,7 +83,7 @@ def open_tail(broker: Any, topic: str) -> Iterator[Callable[..., Tail]]:
 @pytest.fixture
 def transactional(props: dict[str, str]) -> Callable[[], Any]:
     def make() -> Any:
-        producer = clients.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
+        producer = client_config.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
         producer.init_transactions(30)
         return producer
 
@@ -199,7 +199,7 @@ def test_compacted_ends_and_empty_partitions_are_ends(
     from confluent_kafka import TopicPartition
 
     tail = open_tail(partitions=1)
-    admin = clients.admin_client(props)
+    admin = client_config.admin_client(props)
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
     for n in range(3):
@@ -295,7 +295,7 @@ def test_a_corrupt_record_is_not_left_out(broker: EmbeddedBroker, open_tail: Cal
         file.seek(file.read().index(b"value-2"))
         file.write(b"V")
     reader = f"""
-from headrace.kafka.kafka_based_log import KafkaBasedLog
+from headrace.kafka.log.kafka_based_log import KafkaBasedLog
 props = {{"bootstrap.servers": "{broker.bootstrap_servers}"}}
 log = KafkaBasedLog("{topic}", props, None, lambda records: None, props)
 try:

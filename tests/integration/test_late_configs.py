@@ -16,9 +16,9 @@ from faults.wire import Api
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from tests.support.group_of_workers import Node, ProducingTask, Workers

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.distributed.distributed_herder import DistributedHerder
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.storage import config_records, offset_codec
 from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable
@@ -59,7 +59,7 @@ def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
 
 
 def write(cluster: Cluster, kind: str, records: Records) -> None:
-    producer = clients.producer({"bootstrap.servers": cluster.config.bootstrap_servers})
+    producer = client_config.producer({"bootstrap.servers": cluster.config.bootstrap_servers})
     failed: list[object] = []
     for key, value in (record for record in records if record[0] is not None):  # without one a broker takes none
         producer.produce(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.kafka import clients
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.topic_admin import TopicAdmin
 from headrace.storage import offset_codec
 from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from headrace.storage.internal_topic import LogClients, compacted_topic
@@ -70,7 +70,7 @@ def test_offsets_are_read_as_written(
 
 def test_a_read_waits_for_a_zombies_transaction(store: KafkaOffsetBackingStore, props: dict[str, str]) -> None:
     """Invariant 3: read to the last stable offset, it would miss what the transaction commits a moment later."""
-    producer = clients.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
+    producer = client_config.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(store.topic, _offset(7), _key("x"))
@@ -85,7 +85,7 @@ def test_a_read_waits_for_a_zombies_transaction(store: KafkaOffsetBackingStore, 
 
 
 def test_aborted_offsets_are_never_seen(store: KafkaOffsetBackingStore, props: dict[str, str]) -> None:
-    producer = clients.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
+    producer = client_config.producer({**props, "transactional.id": uuid.uuid4().hex, "linger.ms": "0"})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(store.topic, _offset(7), _key("x"))

@@ -16,7 +16,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.errors import RebalanceNeededError
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState

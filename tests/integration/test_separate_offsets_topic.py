@@ -21,8 +21,8 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.topic_admin import TopicAdmin
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState

@@ -11,8 +11,8 @@ import pytest
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.consumer_groups import ConsumerGroups
-from headrace.kafka.sink_consumer import SinkConsumer
+from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.data.sink_consumer import SinkConsumer
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, numbers, send
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from tests.support.polling import wait_for
 from tests.support.sinks import (
     Journal,

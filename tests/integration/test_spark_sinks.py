@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.consumer_groups import ConsumerGroups
+from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, make_topic, make_topic_anew, send, wait_for_committed
 from tests.support.spark_sinks import (

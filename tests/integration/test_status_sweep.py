@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
@@ -37,7 +37,7 @@ def left(workers: Workers) -> set[str]:
 
 def write(workers: Workers, *statuses: Status) -> None:
     """Write as a worker that has nothing heard of what happened since."""
-    producer = clients.producer({"bootstrap.servers": workers.bootstrap, "linger.ms": "0"})
+    producer = client_config.producer({"bootstrap.servers": workers.bootstrap, "linger.ms": "0"})
     for status in statuses:
         key, value = status_records.encode(status)
         producer.produce(f"{workers.group}-status", value, key)

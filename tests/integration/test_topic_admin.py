@@ -12,8 +12,8 @@ from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceTyp
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka import clients
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients import client_config
 from tests.support.acls import LENIENT, add_rules, all_but
 from tests.support.polling import wait_for
 
@@ -116,7 +116,7 @@ def test_what_the_cluster_cannot_do_names_the_property(
 def test_end_offsets_are_high_watermarks(admin: TopicAdmin, topic: str, broker: Any) -> None:
     admin.create_topics([TopicSpec(topic, 2, 1)])
     props = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic, "linger.ms": "0"}
-    producer = clients.producer(props)
+    producer = client_config.producer(props)
     producer.init_transactions(30)
     producer.begin_transaction()
     for _ in range(3):

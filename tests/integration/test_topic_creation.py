@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.acls import LENIENT, all_but, rules_in_force
 from tests.support.exactly_once import assert_contiguous
 from tests.support.numbered import create_numbered

@@ -13,15 +13,15 @@ from kafka.partitioner.default import murmur2
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.transactional_producer import IllegalProducerStateError, TransactionalProducer
 from headrace.kafka.errors import (
     IncompleteTransactionError,
     KafkaClientError,
     ProducerFencedError,
     UncertainCommitError,
 )
-from headrace.kafka.record_producer import RecordProducer
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import IllegalProducerStateError, TransactionalProducer
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.source.transactional_writer import TransactionalWriter

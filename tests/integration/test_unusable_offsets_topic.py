@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.acls import LENIENT, Rule, add_rules, all_but, remove_rules
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.numbered import create_numbered

@@ -14,8 +14,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka import clients
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.kafka.clients import client_config
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -81,7 +81,7 @@ def producer(config: DistributedConfig, connector: Mapping[str, str]) -> Iterato
     made = []
 
     def make(task: int) -> Producer:
-        props = clients.producer_config(client_configs.source_task_producer(config, connector, task))
+        props = client_config.producer_config(client_configs.source_task_producer(config, connector, task))
         made.append(Producer(props))
         made[-1].init_transactions(WAIT)
         made[-1].begin_transaction()

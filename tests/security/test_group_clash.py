@@ -11,7 +11,7 @@ import pytest
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.distributed_herder import DistributedHerder
-from headrace.kafka.group_membership import GroupMember, GroupSettings
+from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess

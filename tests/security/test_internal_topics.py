@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.topic_identity import TopicLostError
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.storage import offset_codec
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from tests.support.mutated_records import CONFIG_RECORDS, OFFSET_RECORDS, STATUS_RECORDS, Record, mutated
 from tests.support.polling import wait_for
 from tests.support.topics import values
@@ -35,7 +35,7 @@ CASES = 150
 def poison(worker: WorkerProcess, broker: EmbeddedBroker, seed: int) -> None:
     random = Random(seed)
     kinds = (("config", CONFIG_RECORDS), ("status", STATUS_RECORDS), ("offset", OFFSET_RECORDS))
-    producer = clients.producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer = client_config.producer({"bootstrap.servers": broker.bootstrap_servers})
     wanted = [*BY_HAND, *((kind, mutated(random, records)) for kind, records in kinds for _ in range(CASES))]
     for kind, (key, value) in wanted:
         producer.produce(worker.properties[f"{kind}.storage.topic"], value, key)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, encode_metadata
-from headrace.kafka.group_membership import GroupMember, GroupSettings
+from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from headrace.model.assignment import Assignment
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess

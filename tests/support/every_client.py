@@ -15,13 +15,13 @@ from typing import Any
 
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka import clients
-from headrace.kafka.clients import kafka_python_config
-from headrace.kafka.consumer_groups import ConsumerGroups
-from headrace.kafka.fencing import fence_producers
-from headrace.kafka.group_membership import GroupMember, GroupSettings
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.admin.fencing import fence_producers
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients import client_config
+from headrace.kafka.clients.client_config import kafka_python_config
+from headrace.kafka.data.transactional_producer import TransactionalProducer
+from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from tests.support.polling import wait_for
 
 
@@ -85,7 +85,7 @@ def write(props: Mapping[str, str], topic: str) -> None:
 
 
 def read(props: Mapping[str, str], topic: str) -> bytes | None:
-    consumer = clients.consumer({**props, "isolation.level": "read_committed"})
+    consumer = client_config.consumer({**props, "isolation.level": "read_committed"})
     consumer.subscribe([topic])
     found = wait_for(lambda: consumer.poll(1.0), 30, "the record")
     assert found.error() is None, found.error()

@@ -20,8 +20,8 @@ from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.distributed.assembly import distributed_herder
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
-from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.model.cluster_config_state import SessionKey
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 

@@ -101,7 +101,7 @@ def _check(connector: str, state: ClusterConfigState) -> None:
 
 def _cluster_state(config: DistributedConfig) -> ClusterConfigState:
     from headrace.config import client_configs
-    from headrace.kafka.topic_admin import TopicAdmin
+    from headrace.kafka.admin.topic_admin import TopicAdmin
     from headrace.storage.internal_topic import LogClients, compacted_topic
     from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 

@@ -35,7 +35,7 @@ from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.status_reporter import StatusReporter
 from headrace.distributed.status_sweep import sweep_statuses
-from headrace.kafka.group_membership import GroupMember
+from headrace.kafka.group.group_membership import GroupMember
 from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange

@@ -32,9 +32,9 @@ from headrace.distributed.status_sweep import is_stray
 from headrace.distributed.stores import Stores
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
-from headrace.kafka.clients import kafka_python_config
-from headrace.kafka.group_membership import GroupMember, GroupSettings
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.clients.client_config import kafka_python_config
+from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from headrace.logs.loggers import Loggers
 from headrace.model.assignment import GroupTopics
 from headrace.model.cluster_config_state import OffsetsTopic

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from headrace.config.distributed_config import RECREATED
-from headrace.kafka.topic_identity import TopicLostError
+from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import ClusterConfigState, OffsetsTopic
 
 _NAMES_SHOWN = 5

@@ -9,7 +9,7 @@ from typing import Final
 
 from headrace.api.config_def import NO_DEFAULT, ConfigDef, ConfigKey, Importance, Type
 from headrace.config.override_policy import overrides_of
-from headrace.kafka.client_definitions import NONE, REQUIRED, TABLE
+from headrace.kafka.clients.client_definitions import NONE, REQUIRED, TABLE
 
 _CLIENTS: Final = ("producer", "admin", "consumer")
 _DEFAULTS: Final[Mapping[str, object]] = {NONE: None, REQUIRED: NO_DEFAULT}

@@ -27,15 +27,15 @@ from headrace.config.override_policy import overrides_of
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.plugins.override_policies import override_values
 
 log = logging.getLogger(__name__)
 
 _CLIENTS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
-    "producer": clients.producer_config,
-    "admin": clients.admin_config,
-    "consumer": clients.consumer_config,
+    "producer": client_config.producer_config,
+    "admin": client_config.admin_config,
+    "consumer": client_config.consumer_config,
 }
 CLIENT_PREFIXES: Final = tuple(f"{client}.override." for client in _CLIENTS)
 _GROUP_OVERRIDE: Final = "consumer.override.group.id"

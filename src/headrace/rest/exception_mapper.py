@@ -25,7 +25,7 @@ from headrace.herder.errors import (
     RemovedTaskError,
     RequestTimeoutError,
 )
-from headrace.kafka.consumer_groups import ActiveGroupError
+from headrace.kafka.admin.consumer_groups import ActiveGroupError
 
 log = logging.getLogger(__name__)
 

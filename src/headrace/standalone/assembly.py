@@ -12,7 +12,7 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.standalone_config import StandaloneConfig
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.herder_queries import HerderQueries
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.logs.loggers import Loggers
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins

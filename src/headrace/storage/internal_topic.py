@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.kafka_based_log import KafkaBasedLog, LogRecord
-from headrace.kafka.topic_admin import TopicSpec
+from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 
 _log = logging.getLogger(__name__)
 _NOT_SETTINGS = ("topic", "partitions", "replication.factor")

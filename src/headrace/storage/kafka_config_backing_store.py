@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
+from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error, is_too_large
-from headrace.kafka.kafka_based_log import LogRecord
-from headrace.kafka.topic_admin import TopicSpec
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.log.kafka_based_log import LogRecord
 from headrace.model.cluster_config_state import ClusterConfigState, Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState

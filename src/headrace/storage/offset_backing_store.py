@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from headrace.kafka.kafka_based_log import LogRecord
-from headrace.kafka.topic_admin import TopicSpec
+from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.log.kafka_based_log import LogRecord
 from headrace.storage import offset_codec
 from headrace.storage.internal_topic import LogClients, open_log
 

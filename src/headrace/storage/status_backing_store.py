@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from headrace.api.errors import RetriableError
-from headrace.kafka.kafka_based_log import LogRecord
-from headrace.kafka.topic_admin import TopicSpec
+from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.log.kafka_based_log import LogRecord
 from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus

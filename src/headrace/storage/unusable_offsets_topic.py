@@ -8,7 +8,7 @@ from typing import Final
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.source_connector_config import OFFSETS_TOPIC, own_offsets_topic
 from headrace.kafka.errors import AuthorizationError
-from headrace.kafka.topic_identity import TopicLostError
+from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import Config
 
 _OTHER_CLUSTER: Final = "producer.override.bootstrap.servers"

@@ -8,9 +8,9 @@ from typing import Final
 
 from headrace.api.errors import RetriableError
 from headrace.config.client_configs import TRANSACTIONAL_ID
+from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
-from headrace.kafka.record_producer import RecordProducer
-from headrace.kafka.transactional_producer import TransactionalProducer
 
 _TIMEOUT: Final = 60.0
 """Seconds that each step may take: to become the only writer, to have all delivered, to commit."""

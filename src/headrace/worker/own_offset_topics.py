@@ -11,7 +11,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.config import client_configs
 from headrace.config.source_connector_config import OFFSETS_TOPIC, own_offsets_topic
 from headrace.config.worker_config import InternalTopic, WorkerConfig
-from headrace.kafka.topic_identity import TopicLostError
+from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import Config
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore

@@ -7,7 +7,7 @@ import logging
 
 from headrace.config.client_configs import fencing_admin
 from headrace.config.worker_config import WorkerConfig
-from headrace.kafka.admin import AdminClient
+from headrace.kafka.admin.admin_client import AdminClient
 from headrace.model.cluster_config_state import Config
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from headrace.config import client_configs
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.worker_config import WorkerConfig
-from headrace.kafka.consumer_groups import ConsumerGroups
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorOffset
 

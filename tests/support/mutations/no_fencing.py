@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.task.source import source_task_factory
 
 

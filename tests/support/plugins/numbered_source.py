@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace.api import ConfigDef, ExactlyOnceSupport, Schema, SourceConnector, SourceRecord, SourceTask
 from headrace.api.source import ConnectorTransactionBoundaries
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 
 _LATE = 5  # The transaction that a point within the flow belongs to.
 _LONG = 120

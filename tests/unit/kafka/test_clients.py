@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import Producer
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import clients, security_properties
-from headrace.kafka.clients import admin_config, consumer_config, kafka_python_config, producer_config
-from headrace.kafka.kerberos import KerberosLogin
+from headrace.kafka.clients import client_config, security_properties
+from headrace.kafka.clients.client_config import admin_config, consumer_config, kafka_python_config, producer_config
+from headrace.kafka.clients.kerberos import KerberosLogin
 
 BOOTSTRAP = {"bootstrap.servers": "localhost:1"}
 
@@ -87,11 +87,14 @@ def test_librdkafka_takes_what_we_make() -> None:
         "socket.connection.setup.timeout.ms": "10000",
         "client.dns.lookup": "use_all_dns_ips",
     }
-    assert isinstance(clients.producer(everything), Producer)
-    assert clients.consumer({**BOOTSTRAP, "max.poll.records": "500", "isolation.level": "read_committed"}) is not None
+    assert isinstance(client_config.producer(everything), Producer)
+    assert (
+        client_config.consumer({**BOOTSTRAP, "max.poll.records": "500", "isolation.level": "read_committed"})
+        is not None
+    )
     two = {"partition.assignment.strategy": "a.b.RangeAssignor,a.b.CooperativeStickyAssignor"}
-    assert clients.consumer({**BOOTSTRAP, **two}) is not None
-    assert clients.admin_client({**everything, "group.id": "g", "auto.offset.reset": "earliest"}) is not None
+    assert client_config.consumer({**BOOTSTRAP, **two}) is not None
+    assert client_config.admin_client({**everything, "group.id": "g", "auto.offset.reset": "earliest"}) is not None
 
 
 def test_consumer_defaults_are_javas() -> None:
@@ -116,7 +119,7 @@ def test_bad_values_name_property_and_value() -> None:
         producer_config({**BOOTSTRAP, "linger.ms": "soon"})
     assert caught.value.name == "linger.ms"
     with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
-        clients.producer({"bootstrap.servers": " "})
+        client_config.producer({"bootstrap.servers": " "})
 
 
 def test_sasl_login_is_taken_from_jaas() -> None:
@@ -141,7 +144,7 @@ def test_sasl_login_is_taken_from_jaas() -> None:
 def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
     """Java's default is GSSAPI. This is about packages that tests run without."""
     props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", **mechanism}
-    for made in (clients.producer, clients.consumer, clients.admin_client, kafka_python_config):
+    for made in (client_config.producer, client_config.consumer, client_config.admin_client, kafka_python_config):
         with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*scripts/kerberos\.py .* builds some that have"):
             made(props)
 
@@ -150,7 +153,7 @@ def test_a_librdkafka_without_kerberos_is_told(monkeypatch: pytest.MonkeyPatch) 
     """Where gssapi is there alone."""
     monkeypatch.setattr(security_properties, "log_in", lambda login: None)
     props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
-    for made in (clients.producer, clients.consumer, clients.admin_client):
+    for made in (client_config.producer, client_config.consumer, client_config.admin_client):
         with pytest.raises(ConfigError, match=r"sasl\.mechanism: .*scripts/kerberos\.py .* builds some that have"):
             made(props)
 
@@ -170,7 +173,7 @@ def test_librdkafka_calls_no_kinit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_why_sasl_fails_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = [1000.0]
-    log = clients._LibrdkafkaLog(clock=lambda: now[0])
+    log = client_config._LibrdkafkaLog(clock=lambda: now[0])
     with caplog.at_level(logging.DEBUG, "headrace.kafka.librdkafka"):
         for broker, reason, seconds in (("b1", "(A)", 0), ("b2", "(A)", 59), ("b1", "(B)", 59), ("b1", "(B)", 120)):
             now[0] = 1000.0 + seconds
@@ -181,7 +184,7 @@ def test_why_sasl_fails_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture
 
 def test_what_librdkafka_refuses_is_the_users_to_mend() -> None:
     with pytest.raises(ConfigError, match=r"The consumer's properties cannot be used: .*security\.protocol"):
-        clients.consumer({**BOOTSTRAP, "security.protocol": "SSSL"})
+        client_config.consumer({**BOOTSTRAP, "security.protocol": "SSSL"})
 
 
 def test_unknown_login_module_is_refused_without_its_secrets() -> None:
@@ -207,7 +210,7 @@ def test_kafka_python_gets_its_servers() -> None:
 
 def test_librdkafka_never_prints(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "headrace.kafka.librdkafka")
-    producer = clients.producer({**BOOTSTRAP, "client.id": "noisy"})
+    producer = client_config.producer({**BOOTSTRAP, "client.id": "noisy"})
     for _ in range(50):
         producer.poll(0.1)
         if caplog.records:

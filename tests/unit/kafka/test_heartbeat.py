@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headrace.kafka.heartbeat import EagerHeartbeat
+from headrace.kafka.group.heartbeat import EagerHeartbeat
 
 
 class Clock:

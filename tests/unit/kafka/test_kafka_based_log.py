@@ -4,10 +4,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from headrace.kafka.end_waiters import EndWaiters
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.kafka_based_log import KafkaBasedLog
-from headrace.kafka.topic_admin import TopicAdmin
+from headrace.kafka.log.end_waiters import EndWaiters
+from headrace.kafka.log.kafka_based_log import KafkaBasedLog
 
 PROPS = {"bootstrap.servers": "127.0.0.1:1"}
 

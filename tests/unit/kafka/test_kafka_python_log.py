@@ -7,7 +7,7 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
-import headrace.kafka.clients  # noqa: F401
+import headrace.kafka.clients.client_config  # noqa: F401
 
 
 @pytest.mark.parametrize("logger", ["kafka.net.connection", "kafka.protocol.parser"])

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import kerberos
+from headrace.kafka.clients import kerberos
+from headrace.kafka.clients.kerberos import KerberosLogin, kerberos_login, log_in
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.kerberos import KerberosLogin, kerberos_login, log_in
 
 
 class GSSError(Exception):

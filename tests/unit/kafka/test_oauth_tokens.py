@@ -11,11 +11,11 @@ from typing import Final
 import pytest
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.kafka.clients import kafka_python_config, producer_config
+from headrace.kafka.clients.client_config import kafka_python_config, producer_config
+from headrace.kafka.clients.oauth_requests import Token, request_token
+from headrace.kafka.clients.oauth_settings import OAuthSettings, RefreshTimes, RequestTimes, oauth_settings
+from headrace.kafka.clients.oauth_tokens import TokenSource, renewal, token_source
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.oauth_requests import Token, request_token
-from headrace.kafka.oauth_settings import OAuthSettings, RefreshTimes, RequestTimes, oauth_settings
-from headrace.kafka.oauth_tokens import TokenSource, renewal, token_source
 from tests.support.oidc_server import CLIENT_ID, CLIENT_SECRET, SCOPE, OidcServer
 from tests.support.polling import wait_for
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from headrace.kafka.poll_keeper import PollKeeper
+from headrace.kafka.data.poll_keeper import PollKeeper
 
 EVERY = 0.02
 Make = Callable[[Callable[[], None]], PollKeeper]

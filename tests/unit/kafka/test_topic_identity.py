@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from headrace.kafka.topic_admin import TopicDescription
-from headrace.kafka.topic_identity import TopicIdentity
+from headrace.kafka.admin.topic_admin import TopicDescription
+from headrace.kafka.log.topic_identity import TopicIdentity
 
 
 class Looks:

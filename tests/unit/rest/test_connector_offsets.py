@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from headrace.herder.errors import BadRequestError, RebalanceNeededError
-from headrace.kafka.consumer_groups import ActiveGroupError
+from headrace.kafka.admin.consumer_groups import ActiveGroupError
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 

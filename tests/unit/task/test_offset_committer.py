@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from headrace.api.errors import RetriableError
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.record_producer import RecordProducer
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.offset_committer import OffsetCommitter
 from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter

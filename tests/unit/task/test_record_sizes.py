@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.record_producer import RecordProducer
 from headrace.task.source.record_sizes import (
     MAX_REQUEST_SIZE,
     MOST_OVERHEAD,

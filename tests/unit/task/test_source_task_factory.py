@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import topic_admin
+from headrace.kafka.admin import topic_admin
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.source import topic_creation
 from headrace.task.source.source_task_factory import RunnableSourceTask, source_task

@@ -11,8 +11,8 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.config.topic_creation import topic_groups
+from headrace.kafka.admin.topic_admin import TopicDescription, TopicSpec
 from headrace.kafka.errors import AuthorizationError, RetriableKafkaError
-from headrace.kafka.topic_admin import TopicDescription, TopicSpec
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.source_batch import SourceBatch, SteppedBatches

@@ -12,7 +12,7 @@ from headrace.model.deadline import Clock
 
 
 class RebalanceRecorder:
-    """A ``headrace.kafka.group_membership.GroupListener`` in front of the coordinator; ``figures`` is for any thread.
+    """A ``kafka.group.group_membership.GroupListener`` in front of the coordinator; ``figures`` is for any thread.
 
     A rebalance lasts from this worker's request to join until its assignment is there, however often it has to ask.
     """

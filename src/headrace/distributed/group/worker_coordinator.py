@@ -43,7 +43,7 @@ class HerderView:
 
 
 class WorkerCoordinator:
-    """Implements ``headrace.kafka.group_membership.GroupListener``; called on the membership's thread, never blocks.
+    """Implements ``kafka.group.group_membership.GroupListener``; called on the membership's thread, never blocks.
 
     Knows the last assignment, which it needs for the next join, and tells the herder of every change by an event.
     What was revoked is claimed until the herder has stopped it: before that nobody else may have it. Java:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.config.connector_config import DLQ_REPLICATION_FACTOR, DeadLetterQueue
-from headrace.kafka.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 
 _PREFIX = DLQ_REPLICATION_FACTOR.removesuffix(".replication.factor")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, SinkTask, TopicPartition
-from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.sink.sink_record_converter import SinkRecordConverter
 

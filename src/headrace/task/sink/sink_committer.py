@@ -10,7 +10,7 @@ from typing import Protocol
 
 from headrace.api.errors import ConnectError
 from headrace.api.sink import SinkTask, TopicPartition
-from headrace.kafka.sink_consumer import Commit
+from headrace.kafka.data.sink_consumer import Commit
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.sink.sink_offset_commit import CommitPlan, Offsets, SinkOffsetCommit
 from headrace.task.task_metrics import TaskMetrics

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Final
 
-from headrace.kafka.record_sender import RecordSender
+from headrace.kafka.data.record_sender import RecordSender
 from headrace.task.errors.dead_letters import DeadLetter
 
 _MOST_UNDER_WAY: Final = 1000

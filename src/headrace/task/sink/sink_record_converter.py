@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.headers import Header, Headers
 from headrace.api.record import SinkRecord, TimestampType
-from headrace.kafka.consumed_messages import ConsumedMessages, RawHeaders
+from headrace.kafka.data.consumed_messages import ConsumedMessages, RawHeaders
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 from headrace.task.transformation_chain import TransformationChain

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.api import arrow
 from headrace.api.converter import Converter
-from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.kafka.data.consumed_messages import ConsumedMessages
 
 _PLAIN: Final[Mapping[str, Callable[[ConsumedMessages], pa.Array]]] = {
     arrow.TOPIC: lambda messages: pa.array(messages.topics, pa.string()),

@@ -16,9 +16,9 @@ from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.worker_config import WorkerConfig
-from headrace.kafka.consumer_groups import ConsumerGroups
-from headrace.kafka.sink_consumer import SinkConsumer
-from headrace.kafka.topic_ids import TopicIds
+from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.admin.topic_ids import TopicIds
+from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage

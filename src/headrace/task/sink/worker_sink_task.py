@@ -16,8 +16,8 @@ from typing import Final
 from headrace.api.error_text import error_text
 from headrace.api.errors import RetriableError
 from headrace.api.sink import SinkTask, TopicPartition
-from headrace.kafka.consumed_messages import ConsumedMessages
-from headrace.kafka.sink_consumer import SinkConsumer
+from headrace.kafka.data.consumed_messages import ConsumedMessages
+from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.frames.frame_step import FrameJobNotRunError
 from headrace.task.sink.partition_pauses import PartitionPauses
@@ -58,7 +58,7 @@ class Surroundings:
 
 
 class SinkRebalances:
-    """``headrace.kafka.sink_consumer.RebalanceListener``."""
+    """``headrace.kafka.data.sink_consumer.RebalanceListener``."""
 
     def __init__(
         self,

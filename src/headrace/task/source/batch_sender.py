@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
-from headrace.kafka.record_producer import Delivered, RecordProducer, Refused
+from headrace.kafka.data.record_producer import Delivered, RecordProducer, Refused
 from headrace.task.record_converter import TopicBatch
 
 RecordDelivered = Callable[[SourceRecord, RecordMetadata], None]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.record_producer import RecordProducer
 from headrace.task.source.batch_sender import send
 from headrace.task.source.offset_writer import OffsetWriter
 from headrace.task.source.refused_records import RefusedRecords

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.record_producer import RecordProducer
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.worker_link import WorkerLink
 

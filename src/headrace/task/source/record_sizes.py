@@ -13,7 +13,7 @@ from headrace.api.errors import ConnectError, RetriableError
 from headrace.kafka.errors import RecordTooLargeError
 
 if TYPE_CHECKING:
-    from headrace.kafka.topic_admin import TopicAdmin
+    from headrace.kafka.admin.topic_admin import TopicAdmin
 
 RawHeaders = Sequence[tuple[str, bytes | None]]
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
@@ -117,7 +117,7 @@ def topic_limits(admin: Mapping[str, str]) -> Callable[[str], int | None]:
     @cache
     def client() -> TopicAdmin:
         # Few tasks ask, and the admin client takes time to import.
-        from headrace.kafka.topic_admin import TopicAdmin
+        from headrace.kafka.admin.topic_admin import TopicAdmin
 
         return TopicAdmin(admin)
 

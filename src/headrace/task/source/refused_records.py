@@ -11,8 +11,8 @@ from collections import deque
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
+from headrace.kafka.data.record_producer import RecordProducer, Refused
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.record_producer import RecordProducer, Refused
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.record_converter import TopicBatch

@@ -17,9 +17,9 @@ from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.topic_creation import topic_groups, uses_topic_creation
 from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
+from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import TopicAuthorizationError
-from headrace.kafka.record_producer import RecordProducer
-from headrace.kafka.transactional_producer import TransactionalProducer
 from headrace.plugins.discovery import plugins_of
 from headrace.storage.unusable_offsets_topic import unusable
 from headrace.task.errors.dead_letters import DeadLetter
@@ -191,7 +191,7 @@ def _with_topics(batches: Batches, spec: TaskSpec, config: SourceConnectorConfig
     if not worker.topic_creation_enabled:
         return batches
     # Few tasks make topics, and the admin client takes time to import.
-    from headrace.kafka.topic_admin import TopicAdmin
+    from headrace.kafka.admin.topic_admin import TopicAdmin
     from headrace.task.source.topic_creation import TopicCreation
 
     admin = source_task_admin(worker, config.raw, spec.id.task)

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.topic_creation import TopicGroup
+from headrace.kafka.admin.topic_admin import TopicDescription, TopicSpec
 from headrace.kafka.errors import AuthorizationError
-from headrace.kafka.topic_admin import TopicDescription, TopicSpec
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.source_batch import SourceBatch
 
@@ -25,7 +25,7 @@ _LONGEST_BACKOFF = 10.0
 
 
 class Topics(Protocol):
-    """What is needed of ``headrace.kafka.topic_admin.TopicAdmin``."""
+    """What is needed of ``headrace.kafka.admin.topic_admin.TopicAdmin``."""
 
     def describe(self, topic: str) -> TopicDescription | None: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
-from headrace.kafka.transactional_producer import TransactionalProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.task.record_converter import TopicBatch
 from headrace.task.source.batch_sender import send
 from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset

@@ -20,7 +20,7 @@ from headrace.converters.byte_array_converter import ByteArrayConverter
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
-from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError

@@ -24,7 +24,7 @@ from kafka.net.wakeup_notifier import WakeupNotifier
 
 from headrace.api.errors import ConnectError
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.heartbeat import EagerHeartbeat
+from headrace.kafka.group.heartbeat import EagerHeartbeat
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class GroupMember:
         listener: GroupListener,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``client_config`` is kafka-python's (``headrace.kafka.clients.kafka_python_config``)."""
+        """``client_config`` is kafka-python's (``headrace.kafka.clients.client_config.kafka_python_config``)."""
         self._client_config = {"reconnect_backoff_max_ms": _RECONNECT_BACKOFF_MAX_MS, **client_config}
         self._settings = settings
         self._listener = listener

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError, DataError
 from headrace.api.sink import TopicPartition
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import AuthorizationError, KafkaClientError, RetriableKafkaError, connect_error, kafka_error
 
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ class ConsumerGroups:
     def __init__(self, props: Mapping[str, str]) -> None:
         """``props`` are Java's properties of an admin client."""
         self._props = props
-        self._client = clients.admin_client(props)
+        self._client = client_config.admin_client(props)
         self._timeout = int(props.get("request.timeout.ms", _TIMEOUT * 1000)) / 1000
 
     def offsets(self, group: str) -> dict[TopicPartition, int]:
@@ -84,7 +84,7 @@ class ConsumerGroups:
         from kafka.admin import KafkaAdminClient
 
         self._check_empty(group)
-        client = KafkaAdminClient(**clients.kafka_python_config(self._props))
+        client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
         wanted = [KafkaTopicPartition(*each) for each in partitions]
         doing = f"deleting offsets of group '{group}'"
         try:
@@ -125,7 +125,7 @@ class ConsumerGroups:
         from kafka.admin import KafkaAdminClient, MemberToRemove  # takes its time to import
 
         doing = f"removing former members of group '{group}'"
-        client = KafkaAdminClient(**clients.kafka_python_config(self._props))
+        client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
         try:
             outcomes = client.remove_group_members(group, [MemberToRemove(member_id=member) for member in members])
         except kafka_errors.KafkaError as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from headrace.kafka.fencing import FencedProducers, fence_producers
+from headrace.kafka.admin.fencing import FencedProducers, fence_producers
 
 FENCING_TIMEOUT: Final = 60.0
 """Seconds, for all producers together."""

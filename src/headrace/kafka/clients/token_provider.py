@@ -6,8 +6,8 @@ from __future__ import annotations
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from headrace.kafka.clients.oauth_tokens import TokenSource
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.oauth_tokens import TokenSource
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]

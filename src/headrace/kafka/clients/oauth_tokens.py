@@ -14,9 +14,9 @@ import weakref
 from collections.abc import Callable
 from typing import Final
 
+from headrace.kafka.clients.oauth_requests import Token, request_token
+from headrace.kafka.clients.oauth_settings import OAuthSettings, RefreshTimes
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.oauth_requests import Token, request_token
-from headrace.kafka.oauth_settings import OAuthSettings, RefreshTimes
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaAdminClient, TopicPartition
 
-from headrace.kafka.clients import kafka_python_config
+from headrace.kafka.clients.client_config import kafka_python_config
 
 _ANSWER_WITHIN_MS = 3_000
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError, connect_error, mistimed
 from headrace.model.service_threads import ServiceThread
 
@@ -25,7 +25,7 @@ class RecordSender:
     def __init__(self, topic: str, props: Mapping[str, str]) -> None:
         self._topic = topic
         # Each of these records is waited for by somebody, so none lingers.
-        self._producer = clients.producer({"linger.ms": "0", **props})
+        self._producer = client_config.producer({"linger.ms": "0", **props})
         self._changed = threading.Condition()
         self._under_way = 0
         self._closed = False

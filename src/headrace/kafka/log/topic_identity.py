@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.kafka.admin.topic_admin import TopicDescription
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.topic_admin import TopicDescription
 from headrace.model.deadline import Clock
 
 _PATIENCE: Final = 10.0

@@ -18,11 +18,11 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError
-from headrace.kafka import client_properties as names
+from headrace.kafka.clients import client_properties as names
+from headrace.kafka.clients.kafka_python_log import tame
+from headrace.kafka.clients.kerberos import NEEDED
+from headrace.kafka.clients.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 from headrace.kafka.errors import kafka_error
-from headrace.kafka.kafka_python_log import tame
-from headrace.kafka.kerberos import NEEDED
-from headrace.kafka.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 
 _log = logging.getLogger(__name__)
 _warned: set[str] = set()

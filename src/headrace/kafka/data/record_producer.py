@@ -11,7 +11,7 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.clients import LIBRDKAFKA_LOG, producer_config, unusable
+from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, producer_config, unusable
 from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,

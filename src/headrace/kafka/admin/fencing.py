@@ -15,7 +15,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 from kafka.protocol.producer.transaction import InitProducerIdRequest
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.clients import kafka_python_config
+from headrace.kafka.clients.client_config import kafka_python_config
 from headrace.kafka.errors import AuthorizationError, KafkaClientError, RetriableKafkaError
 
 _BACKOFF = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)

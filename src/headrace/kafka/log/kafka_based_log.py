@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
-from headrace.kafka import clients
-from headrace.kafka.end_waiters import EndWaiters
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicDescription, TopicSpec
+from headrace.kafka.clients import client_config
+from headrace.kafka.data.record_sender import RecordSender
 from headrace.kafka.errors import (
     AUTHORIZATION_CODES,
     UNREADABLE_CODES,
@@ -26,9 +27,8 @@ from headrace.kafka.errors import (
     RetriableKafkaError,
     connect_error,
 )
-from headrace.kafka.record_sender import RecordSender
-from headrace.kafka.topic_admin import TopicAdmin, TopicDescription, TopicSpec
-from headrace.kafka.topic_identity import TopicIdentity, TopicLostError
+from headrace.kafka.log.end_waiters import EndWaiters
+from headrace.kafka.log.topic_identity import TopicIdentity, TopicLostError
 
 _log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class KafkaBasedLog:
             self._ensure_topic(self._admin, self._create)
         self._settle(self._await_topic(self._admin, time.monotonic() + timeout))
         self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions, self._identity)
-        self._consumer: Consumer = clients.consumer(self._consumer_props)
+        self._consumer: Consumer = client_config.consumer(self._consumer_props)
         self._check_readable()
         self._assign(self._partitions)
         self._thread = threading.Thread(target=self._run, name=f"log-{self.topic}", daemon=True)
@@ -312,7 +312,7 @@ class KafkaBasedLog:
             _log.warning("Topic '%s' is not made again yet: %s", self.topic, e)
             return
         self._consumer.close()
-        self._consumer = clients.consumer(self._consumer_props)
+        self._consumer = client_config.consumer(self._consumer_props)
         self._assign(self._partitions)
         waiters.begin_anew()
         self._on_remade()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.kafka.errors import RetriableKafkaError
 
 if TYPE_CHECKING:
-    from headrace.kafka.topic_admin import TopicAdmin
+    from headrace.kafka.admin.topic_admin import TopicAdmin
 
 
 class TopicIds:
@@ -24,7 +24,7 @@ class TopicIds:
         """`SinkTaskContext.topic_id`."""
         if self._admin is None:
             # Few tasks ask, and the admin client takes time to import.
-            from headrace.kafka.topic_admin import TopicAdmin
+            from headrace.kafka.admin.topic_admin import TopicAdmin
 
             self._admin = TopicAdmin(self._props)
         found = self._admin.describe(topic)

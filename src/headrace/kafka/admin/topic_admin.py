@@ -22,11 +22,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.kafka import clients
+from headrace.kafka.clients import client_config
 from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, connect_error, kafka_error
 
 if TYPE_CHECKING:
-    from headrace.kafka.open_transactions import OpenTransaction
+    from headrace.kafka.admin.open_transactions import OpenTransaction
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -78,7 +78,7 @@ class TopicAdmin:
 
     def __init__(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
-        self._client = clients.admin_client(props)
+        self._client = client_config.admin_client(props)
         self._previous = self._client
         self._servers = props.get("bootstrap.servers", "")
         self._timeout = int(props.get("request.timeout.ms", _DEFAULT_TIMEOUT * 1000)) / 1000
@@ -231,7 +231,7 @@ class TopicAdmin:
     def open_transactions(self, topic: str, partition: int) -> tuple[OpenTransaction, ...]:
         """Who holds up the partition's readers, the oldest first. Raises whatever keeps the brokers from answering."""
         # Seldom asked for, and the client that can ask takes time to import.
-        from headrace.kafka.open_transactions import open_transactions
+        from headrace.kafka.admin.open_transactions import open_transactions
 
         return open_transactions(self._props, topic, partition)
 
@@ -239,7 +239,7 @@ class TopicAdmin:
         """Forget where leaders were: librdkafka's admin client keeps on asking with a leader's old epoch for minutes
         after a broker has come back. Not to be called on the client's own thread, as a callback of its futures."""
         # The one before stays for the requests that are still under way; it must not end on its own thread either.
-        self._previous, self._client = self._client, clients.admin_client(self._props)
+        self._previous, self._client = self._client, client_config.admin_client(self._props)
 
     def close(self) -> None:
         """The client ends with its last reference; librdkafka needs no more."""

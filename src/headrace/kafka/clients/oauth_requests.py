@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from headrace.api.errors import ConfigError
+from headrace.kafka.clients.oauth_settings import URL, Credentials, OAuthSettings
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.kafka.oauth_settings import URL, Credentials, OAuthSettings
 
 _LONGEST_ANSWER: Final = 1 << 20
 _TRY_AGAIN: Final = frozenset({408, 425, 429})
@@ -81,7 +81,7 @@ def _of_endpoint(settings: OAuthSettings) -> tuple[str, float | None]:
 
 
 def _context(settings: OAuthSettings) -> SSLContext:
-    from headrace.kafka.ssl_context import client_context
+    from headrace.kafka.clients.ssl_context import client_context
 
     return client_context(dict(settings.tls))
 

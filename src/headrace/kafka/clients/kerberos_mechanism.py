@@ -12,7 +12,7 @@ from kafka.errors import KafkaConnectionError
 from kafka.net.sasl import register_sasl_mechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 
-from headrace.kafka.kerberos import reason
+from headrace.kafka.clients.kerberos import reason
 
 
 class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]

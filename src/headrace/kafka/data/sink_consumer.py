@@ -15,10 +15,10 @@ from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
-from headrace.kafka.clients import LIBRDKAFKA_LOG, consumer_config, unusable
-from headrace.kafka.consumed_messages import ConsumedMessages
+from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, consumer_config, unusable
+from headrace.kafka.data.consumed_messages import ConsumedMessages
+from headrace.kafka.data.poll_keeper import PollKeeper
 from headrace.kafka.errors import AUTHORIZATION_CODES, connect_error, is_retriable
-from headrace.kafka.poll_keeper import PollKeeper
 from headrace.model.deadline import Deadline
 
 _log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from headrace.api.errors import ConnectError
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import (
     AuthorizationError,
     IncompleteTransactionError,
@@ -21,7 +22,6 @@ from headrace.kafka.errors import (
     connect_error,
     forget_frames,
 )
-from headrace.kafka.record_producer import RecordProducer
 
 _ABORT_SECONDS: Final = 5.0
 

@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.errors import RetriableKafkaError, connect_error, kafka_error
-from headrace.kafka.topic_admin import TopicAdmin
-from headrace.kafka.topic_identity import TopicIdentity
+from headrace.kafka.log.topic_identity import TopicIdentity
 
 _FIRST_PATIENCE = 0.002
 _RETRY_AFTER = 0.25

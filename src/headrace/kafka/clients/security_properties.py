@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
-from headrace.kafka.kerberos import kerberos_login, log_in
-from headrace.kafka.oauth_settings import oauth_settings
-from headrace.kafka.oauth_tokens import TokenSource, token_source
+from headrace.kafka.clients.kerberos import kerberos_login, log_in
+from headrace.kafka.clients.oauth_settings import oauth_settings
+from headrace.kafka.clients.oauth_tokens import TokenSource, token_source
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 GSSAPI: Final = "GSSAPI"
@@ -43,7 +43,7 @@ def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
     protocol = props.get("security.protocol", "PLAINTEXT").upper()
     result: dict[str, Any] = {"security_protocol": protocol}
     if protocol.endswith("SSL"):
-        from headrace.kafka.ssl_context import client_context
+        from headrace.kafka.clients.ssl_context import client_context
 
         result["ssl_context"] = client_context(_as_java(props))
     if protocol.startswith("SASL"):
@@ -65,12 +65,12 @@ def _kafka_python_login(props: Mapping[str, str]) -> dict[str, Any]:
         "sasl_plain_password": login.get("sasl.password"),
     }
     if uses_sasl(props, "OAUTHBEARER"):
-        from headrace.kafka.token_provider import TokenProvider
+        from headrace.kafka.clients.token_provider import TokenProvider
 
         result["sasl_oauth_token_provider"] = TokenProvider(_tokens(props))
     if uses_sasl(props, GSSAPI):
         _log_in_to_kerberos(props)
-        from headrace.kafka.kerberos_mechanism import register
+        from headrace.kafka.clients.kerberos_mechanism import register
 
         register()
     if _SERVICE in {**props, **login}:
