@@ -12,7 +12,8 @@ import sys
 from headrace.api.errors import ConnectError
 from headrace.broker.broker_template import broker_template
 from headrace.jvm.java_runtime import find_java
-from headrace.spark.class_archive import class_archive, make_class_archive
+from headrace.spark.engine.class_archive import class_archive
+from headrace.spark.engine.class_archive_maker import make_class_archive
 
 
 def _main(what: str) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import psutil
 
-from headrace.spark.class_archive import make_class_archive
-from headrace.spark.endpoint import Endpoint
-from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_settings import settings
+from headrace.spark.channel.endpoint import Endpoint
+from headrace.spark.engine.class_archive_maker import make_class_archive
+from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.engine.spark_settings import settings
 from tests.support.polling import wait_for
 from tests.support.standalone_cluster import command_of, descendants_of
 from tests.support.worker_process import WorkerProcess

@@ -36,7 +36,7 @@ def open_worker(
 
 def hosts(worker: WorkerProcess) -> list[psutil.Process]:
     """The processes that have a connector's own JVM."""
-    return [each for each in worker.descendants() if "headrace.spark.jvm_host" in _command(each)]
+    return [each for each in worker.descendants() if "headrace.spark.engine.jvm_host" in _command(each)]
 
 
 def jvms(worker: WorkerProcess) -> list[psutil.Process]:

@@ -215,7 +215,7 @@ def has_run(executor: psutil.Process) -> bool:
 
 
 def daemons_of(executor: psutil.Process) -> list[psutil.Process]:
-    return [child for child in children_of(executor.pid) if "headrace.spark.daemon" in command_of(child)]
+    return [child for child in children_of(executor.pid) if "headrace.spark.process.daemon" in command_of(child)]
 
 
 def children_of(pid: int) -> list[psutil.Process]:

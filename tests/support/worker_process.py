@@ -162,7 +162,7 @@ class WorkerProcess:
 
     def task_processes(self) -> list[psutil.Process]:
         """The processes that run tasks: forks of Spark's Python daemon."""
-        daemons = [p for p in self.descendants() if "headrace.spark.daemon" in _command(p) and _daemon(p)]
+        daemons = [p for p in self.descendants() if "headrace.spark.process.daemon" in _command(p) and _daemon(p)]
         return [child for daemon in daemons for child in _children(daemon)]
 
     def task_process(self) -> psutil.Process:

@@ -16,7 +16,7 @@ from headrace.logs.loggers import Loggers
 from headrace.rest.endpoints import Endpoints
 
 if TYPE_CHECKING:
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 
 def run(worker_properties: Path) -> int:
@@ -36,7 +36,7 @@ def run(worker_properties: Path) -> int:
 
 
 def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: Path) -> int:
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)

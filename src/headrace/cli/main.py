@@ -65,7 +65,7 @@ def prepare(
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.WARNING,
 ) -> None:
     """Make, once for an installation, what lets a worker's Spark start in half the time (half a minute)."""
-    from headrace.spark.class_archive import make_class_archive
+    from headrace.spark.engine.class_archive_maker import make_class_archive
 
     configure_logging(log_level)
     with one_line_errors():

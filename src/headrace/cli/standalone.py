@@ -23,7 +23,7 @@ from headrace.rest.endpoints import Endpoints
 from headrace.worker.stages import Stages
 
 if TYPE_CHECKING:
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
     from headrace.standalone.standalone_herder import StandaloneHerder
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
 
 
 def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[ConnectorFile], own: Set[str]) -> int:
-    from headrace.spark.spark_task_launcher import SparkTaskLauncher
+    from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)

@@ -1,2 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: one long-running Spark job of one partition for each task. The only package that imports pyspark."""
+"""The engine: Spark runs each task as one long job of one partition. The only package that imports pyspark.
+
+From below: ``channel`` connects a worker and its tasks' processes; ``errors`` are words for what Spark and Java say;
+``process`` runs on executors; ``engine`` is Spark's JVM and session; ``frames`` runs short jobs on DataFrames; ``task``
+implements ``worker.task_launcher``. Imports ``worker``'s Protocols, ``task`` and what is below them; ``cli`` uses it.
+Begin with ``task.spark_task_launcher``.
+"""

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.spark.launched_task import LaunchedTask
-from headrace.spark.messages import Attach, Done
-from headrace.spark.spark_engine import SparkJobError
-from headrace.spark.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.channel.messages import Attach, Done
+from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.engine.spark_engine import SparkJobError
+from headrace.spark.task.launched_task import LaunchedTask
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for

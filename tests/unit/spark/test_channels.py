@@ -17,10 +17,8 @@ import pytest
 
 from headrace.api.errors import RetriableError
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.spark import channel_link
-from headrace.spark.channel_link import ChannelLink, log_through
-from headrace.spark.endpoint import Interface
-from headrace.spark.messages import (
+from headrace.spark.channel.endpoint import Interface
+from headrace.spark.channel.messages import (
     Attach,
     Command,
     ConfirmStart,
@@ -35,7 +33,9 @@ from headrace.spark.messages import (
     TopicsUsed,
     WriteOffsets,
 )
-from headrace.spark.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.process import channel_link
+from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.jvm.java_runtime import JavaRuntime
-from headrace.spark.class_archive import ClassArchive, class_archive, remove_orphans
+from headrace.spark.engine.class_archive import ClassArchive, class_archive, remove_orphans
 
 
 @pytest.fixture

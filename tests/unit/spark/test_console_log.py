@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.config.engine_config import ConsoleLimits
-from headrace.spark.console_log import BoundedLog, Console
+from headrace.spark.engine.console_log import BoundedLog, Console
 
 
 class Clock:

@@ -19,9 +19,9 @@ import pytest
 from cryptography import x509
 
 from headrace.api.errors import ConfigError
-from headrace.spark import endpoint
-from headrace.spark.endpoint import Doorway, Interface, Link
-from headrace.spark.tls_connection import Certificate, TlsConnection
+from headrace.spark.channel import endpoint
+from headrace.spark.channel.endpoint import Doorway, Interface, Link
+from headrace.spark.channel.tls_connection import Certificate, TlsConnection
 from tests.support.many_files import beyond_select
 from tests.support.polling import wait_for
 

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 LOADED = """
 import sys
-import headrace.spark.daemon
+import headrace.spark.process.daemon
 import headrace.task.sink.worker_sink_task, headrace.task.source.exactly_once_worker_source_task
 tops = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
 print(*(name for name in tops if not name.startswith("_") and getattr(sys.modules[name], "__file__", None)))

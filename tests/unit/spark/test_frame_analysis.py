@@ -11,8 +11,8 @@ import pytest
 
 from headrace.api.errors import ConfigError, DataError, RetriableError
 from headrace.api.frames import FrameJob
-from headrace.spark import frame_analysis
-from headrace.spark.frame_analysis import analyse
+from headrace.spark.frames import frame_analysis
+from headrace.spark.frames.frame_analysis import analyse
 
 _hang = threading.Event()
 _raise: list[Exception] = []

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from headrace.api.errors import RetriableError
-from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 
 
 class Clock:

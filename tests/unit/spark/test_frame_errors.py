@@ -10,8 +10,8 @@ import pytest
 from pyspark.errors import AnalysisException, NumberFormatException, ParseException, PythonException
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
-from headrace.spark.frame_errors import fault_of
-from headrace.spark.messages import FrameFault
+from headrace.spark.channel.messages import FrameFault
+from headrace.spark.errors.frame_errors import fault_of
 
 
 class JavaError:

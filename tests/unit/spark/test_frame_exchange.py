@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from headrace.api.errors import DataError, RetriableError
-from headrace.spark import frame_exchange
-from headrace.spark.endpoint import Link
-from headrace.spark.frame_ends import END, Pull, Push, from_bytes, to_bytes
-from headrace.spark.frame_exchange import FrameExchange, FrameResult
-from headrace.spark.frame_limits import ResultLimit
-from headrace.spark.messages import FrameJobEnded
+from headrace.spark.channel.endpoint import Link
+from headrace.spark.channel.frame_limits import ResultLimit
+from headrace.spark.channel.messages import FrameJobEnded
+from headrace.spark.process import frame_exchange
+from headrace.spark.process.frame_ends import END, Pull, Push, from_bytes, to_bytes
+from headrace.spark.process.frame_exchange import FrameExchange, FrameResult
 from tests.support.polling import wait_for
 
 TABLE = pa.table({"n": [1, 2, 3]})

@@ -13,12 +13,12 @@ import pytest
 
 from headrace.api.frames import FrameJob
 from headrace.model.info import SparkAttempt
-from headrace.spark import frame_jobs
-from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
-from headrace.spark.frame_jobs import FrameJobs, FrameLimits
-from headrace.spark.messages import FrameFault, FrameJobEnded, RunFrameJob
-from headrace.spark.running_job import RunningJob
-from headrace.spark.slots import Cores
+from headrace.spark.channel.messages import FrameFault, FrameJobEnded, RunFrameJob
+from headrace.spark.engine.running_job import RunningJob
+from headrace.spark.engine.slots import Cores
+from headrace.spark.frames import frame_jobs
+from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frames.frame_jobs import FrameJobs, FrameLimits
 
 
 class SlowSpark:

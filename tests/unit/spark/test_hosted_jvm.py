@@ -16,12 +16,12 @@ import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.engine_config import DEFAULT_CONSOLE
-from headrace.spark.endpoint import Endpoint
-from headrace.spark.hosted_jvm import HostedJvm
-from headrace.spark.jvm_calls import Answer, Call, HostStart, HostUp
-from headrace.spark.jvm_host import JvmHost
-from headrace.spark.messages import FrameFault, Log, LogLevels
-from headrace.spark.running_job import RunningJob
+from headrace.spark.channel.endpoint import Endpoint
+from headrace.spark.channel.messages import FrameFault, Log, LogLevels
+from headrace.spark.engine.hosted_jvm import HostedJvm
+from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
+from headrace.spark.engine.jvm_host import JvmHost
+from headrace.spark.engine.running_job import RunningJob
 
 
 class Process:
@@ -113,7 +113,7 @@ def test_a_host_that_ends_at_its_start_leaves_its_last_words(process: Process) -
 
 
 def test_what_the_host_logs_is_in_the_workers_log(process: Process, caplog: pytest.LogCaptureFixture) -> None:
-    connected(process, Log("headrace.spark.spark_session", logging.WARNING, "Spark is up"), HostUp())
+    connected(process, Log("headrace.spark.engine.spark_session", logging.WARNING, "Spark is up"), HostUp())
     assert "Spark is up" in caplog.messages
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from headrace.spark.frame_errors import fault_of
-from headrace.spark.java_errors import first_line, text_of
-from headrace.spark.messages import FrameFault
+from headrace.spark.channel.messages import FrameFault
+from headrace.spark.errors.frame_errors import fault_of
+from headrace.spark.errors.java_errors import first_line, text_of
 
 
 class JavaError(Exception):

@@ -17,12 +17,7 @@ from headrace.api.errors import ConfigError, RetriableError
 from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
 from headrace.model.state import TargetState
-from headrace.spark import launched_task
-from headrace.spark.frame_breaker import BreakerLimits, FrameBreaker
-from headrace.spark.frame_jobs import FrameLimits
-from headrace.spark.launched_task import LaunchedTask
-from headrace.spark.machine import this_machine
-from headrace.spark.messages import (
+from headrace.spark.channel.messages import (
     Command,
     ConfirmStart,
     Log,
@@ -39,6 +34,11 @@ from headrace.spark.messages import (
     TopicsUsed,
     WriteOffsets,
 )
+from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frames.frame_jobs import FrameLimits
+from headrace.spark.process.machine import this_machine
+from headrace.spark.task import launched_task
+from headrace.spark.task.launched_task import LaunchedTask
 from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
 from tests.unit.spark.conftest import SPEC

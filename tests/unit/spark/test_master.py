@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from headrace.spark.master import host_towards, is_local, is_loopback, unreachable
+from headrace.spark.engine.master import host_towards, is_local, is_loopback, unreachable
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from headrace.api.frames import FrameJob
 from headrace.model.ids import ConnectorTaskId
-from headrace.spark import messages
-from headrace.spark.endpoint import Endpoint
-from headrace.spark.frame_limits import ResultLimit
-from headrace.spark.messages import Command
+from headrace.spark.channel import messages
+from headrace.spark.channel.endpoint import Endpoint
+from headrace.spark.channel.frame_limits import ResultLimit
+from headrace.spark.channel.messages import Command
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_task import Ended, Outcome
 

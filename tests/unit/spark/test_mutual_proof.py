@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headrace.spark.mutual_proof import prove_as_caller, prove_as_listener
+from headrace.spark.channel.mutual_proof import prove_as_caller, prove_as_listener
 
 KEY = b"k" * 32
 Ends = tuple["Connection[Any, Any]", "Connection[Any, Any]"]

@@ -9,7 +9,7 @@ import pytest
 
 PARENT = """
 import os, signal, sys, time
-from headrace.spark.parent_death import end_forks_with_this_process
+from headrace.spark.process.parent_death import end_forks_with_this_process
 end_forks_with_this_process()
 if os.fork() == 0:
     child = os.getpid()

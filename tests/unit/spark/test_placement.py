@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from headrace.spark.placement import Executor, Placement
+from headrace.spark.engine.placement import Executor, Placement
 
 
 def executors(*hosts: str, cores: int = 4, busy: int = 0) -> list[Executor]:

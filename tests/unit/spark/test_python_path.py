@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark import spark_process
-from headrace.spark.python_path import PLUGIN_PATH_VARIABLE, without_spark_archives
+from headrace.spark.engine import spark_process
+from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE, without_spark_archives
 
 
 def test_archives_go_where_pyspark_is_installed(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_what_spark_starts_finds_plugins_behind_all_else(monkeypatch: pytest.Mon
     (tmp_path / "orjson.py").write_text("raise SystemExit('the installed one is to be had')")
     (tmp_path / "only_here.py").touch()
     ended = subprocess.run(
-        [sys.executable, "-c", "import headrace.spark.daemon, orjson, only_here"],
+        [sys.executable, "-c", "import headrace.spark.process.daemon, orjson, only_here"],
         env={name: environment[name] for name in ("PYTHONPATH", PLUGIN_PATH_VARIABLE)},
         capture_output=True,
         text=True,

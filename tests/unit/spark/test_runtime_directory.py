@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.spark.runtime_directory import VARIABLE, RuntimeDirectory, remove_leftovers, scratch_directories
-from headrace.spark.spark_task_launcher import _runtime_directory
+from headrace.spark.engine.runtime_directory import VARIABLE, RuntimeDirectory, remove_leftovers, scratch_directories
+from headrace.spark.task.spark_task_launcher import _runtime_directory
 
 OWNER = """
 import sys
 from pathlib import Path
-from headrace.spark.runtime_directory import RuntimeDirectory
+from headrace.spark.engine.runtime_directory import RuntimeDirectory
 directory = RuntimeDirectory(Path(sys.argv[1]))
 print(directory.path, flush=True)
 sys.stdin.read()

@@ -15,8 +15,8 @@ import pytest
 
 from headrace.config.worker_config import PLUGIN_PATH
 from headrace.model.ids import ConnectorTaskId
-from headrace.spark.python_path import PLUGIN_PATH_VARIABLE
-from headrace.spark.shipment import Shipment, plugin_settings
+from headrace.spark.engine.shipment import Shipment, plugin_settings
+from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
 from headrace.task.task_spec import TaskKind, TaskSpec
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
@@ -67,8 +67,8 @@ def test_python_finds_headrace_and_plugins_by_relative_paths(
     there = unpacked(shipment, tmp_path / "executor")
     settings = shipment.settings({})
     code = (
-        "import headrace.spark.machine, other_plugin, os, sys\n"
-        "from headrace.spark.python_path import plugin_directories\n"
+        "import headrace.spark.process.machine, other_plugin, os, sys\n"
+        "from headrace.spark.process.python_path import plugin_directories\n"
         "from headrace.plugins.discovery import Plugins\n"
         "sys.path += plugin_directories(os.environ)\n"
         "import single, package\n"
@@ -107,7 +107,7 @@ def test_what_is_compiled_or_hidden_is_left_out(tmp_path: Path, plugins: Path) -
         "headrace-shipped/plugins/0/package/data.txt",
         "headrace-shipped/plugins/0/single.py",
     }
-    assert "headrace-shipped/packages/headrace/spark/daemon.py" in found
+    assert "headrace-shipped/packages/headrace/spark/process/daemon.py" in found
     assert not [name for name in found if name.endswith(".pyc")]
 
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.spark import shortages
-from headrace.spark.shortages import nearly_full, with_limit, with_remedy
-from headrace.spark.spark_session import _load_native_code
+from headrace.spark.engine.spark_session import _load_native_code
+from headrace.spark.errors import shortages
+from headrace.spark.errors.shortages import nearly_full, with_limit, with_remedy
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.spark.slots import Cores, SlotWatch, shortage
+from headrace.spark.engine.slots import Cores, SlotWatch, shortage
 
 MASTER = "spark://m:7077"
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.spark import spark_engine
-from headrace.spark.endpoint import Endpoint
-from headrace.spark.spark_engine import SparkEngine
-from headrace.spark.spark_settings import settings
+from headrace.spark.channel.endpoint import Endpoint
+from headrace.spark.engine import spark_engine
+from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.engine.spark_settings import settings
 from tests.support.polling import wait_for
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headrace.config.engine_config import ConsoleLimits
-from headrace.spark.console_log import BoundedLog
-from headrace.spark.spark_process import _reason, _temporary, _ui_at_loopback
+from headrace.spark.engine.console_log import BoundedLog
+from headrace.spark.engine.spark_process import _reason, _temporary, _ui_at_loopback
 
 
 @pytest.mark.parametrize("master", ["local[4]", "spark://host:7077"])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace.config.engine_config import EngineConfig
-from headrace.spark.endpoint import Interface
-from headrace.spark.spark_settings import REQUIRED, ignored, interface, settings, write_log_settings
+from headrace.spark.channel.endpoint import Interface
+from headrace.spark.engine.spark_settings import REQUIRED, ignored, interface, settings, write_log_settings
 
 
 def test_the_workers_properties_win_over_what_is_preferred(tmp_path: Path) -> None:

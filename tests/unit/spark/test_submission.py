@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark.submission import Submission
+from headrace.spark.engine.submission import Submission
 
 
 @pytest.fixture(autouse=True)

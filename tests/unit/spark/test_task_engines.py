@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headrace.spark.frame_breaker import BreakerLimits
-from headrace.spark.task_engines import OwnEngines
+from headrace.spark.frames.frame_breaker import BreakerLimits
+from headrace.spark.task.task_engines import OwnEngines
 from tests.support.polling import wait_for
 
 

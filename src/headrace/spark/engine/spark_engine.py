@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Spark session of a worker: started in the background, tried again until it is up, started anew if it is lost."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar, cast
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
+from headrace.model.service_threads import ServiceThread
+from headrace.spark.channel.endpoint import Endpoint
+from headrace.spark.engine.hosted_jvm import HostedJvm, HostProcess
+from headrace.spark.engine.jvm import Jvm, JvmProcess
+from headrace.spark.engine.master import is_local, unreachable
+from headrace.spark.engine.restarts import Restarts
+from headrace.spark.engine.running_job import RunningJob
+from headrace.spark.engine.shipment import Shipment
+from headrace.spark.engine.slots import Cores
+from headrace.spark.engine.spark_process import SparkProcess
+from headrace.spark.engine.spark_session import SparkJvm
+from headrace.spark.engine.spark_settings import LOCAL_DIRECTORIES, MASTER, cores_per_task
+from headrace.spark.errors.java_errors import first_line, text_of
+from headrace.spark.errors.shortages import with_limit, with_remedy
+
+_log = logging.getLogger(__name__)
+_LOOK = 0.2
+_WATCH = 1.0
+"""How often it is looked whether the JVM lives: one that dies idle ends no job, which would tell."""
+_SLOW = 20.0
+T = TypeVar("T")
+
+
+class SparkJobError(ConnectError):
+    """A Spark job did not end by itself: cancelled, its task given up, or the JVM lost."""
+
+
+class SparkEngine:
+    """Thread-safe. ``run`` blocks a thread of the caller's for a job's whole life; ``start`` and ``cancel`` do not."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, str],
+        directory: Path,
+        endpoint: Endpoint,
+        shipment: Shipment | None = None,
+        plugin_path: Sequence[str] = (),
+        console: ConsoleLimits = DEFAULT_CONSOLE,
+        start_timeout: float = 300.0,
+        *,
+        hosted: bool = False,
+    ) -> None:
+        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines.
+
+        ``hosted``: a process of its own has the JVM; this process can have one only.
+        A start that takes longer than ``start_timeout`` seconds has failed, and another one follows.
+        """
+        self._settings = settings
+        self._directory = directory
+        self._endpoint = endpoint
+        self._shipment = shipment
+        self._plugin_path = plugin_path
+        self._console = console
+        self._start_timeout = start_timeout
+        self._clock = time.monotonic
+        self._hosted = hosted
+        self._changed = threading.Condition()
+        self._starting: JvmProcess | None = None
+        self._session: Jvm | None = None
+        self._started = False
+        self._stopping = False
+        self._failure: str | None = None
+        self._loss: str | None = None
+        self._launched = math.inf
+        self._next = -math.inf
+
+    def start(self) -> None:
+        """Returns at once. To start it again has no effect."""
+        with self._changed:
+            started, self._started = self._started, True
+        if not started:
+            ServiceThread("spark-start", self._keep_running, "Spark is not started, and no task can run").start()
+
+    def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
+        """Run one task's job in ``group``; waits for Spark first. SparkJobError unless the job ended by itself.
+
+        While it waits, ``given_up`` is asked, and ``hindered`` is told why Spark cannot be started.
+        """
+        session = self._await_session(given_up, hindered)
+        if session is None:
+            return
+        try:
+            session.run(group, description)
+        except Exception as error:
+            if not session.alive():
+                self._lost(session)
+                raise SparkJobError("the JVM of Spark died") from error
+            raise SparkJobError(f"Spark gave the job of {description} up: {self.told(error)}") from error
+
+    def cancel(self, group: str) -> None:
+        """Cancel a job; Spark kills its process. On a thread of its own, since Spark may be slow or gone."""
+        with self._changed:
+            session = self._session
+        if session is not None:
+            threading.Thread(target=session.cancel, args=(group,), name=f"cancel-{group}", daemon=True).start()
+
+    def current(self) -> Jvm | None:
+        """None while Spark is not running."""
+        return self._session
+
+    def own(self) -> SparkJvm | None:
+        """As ``current``, of an engine that is not hosted: with sessions for this process."""
+        return cast("SparkJvm | None", self._session)
+
+    def trouble(self) -> str | None:
+        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
+        if self._session is not None or self._stopping:
+            return None
+        failure = self._failure or self._loss
+        if failure is None:
+            return self._slowness()
+        left = self._next - self._clock()
+        return f"{failure}; it is started again " + (f"in {left:.0f} s" if left >= 1 else "now")
+
+    @property
+    def master(self) -> str:
+        return self._settings[MASTER]
+
+    @property
+    def cores_per_task(self) -> int:
+        return cores_per_task(self._settings)
+
+    def told(self, error: Exception | str) -> str:
+        """What happened; if a disk of the worker's is full, which one."""
+        text = error if isinstance(error, str) else first_line(error)
+        local = self._settings.get(LOCAL_DIRECTORIES, "") if is_local(self.master) else ""
+        return with_remedy(text, [self._directory, *map(Path, filter(None, local.split(",")))])
+
+    def unscheduled(self, group: str) -> bool:
+        """Whether a job of the group is there of which nothing runs. Blocks for a moment, as the next ones."""
+        return bool(self._asked(lambda session: session.unscheduled(group)))
+
+    def running(self, group: str) -> RunningJob | None:
+        """Where the newest job of a group runs; None while Spark is not running."""
+        return self._asked(lambda session: session.running(group))
+
+    def cores(self) -> Cores | None:
+        """None while Spark is not running."""
+        return self._asked(lambda session: session.cores())
+
+    def renew_if_forgotten(self) -> None:
+        """Begin anew if the cluster, though there, does not know this worker any more, which ends no job by itself."""
+        session = self._session
+        if session is None or unreachable(self.master) or not self._asked(lambda session: session.forgotten()):
+            return
+        _log.warning("%s does not know this worker any more", self.master)
+        # Not in order: PySpark would forget the new context when the old one has stopped.
+        session.kill()
+        self._lost(session)
+
+    def _asked(self, ask: Callable[[Jvm], T]) -> T | None:
+        """The answer; None where there is nobody to ask."""
+        session = self._session
+        if session is None:
+            return None
+        try:
+            return ask(session)
+        except Exception as error:
+            _log.debug("asking Spark: %s", text_of(error))
+            return None
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopping = True
+            starting, session, self._session = self._starting, self._session, None
+            self._changed.notify_all()
+        if session is not None:
+            session.stop()
+        elif starting is not None:
+            starting.kill()
+
+    def _await_session(self, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> Jvm | None:
+        told: str | None = None
+        while not self._stopping and not given_up():
+            with self._changed:
+                if self._changed.wait_for(lambda: self._session is not None, _LOOK):
+                    return self._session
+            failure = self._failure or self._slowness()
+            if failure is not None and failure != told:
+                told = failure
+                hindered(failure)
+        return None
+
+    def _slowness(self) -> str | None:
+        """Some clusters let one wait for long before they say that they are not there."""
+        if self._clock() - self._launched < _SLOW:
+            return None
+        return f"it has not come up with spark.master={self.master} for {_SLOW:.0f} s; Spark's own log may tell more"
+
+    def _lost(self, session: Jvm) -> None:
+        with self._changed:
+            if self._session is not session:
+                return
+            self._session = None
+            self._loss = "the JVM of Spark died"
+            self._changed.notify_all()
+        _log.warning("the JVM of Spark died: starting another one")
+        session.stop()
+
+    def _keep_running(self) -> None:
+        restarts = Restarts()
+        while not self._stopping:
+            session, begun = self._try_start(), self._clock()
+            if session is None:
+                restarts = restarts.failed()
+            else:
+                self._serve(session)
+                restarts = restarts.lost(self._clock() - begun)
+            self._pause(restarts.delay)
+
+    def _serve(self, session: Jvm) -> None:
+        """Until it is lost, or the engine stops."""
+        with self._changed:
+            wanted = not self._stopping
+            if wanted:
+                self._session, self._failure, self._loss = session, None, None
+                self._changed.notify_all()
+        if not wanted:
+            session.stop()
+        while wanted and not self._is_over(session, _WATCH):
+            if not session.process_alive:
+                self._lost(session)
+
+    def _is_over(self, session: Jvm, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._stopping or self._session is not session, seconds)
+
+    def _pause(self, seconds: float) -> None:
+        with self._changed:
+            self._next = self._clock() + seconds
+            self._changed.wait_for(lambda: self._stopping, seconds)
+
+    def _try_start(self) -> Jvm | None:
+        """A new session; None if it cannot be had, of which ``_failure`` tells. Never raises."""
+        try:
+            if reason := unreachable(self._settings[MASTER]):
+                raise ConnectError(reason)
+            process = self._launch()
+            if process is None:
+                return None
+            with self._limited(process):
+                return self._connect(process)
+        except ConfigError as error:
+            self._complain(str(error))
+        except Exception as error:
+            reason = with_limit(self.told(error))
+            self._complain(f"Spark could not be started with spark.master={self.master}: {reason}")
+        finally:
+            self._launched = math.inf
+        if self._starting is not None:
+            self._starting.kill()
+        return None
+
+    @contextmanager
+    def _limited(self, process: JvmProcess) -> Iterator[None]:
+        """Within the block the process is killed when the time for a start is over, which ends every wait for it."""
+        over = threading.Event()
+
+        def end() -> None:
+            over.set()
+            process.kill()
+
+        timer = threading.Timer(self._start_timeout, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception as error:
+            if not over.is_set():
+                raise
+            words = process.last_words()
+            raise ConnectError(
+                f"it did not come up within engine.start.timeout.ms={self._start_timeout * 1000:.0f}"
+                + (f"; its JVM last said: {words}" if words else "")
+            ) from error
+        finally:
+            timer.cancel()
+
+    def _launch(self) -> JvmProcess | None:
+        """A new JVM, which ``stop`` finds from its first moment on; None if it has come before."""
+        with self._changed:
+            if self._stopping:
+                return None
+            self._launched = self._clock()
+            start: Callable[..., JvmProcess] = HostProcess if self._hosted else SparkProcess
+            self._starting = start(self._settings, self._directory, self._plugin_path, self._console)
+            return self._starting
+
+    def _connect(self, process: JvmProcess) -> Jvm:
+        connect: Callable[..., Jvm] = HostedJvm if self._hosted else SparkJvm
+        return connect(process, self._settings, self._endpoint, self._shipment)
+
+    def _complain(self, failure: str) -> None:
+        if failure != self._failure and not self._stopping:
+            _log.error("%s; it is tried again until it works", failure)
+        self._failure = failure

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Spark settings that the design needs, those it prefers, and the files Spark wants to find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace.config.engine_config import EngineConfig
+from headrace.spark.channel.endpoint import Interface
+from headrace.spark.engine.master import host_towards, is_local, is_loopback
+
+MASTER = "spark.master"
+APP_NAME = "spark.app.name"
+UI = "spark.ui.enabled"
+DRIVER_HOST = "spark.driver.host"
+BIND_ADDRESS = "spark.driver.bindAddress"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LOCAL_DIRECTORIES = "spark.local.dir"
+
+REQUIRED = {
+    # One process per task, which ends with it.
+    "spark.python.worker.reuse": "false",
+    "spark.python.daemon.module": "headrace.spark.process.daemon",
+}
+REFUSED = (
+    # With it Spark would make a second copy of a job's only Spark task, too. A task's own job has one, whose copy would
+    # fence it again and again; so speculation is for frame jobs, which take no harm (invariant 8).
+    "spark.speculation.task.duration.threshold",
+)
+PREFERRED = {
+    # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
+    # can start no Python process at all says so instead of trying in silence for ever.
+    MASTER: "local[256,4]",
+    APP_NAME: "headrace",
+    "spark.scheduler.mode": "FAIR",
+    # TCP to Python workers costs 40 ms a batch by delayed acknowledgements.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.task.killTimeout": "2s",
+    "spark.locality.wait": "0",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "100",
+    "spark.log.level": "WARN",
+    # The UI asks nobody for a name: it shows, and does nothing.
+    "spark.ui.killEnabled": "false",
+    "spark.ui.threadDumpsEnabled": "false",
+    "spark.ui.heapHistogramEnabled": "false",
+}
+# The driver's JVM only schedules: the quick compiler and the small collector serve it best.
+_SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
+LOCAL = {
+    BIND_ADDRESS: "127.0.0.1",
+    DRIVER_HOST: "127.0.0.1",
+    # By a secret that Spark makes up: without it any user of this machine could talk to the driver's ports.
+    "spark.authenticate": "true",
+    "spark.driver.memory": "512m",
+    JAVA_OPTIONS: _SCHEDULER_ONLY,
+}
+CLUSTER = {
+    JAVA_OPTIONS: _SCHEDULER_ONLY,
+    # XML in a record has nobody connect to the address that it names; the driver's JVM gets it once it is up. One that
+    # has lost a thread to a lack of memory would go on without it.
+    "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD= -XX:+ExitOnOutOfMemoryError",
+    # A process that dies is seen at once. A machine that vanishes is missed after three heartbeats or so, not after
+    # Spark's two minutes: its tasks stand still until then.
+    "spark.executor.heartbeatInterval": "3s",
+    "spark.storage.blockManagerHeartbeatTimeoutMs": "12000",
+    "spark.network.timeoutInterval": "2s",
+    # An executor that cannot tell its driver that it lives ends itself; its tasks did so before.
+    "spark.executor.heartbeat.maxFailures": "20",
+    # An executor that has lost a task's process twice is not tried a third time by the same job.
+    "spark.excludeOnFailure.taskAndStage.enabled": "true",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "4",
+    # Executors that only wait are the reserve on which a lost task is back within a second or two.
+    "spark.dynamicAllocation.executorIdleTimeout": "600s",
+}
+
+_LOG4J = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.filePermissions = rw-------
+appender.file.filePattern = {log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %enc{{%m}}{{CRLF}}%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+class LogSettings(NamedTuple):
+    """The file with Log4j's settings, and the log itself."""
+
+    settings: Path
+    log: Path
+
+
+def settings(spark: Mapping[str, str], directory: Path, rest_guarded: bool = False) -> dict[str, str]:
+    """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred.
+
+    ``rest_guarded``: the REST API is not for everybody, so Spark's UI, which is, is there only if it is asked for.
+    """
+    preferred = {**PREFERRED, UI: "false"} if rest_guarded else PREFERRED
+    merged = {**preferred, LOCAL_DIRECTORIES: str(directory / "local"), **spark}
+    if is_local(merged[MASTER]):
+        merged = {**LOCAL, **merged}
+    else:
+        merged = {**CLUSTER, **merged}
+        merged.setdefault(DRIVER_HOST, host_towards(merged[MASTER]))
+    return {name: value for name, value in {**merged, **REQUIRED}.items() if name not in REFUSED}
+
+
+def ignored(spark: Mapping[str, str]) -> list[str]:
+    """Which of the worker's properties ``settings`` does not follow, each with what holds instead."""
+    required = [
+        f"{name}={spark[name]}: it is {REQUIRED[name]}"
+        for name in REQUIRED
+        if spark.get(name, REQUIRED[name]) != REQUIRED[name]
+    ]
+    return [*required, *(f"{name}={spark[name]}: it is not set" for name in REFUSED if name in spark)]
+
+
+def interface(conf: Mapping[str, str], config: EngineConfig) -> Interface:
+    """Where tasks on a cluster reach this worker: where executors reach their driver."""
+    host = conf[DRIVER_HOST]
+    tls = config.channel_tls == "always" or (config.channel_tls == "auto" and not is_loopback(host))
+    return Interface(host, conf.get(BIND_ADDRESS, host), config.channel_port, tls)
+
+
+def cores_per_task(conf: Mapping[str, str]) -> int:
+    """Spark's own setting; what it does not understand it refuses itself."""
+    given = conf.get("spark.task.cpus", "1")
+    return int(given) if given.isdecimal() else 1
+
+
+def log_file(directory: Path) -> Path:
+    """Spark's log."""
+    return directory / "spark.log"
+
+
+def write_log_settings(directory: Path) -> LogSettings:
+    """Make the settings that keep Spark's log off the console."""
+    log, settings = log_file(directory), directory / "log4j2.properties"
+    settings.write_text(_LOG4J.format(log=log), encoding="utf-8")
+    return LogSettings(settings, log)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame jobs, as the worker sees them: short Spark jobs that tasks and connectors ask for.
+
+``frame_jobs`` runs those of tasks, ``job_in_worker`` those of connectors, ``frame_analysis`` analyses without running,
+``frame_breaker`` stops those that end the engine. Their other end is ``process.frame_exchange``. Imports ``engine`` and
+what is below it. Begin with ``frame_jobs``.
+"""

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's Python daemon with our imports done: a task's process is a fork of it, and starts in milliseconds.
+
+Spark runs it as ``spark.python.daemon.module``. Nothing here may start a thread: threads do not survive the fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from headrace.spark.process.memory import keep_freed_memory
+from headrace.spark.process.parent_death import end_forks_with_this_process
+from headrace.spark.process.python_path import plugin_directories, without_spark_archives
+
+# Before anything of Spark is imported.
+plugins = plugin_directories(os.environ)
+sys.path[:] = [*(place for place in without_spark_archives(sys.path) if place not in plugins), *plugins]
+for archive in set(sys.path_importer_cache).difference(sys.path):
+    del sys.path_importer_cache[archive]
+
+import pandas  # noqa: E402, F401 - pyarrow imports it when it first meets a NumPy array
+import pyarrow  # noqa: E402
+import pyarrow.compute  # noqa: E402
+import pyspark.worker  # noqa: E402, F401
+from pyspark.daemon import manager  # noqa: E402
+
+import headrace.connectors.file_stream_sink  # noqa: E402
+import headrace.connectors.file_stream_source  # noqa: E402
+import headrace.connectors.verifiable_source  # noqa: E402
+import headrace.converters.json_converter  # noqa: E402
+import headrace.converters.string_converter  # noqa: E402
+import headrace.spark.process.executor_entry  # noqa: E402, F401
+from headrace.plugins.installed import known_plugins  # noqa: E402
+
+if __name__ == "__main__":
+    keep_freed_memory()
+    end_forks_with_this_process()
+    pyarrow.set_cpu_count(1)
+    known_plugins()
+    # What is here before the fork stays shared: no collection may touch its pages.
+    gc.collect()
+    gc.freeze()
+    # A batch is made of thousands of objects that live as long as it does: looking through them finds nothing.
+    gc.set_threshold(100_000, 10, 10)
+    manager()

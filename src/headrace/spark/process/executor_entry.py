@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Spark runs in a task's process: attach to the worker, run one attempt, tell how it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from multiprocessing import AuthenticationError
+from typing import TYPE_CHECKING
+
+from headrace.api.errors import ConnectError
+from headrace.model.set_back_clock import watch_clock
+from headrace.spark.channel.messages import Attach, Start
+from headrace.spark.process.channel_link import ChannelLink, log_through
+from headrace.spark.process.machine import this_machine
+from headrace.task.sink.sink_task_factory import sink_task
+from headrace.task.source.source_task_factory import source_task
+from headrace.task.task_spec import TaskKind
+from headrace.task.worker_link import TaskControl
+from headrace.task.worker_task import Ended, TaskFactories, run_task
+
+if TYPE_CHECKING:
+    from headrace.spark.channel.endpoint import Endpoint, Link
+
+TASK_KEY = "headrace.task"
+"""The Spark local property that names the launch a job is for; a job without it only warms Spark up."""
+FACTORIES: TaskFactories = {TaskKind.SOURCE: source_task, TaskKind.SINK: sink_task}
+
+
+def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None]:
+    """The function of ``mapPartitions``. The input is consumed first: Spark loses a worker that leaves some of it."""
+    from pyspark import TaskContext
+
+    for _ in elements:
+        pass
+    context = TaskContext.get()
+    key = context.getLocalProperty(TASK_KEY) if context is not None else None
+    if key:
+        _attempt(endpoint, key)
+    yield None
+
+
+def _attempt(endpoint: Endpoint, key: str) -> None:
+    connection = _connected(endpoint)
+    try:
+        connection.send(Attach(key, os.getpid(), this_machine()))
+        start = connection.recv()
+    except (EOFError, OSError):
+        # The worker does not want this attempt any more.
+        return
+    if not isinstance(start, Start):
+        return
+    _run(ChannelLink(connection, TaskControl(), start.results), start)
+
+
+def _connected(endpoint: Endpoint) -> Link:
+    """The error is for Spark's log, and for the task's status if all attempts end so."""
+    try:
+        return endpoint.connect()
+    except (EOFError, OSError, AuthenticationError) as error:
+        reason = str(error) or type(error).__name__
+        raise ConnectError(f"the worker cannot be reached at {endpoint.address}: {reason}") from error
+
+
+def _run(link: ChannelLink, start: Start) -> None:
+    link.control.set_paused(start.paused)
+    with log_through(link, start.log_levels):
+        # After its levels are there: the worker may send others at any time.
+        link.listen()
+        watch_clock("This attempt")
+        ended: Ended = run_task(start.spec, link, link.control, FACTORIES)
+    link.finish(ended)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks on Spark, as the worker sees them: ``worker.task_launcher`` implemented.
+
+``spark_task_launcher`` launches, ``launched_task`` is one task with its attempts, ``task_engines`` gives connectors a
+JVM of their own where they ask for it. Imports all other rooms of ``spark``. Begin with ``spark_task_launcher``.
+"""

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``headrace.worker.task_launcher.TaskLauncher`` on Spark."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.frames import FrameJob
+from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION
+from headrace.config.engine_config import EngineConfig
+from headrace.logs.loggers import Loggers
+from headrace.spark.channel.frame_limits import ResultLimit
+from headrace.spark.channel.messages import Attach
+from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.engine.master import is_local
+from headrace.spark.engine.runtime_directory import RuntimeDirectory, scratch_directories
+from headrace.spark.engine.shipment import Shipment, plugin_settings
+from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.engine.spark_settings import APP_NAME, LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
+from headrace.spark.frames.frame_analysis import analyse
+from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.frames.frame_jobs import FrameLimits
+from headrace.spark.frames.job_in_worker import run_in_worker
+from headrace.spark.task.launched_task import LaunchedTask
+from headrace.spark.task.task_engines import OwnEngines, TaskEngine
+from headrace.task.task_spec import TaskSpec
+from headrace.worker.task_launcher import TaskHandle, TaskListener
+
+_log = logging.getLogger(__name__)
+_KILL_TIME = 5.0
+
+
+class SparkTaskLauncher:
+    """``TaskLauncher`` for tasks of this worker's process. Thread-safe."""
+
+    def __init__(self, config: EngineConfig, loggers: Loggers | None = None) -> None:
+        """Tasks log what ``loggers``, the worker's, let through, now and after each change.
+
+        Raises:
+            ConfigError: tasks on the cluster could not reach this worker.
+            ConnectError: there is no room for a directory for temporary files.
+        """
+        self._runtime = _runtime_directory()
+        directory = self._runtime.path
+        for property in ignored(config.spark):
+            _log.warning("The worker's property has no effect: %s", property)
+        conf = settings(config.spark, directory, config.rest_guarded)
+        local = is_local(conf[MASTER])
+        # On a cluster the setting is the executors' too, on machines where our directories are not.
+        self._scratch = scratch_directories(config.spark.get(LOCAL_DIRECTORIES, "")) if local else []
+        if self._scratch:
+            conf[LOCAL_DIRECTORIES] = ",".join(str(each.path) for each in self._scratch)
+        self._shipment = None if local else Shipment(directory, config.plugin_path)
+        try:
+            self._channels = TaskChannels(directory if local else interface(conf, config), self._attached)
+        except ConnectError:
+            self._remove_directories()
+            raise
+        for each in (self._runtime, *self._scratch):
+            each.remove_others()
+        conf |= plugin_settings(config.plugin_path) if self._shipment is None else self._shipment.settings(conf)
+        self._config, self._conf = config, conf
+        limits = BreakerLimits(config.frame_deaths, config.frame_window)
+        self._shared = TaskEngine(self._new_engine(conf, directory), FrameBreaker(limits))
+        self._own = OwnEngines(directory, limits, self._own_engine)
+        self._loggers = loggers or Loggers()
+        self._loggers.on_change(self._send_log_levels)
+        self._lock = threading.Lock()
+        self._tasks: dict[str, LaunchedTask] = {}
+        self._launches = itertools.count()
+
+    @property
+    def directory(self) -> Path:
+        """Where Spark's logs and temporary files are, as long as the worker runs."""
+        return self._runtime.path
+
+    def prepare(self) -> None:
+        """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
+        together; ``start`` or ``stop`` has to follow."""
+        self._shared.engine.start()
+
+    def start(self) -> None:
+        """Returns at once; Spark starts in the background."""
+        self._channels.start()
+        self._shared.start()
+
+    def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
+        key = f"{spec.id}-{next(self._launches)}"
+        if self._shipment is not None:
+            spec = self._shipment.relocated(spec)
+        own = self._isolation(spec) == "connector"
+        on = self._own.acquire(spec.id.connector) if own else self._shared
+        on.breaker.launched(spec.id.connector)
+        task = LaunchedTask(key, spec, listener, on.engine, self._loggers, self._limits(spec, on.breaker))
+        with self._lock:
+            self._tasks[key] = task
+        on.add(task)
+
+        def gone(task: LaunchedTask) -> None:
+            with self._lock:
+                self._tasks.pop(task.key, None)
+            on.remove(task)
+            if own:
+                self._own.release(spec.id.connector)
+
+        task.start(gone)
+        return task
+
+    def trouble(self) -> str | None:
+        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet.
+
+        Of the engine that connectors share: of another one's trouble its connector's tasks tell.
+        """
+        return self._shared.engine.trouble()
+
+    def analyse(self, job: FrameJob) -> ConfigError | None:
+        return analyse(self._shared.engine, job)
+
+    def run_job(self, job: FrameJob) -> None:
+        run_in_worker(self._shared.engine, job)
+
+    def stop(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        tasks = self._launched()
+        for task in tasks:
+            task.stop()
+        for task in tasks:
+            if not task.await_stopped(end - time.monotonic()):
+                task.kill()
+        for task in tasks:
+            if not task.await_stopped(_KILL_TIME):
+                _log.warning("the process of task %s could not be stopped", task.key)
+        self._shared.stop()
+        self._own.await_stopped()
+        self._channels.stop()
+        self._remove_directories()
+
+    def _new_engine(self, conf: Mapping[str, str], directory: Path, *, hosted: bool = False) -> SparkEngine:
+        return SparkEngine(
+            *(conf, directory, self._channels.endpoint, self._shipment, self._config.plugin_path),
+            start_timeout=self._config.start_timeout,
+            console=self._config.console,
+            hosted=hosted,
+        )
+
+    def _own_engine(self, connector: str, directory: Path) -> SparkEngine:
+        conf = {**self._conf, APP_NAME: f"{self._conf[APP_NAME]}: {connector}"}
+        return self._new_engine(conf, directory, hosted=True)
+
+    def _isolation(self, spec: TaskSpec) -> str:
+        return spec.connector_config.get(TASK_ISOLATION) or self._config.isolation
+
+    def _limits(self, spec: TaskSpec, breaker: FrameBreaker) -> FrameLimits:
+        own, config = spec.connector_config.get(FRAME_JOB_TIMEOUT), self._config
+        timeout = config.frame_timeout if own is None else int(own) / 1000
+        whose = f"task {spec.id.task} of connector {spec.id.connector}"
+        results = ResultLimit(config.frame_result_bytes, config.frame_result_rows, whose)
+        return FrameLimits(spec.id.connector, breaker, timeout, results)
+
+    def _remove_directories(self) -> None:
+        for each in (self._runtime, *self._scratch):
+            each.remove()
+
+    def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
+        with self._lock:
+            task = self._tasks.get(attach.key)
+        if task is not None:
+            task.attached(channel, attach)
+
+    def _launched(self) -> list[LaunchedTask]:
+        with self._lock:
+            return list(self._tasks.values())
+
+    def _send_log_levels(self) -> None:
+        """On a thread of its own: a process that stands still takes nothing."""
+        tasks = self._launched()
+
+        def send() -> None:
+            for engine in self._own.engines():
+                engine.send_log_levels(self._loggers.set_levels())
+            for task in tasks:
+                task.send_log_levels()
+
+        threading.Thread(target=send, name="log levels for tasks", daemon=True).start()
+
+
+def _runtime_directory() -> RuntimeDirectory:
+    try:
+        return RuntimeDirectory()
+    except OSError as error:
+        raise ConnectError(
+            f"No directory for temporary files can be made: {error}; free space there, or name another place by TMPDIR"
+        ) from error

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines of a worker: one that its connectors share, and one for each connector that is to have its own.
+
+An engine is one Spark application with its JVM. What ends the JVM of one engine is not noticed by tasks of another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from headrace.spark.engine.slots import SlotWatch
+from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
+from headrace.spark.task.launched_task import LaunchedTask
+
+_log = logging.getLogger(__name__)
+_STOP_TIME: Final = 40.0
+
+
+class TaskEngine:
+    """An engine with the tasks that run on it. Thread-safe."""
+
+    def __init__(self, engine: SparkEngine, breaker: FrameBreaker, directory: Path | None = None) -> None:
+        """``breaker`` counts this engine's deaths. ``directory`` goes with it."""
+        self.engine = engine
+        self.breaker = breaker
+        self._directory = directory
+        self._slots = SlotWatch(self.tasks, engine)
+        self._lock = threading.Lock()
+        self._tasks: dict[str, LaunchedTask] = {}
+
+    def start(self) -> None:
+        """Returns at once; Spark starts in the background."""
+        self.engine.start()
+        self._slots.start()
+
+    def tasks(self) -> list[LaunchedTask]:
+        with self._lock:
+            return list(self._tasks.values())
+
+    def add(self, task: LaunchedTask) -> None:
+        with self._lock:
+            self._tasks[task.key] = task
+
+    def remove(self, task: LaunchedTask) -> None:
+        with self._lock:
+            self._tasks.pop(task.key, None)
+
+    def send_log_levels(self, levels: Mapping[str, int]) -> None:
+        """The worker's have changed."""
+        jvm = self.engine.current()
+        if jvm is not None:
+            jvm.send_log_levels(levels)
+
+    def stop(self) -> None:
+        """Blocks until the JVM has ended."""
+        self._slots.stop()
+        self.engine.stop()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class OwnEngines:
+    """Those of connectors that have their own: started with the first task of one, stopped with the last."""
+
+    def __init__(self, directory: Path, limits: BreakerLimits, engine_in: Callable[[str, Path], SparkEngine]) -> None:
+        """``engine_in`` makes a connector's engine, which keeps its files in a directory below ``directory``."""
+        self._directory = directory
+        self._limits = limits
+        self._engine_in = engine_in
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._engines: dict[str, TaskEngine] = {}
+        self._users: dict[str, int] = {}
+        self._breakers: dict[str, FrameBreaker] = {}
+        self._stopping: list[threading.Thread] = []
+
+    def acquire(self, connector: str) -> TaskEngine:
+        """For one task, until ``release``. Returns at once."""
+        with self._lock:
+            if connector not in self._engines:
+                self._engines[connector] = self._started(connector)
+            self._users[connector] = self._users.get(connector, 0) + 1
+            return self._engines[connector]
+
+    def release(self, connector: str) -> None:
+        """Returns at once; an engine that nobody needs any more ends in the background."""
+        with self._lock:
+            self._users[connector] -= 1
+            if self._users[connector]:
+                return
+            del self._users[connector]
+            thread = threading.Thread(target=self._engines.pop(connector).stop, name="stop-spark", daemon=True)
+            self._stopping = [each for each in self._stopping if each.is_alive()] + [thread]
+            thread.start()
+        _log.info("No task of connector %s is left: its own Spark application ends", connector)
+
+    def engines(self) -> list[TaskEngine]:
+        """Those that are there now."""
+        with self._lock:
+            return list(self._engines.values())
+
+    def await_stopped(self) -> None:
+        """After all tasks have been released."""
+        for engine in self.engines():
+            engine.stop()
+        with self._lock:
+            left = list(self._stopping)
+        for thread in left:
+            thread.join(_STOP_TIME)
+
+    def _started(self, connector: str) -> TaskEngine:
+        directory = self._directory / f"jvm-{next(self._numbers)}"
+        directory.mkdir(mode=0o700)
+        # A connector's deaths count on when its tasks have failed and are started again.
+        breaker = self._breakers.setdefault(connector, FrameBreaker(self._limits))
+        made = TaskEngine(self._engine_in(connector, directory), breaker, directory)
+        _log.info("Connector %s gets a Spark application of its own", connector)
+        made.start()
+        return made
