@@ -33,7 +33,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of Python's path that plugin.path does not have; its module leaves a file when it is imported."""
     directory = tmp_path_factory.mktemp("elsewhere")
     (directory / "never_asked_for.py").write_text(
-        "from headrace.connectors.file_stream_sink import FileStreamSinkTask\n"
+        "from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkTask\n"
         f"open({str(directory / 'imported')!r}, 'w').close()\n"
         "class Task(FileStreamSinkTask): pass\n"
     )

@@ -54,6 +54,8 @@ class KnownPlugin:
     type: str | None = None
     alias: str | None = None
     """One more short name; an entry point's name."""
+    path: str | None = None
+    """The dotted name that users know, and that is stored, wherever the module is; None if it is the target's."""
 
     @property
     def module(self) -> str:
@@ -62,7 +64,7 @@ class KnownPlugin:
     @property
     def class_name(self) -> str:
         """The name it is listed and stored under: Java's where there is one."""
-        return self.java or self.target.replace(":", ".")
+        return self.java or self.path or self.target.replace(":", ".")
 
     @property
     def version(self) -> str:
@@ -73,6 +75,9 @@ class KnownPlugin:
         """All names that mean it: Java: ``PluginUtils`` for the short ones."""
         yield self.target
         yield self.target.replace(":", ".")
+        if self.path:
+            yield self.path
+            yield ":".join(self.path.rsplit(".", 1))
         for full in filter(None, (self.java, self.target)):
             yield full
             simple = full.replace(":", ".").rpartition(".")[2]
@@ -94,22 +99,18 @@ _SUFFIXES: Final = {
 }
 _KAFKA: Final = "org.apache.kafka.connect"
 
-# Per connector: module, Java's package, name, type. Its task is beside it.
+# Per connector: package, module, name, Java's package if there is such a class, type. Its task is beside it.
 _CONNECTORS: Final = (
-    ("file_stream_sink", "file", "FileStreamSink", "sink"),
-    ("file_stream_source", "file", "FileStreamSource", "source"),
-    ("mock_sink", "tools", "MockSink", "sink"),
-    ("mock_source", "tools", "MockSource", "source"),
-    ("schema_source", "tools", "SchemaSource", "source"),
-    ("verifiable_sink", "tools", "VerifiableSink", "sink"),
-    ("verifiable_source", "tools", "VerifiableSource", "source"),
-)
-
-# Those that no Java class is like: module, name, type.
-_OWN_CONNECTORS: Final = (
-    ("spark_file_source", "SparkFileSource", "source"),
-    ("spark_sink", "SparkSink", "sink"),
-    ("spark_table_source", "SparkTableSource", "source"),
+    ("file_stream", "file_stream_sink", "FileStreamSink", "file", "sink"),
+    ("file_stream", "file_stream_source", "FileStreamSource", "file", "source"),
+    ("testing", "mock_sink", "MockSink", "tools", "sink"),
+    ("testing", "mock_source", "MockSource", "tools", "source"),
+    ("testing", "schema_source", "SchemaSource", "tools", "source"),
+    ("testing", "verifiable_sink", "VerifiableSink", "tools", "sink"),
+    ("testing", "verifiable_source", "VerifiableSource", "tools", "source"),
+    ("spark_files", "spark_file_source", "SparkFileSource", None, "source"),
+    ("spark_sink", "spark_sink", "SparkSink", None, "sink"),
+    ("spark_table", "spark_table_source", "SparkTableSource", None, "source"),
 )
 
 # Per converter: module, Java's package, class. In Java too these classes are both kinds of converter.
@@ -162,14 +163,17 @@ _OVERRIDE_POLICIES: Final = ("All", "Allowlist", "None", "Principal")
 
 
 def _connectors() -> Iterator[KnownPlugin]:
-    for module, package, name, type in _CONNECTORS:
-        target, java = f"headrace.connectors.{module}:{name}", f"{_KAFKA}.{package}.{name}"
-        yield KnownPlugin(PluginKind.CONNECTOR, f"{target}Connector", f"{java}Connector", type)
-        yield KnownPlugin(PluginKind.TASK, f"{target}Task", f"{java}Task")
-    for module, name, type in _OWN_CONNECTORS:
-        target = f"headrace.connectors.{module}:{name}"
-        yield KnownPlugin(PluginKind.CONNECTOR, f"{target}Connector", type=type)
-        yield KnownPlugin(PluginKind.TASK, f"{target}Task")
+    for package, module, name, javas, type in _CONNECTORS:
+        target, path = f"headrace.connectors.{package}.{module}:{name}", f"headrace.connectors.{module}.{name}"
+        java = f"{_KAFKA}.{javas}.{name}" if javas else None
+        for kind, suffix in ((PluginKind.CONNECTOR, "Connector"), (PluginKind.TASK, "Task")):
+            yield KnownPlugin(
+                kind,
+                f"{target}{suffix}",
+                java and f"{java}{suffix}",
+                type if kind is PluginKind.CONNECTOR else None,
+                path=f"{path}{suffix}",
+            )
 
 
 def _converters() -> Iterator[KnownPlugin]:

@@ -14,7 +14,7 @@ from numbered_source import NumberedSourceConnector, NumberedSourceTask
 
 from headrace.api import SourceRecord, SourceTask
 from headrace.api.connector import Task
-from headrace.connectors.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
+from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
 
 _CHUNK = 4 << 20
 _MOST = 4 << 30

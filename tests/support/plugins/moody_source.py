@@ -11,7 +11,7 @@ from typing import Any
 from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.sink import SinkConnector, SinkTask
-from headrace.connectors.verifiable_source import VerifiableSourceConnector
+from headrace.connectors.testing.verifiable_source import VerifiableSourceConnector
 
 
 class MoodySource(VerifiableSourceConnector):

@@ -11,10 +11,10 @@ import pytest
 
 from headrace.api import ConfigDef, ConfigError, ConfigType, WritablePath, protected_files
 from headrace.api.protected_files import ensure_writable, protect, protected, why_not_writable
-from headrace.connectors.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
-from headrace.connectors.spark_file_source import SparkFileSourceConnector
-from headrace.connectors.spark_sink import SparkSinkConnector
-from headrace.connectors.spark_sink_config import SinkSettings
+from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
+from headrace.connectors.spark_files.spark_file_source import SparkFileSourceConnector
+from headrace.connectors.spark_sink.spark_sink import SparkSinkConnector
+from headrace.connectors.spark_sink.spark_sink_config import SinkSettings
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
-from headrace.connectors.batch_buffer import BatchBuffer, Rotation, Run
+from headrace.connectors.spark_sink.batch_buffer import BatchBuffer, Rotation, Run
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import DataError, RetriableError
-from headrace.connectors import local_files
-from headrace.connectors.batch_log import Batch, BatchLog, FencedError, Files, Record, moves
-from headrace.connectors.local_files import LocalFiles
+from headrace.connectors.common import local_files
+from headrace.connectors.common.batch_log import Batch, BatchLog, FencedError, Files, Record, moves
+from headrace.connectors.common.local_files import LocalFiles
 
 SINK = "my sink/1"
 

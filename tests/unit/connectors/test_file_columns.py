@@ -6,7 +6,7 @@ import json
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.file_columns import evolved, expressions
+from headrace.connectors.spark_files.file_columns import evolved, expressions
 
 FIRST = [["id", "bigint"], ["name", "string"]]
 KNOWN = json.dumps(FIRST)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.file_ledger import Begun, FileLedger, FoundFile
-from headrace.connectors.file_splits import FileSplits, NextFile
+from headrace.connectors.spark_files.file_ledger import Begun, FileLedger, FoundFile
+from headrace.connectors.spark_files.file_splits import FileSplits, NextFile
 
 HOUR = 3_600_000
 

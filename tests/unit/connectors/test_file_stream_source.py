@@ -14,7 +14,7 @@ import pytest
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.source import ExactlyOnceSupport
-from headrace.connectors.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
+from headrace.connectors.file_stream.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
 from tests.support.many_files import beyond_select
 
 Read = list[tuple[str, int | None]]

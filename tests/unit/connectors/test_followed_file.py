@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.followed_file import FileEvent, FollowedFile
+from headrace.connectors.file_stream.followed_file import FileEvent, FollowedFile
 
 
 class Clock:

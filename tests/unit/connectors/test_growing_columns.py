@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.connectors.growing_columns import GrowingColumn, Kind, Writing, conditions, position_of
-from headrace.connectors.jdbc_text import Dialect
+from headrace.connectors.common.growing_columns import GrowingColumn, Kind, Writing, conditions, position_of
+from headrace.connectors.common.jdbc_text import Dialect
 
 ID = GrowingColumn("incrementing", "id", Kind.INTEGER)
 CHANGED = GrowingColumn("timestamp", "changed", Kind.LOCAL)

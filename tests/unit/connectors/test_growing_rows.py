@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.growing_columns import GrowingColumn, Kind
-from headrace.connectors.growing_rows import GrowingRows
+from headrace.connectors.common.growing_columns import GrowingColumn, Kind
+from headrace.connectors.common.growing_rows import GrowingRows
 
 ID = GrowingColumn("incrementing", "id", Kind.INTEGER)
 TIME = GrowingColumn("timestamp", "t", Kind.LOCAL)

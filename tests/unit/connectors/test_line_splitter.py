@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from headrace.connectors.line_splitter import LineSplitter
+from headrace.connectors.file_stream.line_splitter import LineSplitter
 
 
 def taken(splitter: LineSplitter, limit: int = 1000) -> list[tuple[str, int]]:

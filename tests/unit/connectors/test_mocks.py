@@ -10,10 +10,15 @@ import pytest
 
 from headrace.api.connector import ConnectorContext
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.connectors.mock_mode import FailingTask
-from headrace.connectors.mock_sink import MockSinkConnector, MockSinkTask
-from headrace.connectors.mock_source import MockSourceConnector, MockSourceTask
-from headrace.connectors.schema_source import VALUE_SCHEMA, VALUE_SCHEMA_2, SchemaSourceConnector, SchemaSourceTask
+from headrace.connectors.testing.mock_mode import FailingTask
+from headrace.connectors.testing.mock_sink import MockSinkConnector, MockSinkTask
+from headrace.connectors.testing.mock_source import MockSourceConnector, MockSourceTask
+from headrace.connectors.testing.schema_source import (
+    VALUE_SCHEMA,
+    VALUE_SCHEMA_2,
+    SchemaSourceConnector,
+    SchemaSourceTask,
+)
 
 
 class Clock:

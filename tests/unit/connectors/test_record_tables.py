@@ -13,7 +13,7 @@ from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.sink import TopicPartition
-from headrace.connectors.record_tables import record_tables
+from headrace.connectors.spark_sink.record_tables import record_tables
 
 POINT = SchemaBuilder.struct().field("x", Schema.INT32).field("y", Schema.OPTIONAL_FLOAT64).build()
 WIDE = (

@@ -18,9 +18,9 @@ from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.sink import OffsetAndMetadata, TopicPartition
-from headrace.connectors import output_file
-from headrace.connectors.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
-from headrace.connectors.verifiable_sink import VerifiableSinkConnector, VerifiableSinkTask
+from headrace.connectors.file_stream import output_file
+from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
+from headrace.connectors.testing.verifiable_sink import VerifiableSinkConnector, VerifiableSinkTask
 
 POINT = SchemaBuilder.struct().field("x", Schema.INT32).field("f", Schema.FLOAT32).build()
 

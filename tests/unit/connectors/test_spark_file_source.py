@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
-from headrace.connectors.file_ledger import FileLedger
-from headrace.connectors.spark_file_frames import ROW
-from headrace.connectors.spark_file_source import SPLITS, SparkFileSourceConnector, SparkFileSourceTask
+from headrace.connectors.spark_files.file_ledger import FileLedger
+from headrace.connectors.spark_files.spark_file_frames import ROW
+from headrace.connectors.spark_files.spark_file_source import SPLITS, SparkFileSourceConnector, SparkFileSourceTask
 
 PROPS = {"name": "c", "topic": "rows", "path": "/in", "spark.format": "json", "poll.interval.ms": "1"}
 

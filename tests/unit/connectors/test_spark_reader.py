@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
-from headrace.connectors.jdbc_connection import database_error
-from headrace.connectors.spark_reader import blaming, provider
+from headrace.connectors.common.jdbc_connection import database_error
+from headrace.connectors.common.spark_reader import blaming, provider
 
 
 class AnalysisException(Exception):

@@ -16,8 +16,8 @@ from headrace.api.frames import FrameJob
 from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema
 from headrace.api.sink import NewOffset, OffsetAndMetadata, TopicPartition
-from headrace.connectors import spark_sink
-from headrace.connectors.spark_sink import SparkSinkConnector, SparkSinkTask
+from headrace.connectors.spark_sink import spark_sink
+from headrace.connectors.spark_sink.spark_sink import SparkSinkConnector, SparkSinkTask
 
 PROPS = {"name": "c", "spark.format": "json", "path": "/out/${topic}", "flush.size": "3"}
 JDBC = {"name": "c", "spark.format": "jdbc", "table": "rows", "spark.option.url": "jdbc:postgresql://host/db"}
@@ -298,7 +298,7 @@ def test_rows_that_a_query_has_mixed_up_are_in_order_again(running: Running, tar
 def test_a_job_tells_all_that_it_is_about(running: Running, target: Target) -> None:
     running.put(5, 3)
     job = target.jobs[-1]
-    assert job.function == "headrace.connectors.spark_sink_files:write"
+    assert job.function == "headrace.connectors.spark_sink.spark_sink_files:write"
     assert job.description == "write t-0 5 to 7"
     assert job.settings["path"] == "/out/t"
     assert job.settings["spark.format"] == "json"

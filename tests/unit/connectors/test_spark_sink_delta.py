@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors import spark_sink_delta
-from headrace.connectors.batch_log import FencedError
-from headrace.connectors.spark_sink_config import SinkSettings
+from headrace.connectors.common.batch_log import FencedError
+from headrace.connectors.spark_sink import spark_sink_delta
+from headrace.connectors.spark_sink.spark_sink_config import SinkSettings
 
 PROPS = {"name": "c", "spark.format": "delta", "path": "/table"}
 

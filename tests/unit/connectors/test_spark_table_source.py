@@ -19,11 +19,11 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.source import ExactlyOnceSupport
-from headrace.connectors import spark_table_source, split_reader
-from headrace.connectors.patience import Patience
-from headrace.connectors.spark_table_config import CONFIG_DEF, Split, TableSettings, contradictions
-from headrace.connectors.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
-from headrace.connectors.table_queries import TableQueries
+from headrace.connectors.common.patience import Patience
+from headrace.connectors.spark_table import spark_table_source, split_reader
+from headrace.connectors.spark_table.spark_table_config import CONFIG_DEF, Split, TableSettings, contradictions
+from headrace.connectors.spark_table.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
+from headrace.connectors.spark_table.table_queries import TableQueries
 
 BASE = {
     "name": "c",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.spark_reader import POLL_INTERVAL
-from headrace.connectors.spark_table_config import QUERY_ROWS
-from headrace.connectors.split_reader import COMPLETED, SplitReader
+from headrace.connectors.common.spark_reader import POLL_INTERVAL
+from headrace.connectors.spark_table.spark_table_config import QUERY_ROWS
+from headrace.connectors.spark_table.split_reader import COMPLETED, SplitReader
 
 DAY = 86_400.0
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from headrace.connectors.adaptive_wait import AdaptiveWait
-from headrace.connectors.throttle import Throttle
+from headrace.connectors.file_stream.adaptive_wait import AdaptiveWait
+from headrace.connectors.testing.throttle import Throttle
 
 
 @pytest.mark.parametrize("rate", [0.5, 1, 3, 1000, 33333])

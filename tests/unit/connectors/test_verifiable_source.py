@@ -11,7 +11,7 @@ import pytest
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
-from headrace.connectors.verifiable_source import (
+from headrace.connectors.testing.verifiable_source import (
     COMPLETE_VALUE_SCHEMA,
     VerifiableSourceConnector,
     VerifiableSourceTask,

@@ -8,7 +8,7 @@ import pytest
 from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
-from headrace.connectors.spark_table_source import SparkTableSourceConnector
+from headrace.connectors.spark_table.spark_table_source import SparkTableSourceConnector
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import BadRequestError
 from headrace.plugins.discovery import Plugins
@@ -44,7 +44,7 @@ def test_spark_is_shown_what_a_sound_configuration_names() -> None:
     wrong, asked = found(TABLE)
     assert wrong == {}
     assert [(job.function, job.settings["path"]) for job in asked] == [
-        ("headrace.connectors.spark_table_frames:check", "/t")
+        ("headrace.connectors.spark_table.spark_table_frames:check", "/t")
     ]
 
 

@@ -567,6 +567,6 @@ def test_a_property_that_names_a_class_imports_from_where_plugins_may_come_only(
     assert value is not None and "imports no classes from module this" in value.errors[0]
     assert "this" not in sys.modules
     good = validator.validate(
-        "Simple", dotted({"helper": "headrace.connectors.file_stream_source.FileStreamSourceTask"})
+        "Simple", dotted({"helper": "headrace.connectors.file_stream.file_stream_source.FileStreamSourceTask"})
     )
     assert good.error_count == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.connectors.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
+from headrace.connectors.file_stream.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
 from headrace.plugins.discovery import Plugins, plugins_of
 
 NAMES = [
@@ -19,6 +19,8 @@ NAMES = [
     "FileStreamSourceConnector",
     "headrace.connectors.file_stream_source:FileStreamSourceConnector",
     "headrace.connectors.file_stream_source.FileStreamSourceConnector",
+    "headrace.connectors.file_stream.file_stream_source:FileStreamSourceConnector",
+    "headrace.connectors.file_stream.file_stream_source.FileStreamSourceConnector",
 ]
 
 

@@ -81,6 +81,8 @@ def plugin_dir(tmp_path: Path) -> Iterator[Path]:
         " FileStreamSource ",
         "headrace.connectors.file_stream_source:FileStreamSourceConnector",
         "headrace.connectors.file_stream_source.FileStreamSourceConnector",
+        "headrace.connectors.file_stream.file_stream_source:FileStreamSourceConnector",
+        "headrace.connectors.file_stream.file_stream_source.FileStreamSourceConnector",
     ],
 )
 def test_one_connector_by_all_its_names(plugins: Plugins, name: str) -> None:
@@ -92,7 +94,7 @@ def test_one_connector_by_all_its_names(plugins: Plugins, name: str) -> None:
 
 def test_task_names_go_both_ways_without_an_import(plugins: Plugins) -> None:
     java = "org.apache.kafka.connect.file.FileStreamSourceTask"
-    target = "headrace.connectors.file_stream_source:FileStreamSourceTask"
+    target = "headrace.connectors.file_stream.file_stream_source:FileStreamSourceTask"
     connector = plugins.connector("FileStreamSource")
     assert plugins.task_target(java, connector) == plugins.task_target("FileStreamSourceTask", connector) == target
     assert plugins.task_target("some.where.Task", connector) == "some.where:Task"
@@ -107,7 +109,7 @@ def test_task_names_go_both_ways_without_an_import(plugins: Plugins) -> None:
         ("org.apache.kafka.connect.file.FileStreamSourceConector", f"did you mean '{JAVA_NAME}'?"),
         ("Oracle", "known are FileStreamSinkConnector, FileStreamSourceConnector, "),
         ("io.example.Nothing", "importing io.example failed"),
-        ("headrace.connectors.file_stream_source:Nothing", "has no attribute 'Nothing'"),
+        ("headrace.connectors.file_stream.file_stream_source:Nothing", "has no attribute 'Nothing'"),
         ("json:JSONDecoder", "json.decoder.JSONDecoder is not a connector"),
         ("json:loads", "json:loads is not a class"),
         ("", "no such connector"),
@@ -125,7 +127,9 @@ def test_a_bad_name_is_told_in_one_line(plugins: Plugins, name: str, part: str) 
 
 def test_a_class_of_another_kind_is_refused(plugins: Plugins) -> None:
     with pytest.raises(ConfigError, match=r"configuration key\.converter: .* is a connector, not a converter"):
-        plugins.converter("headrace.connectors.file_stream_source:FileStreamSourceConnector", "key.converter")
+        plugins.converter(
+            "headrace.connectors.file_stream.file_stream_source:FileStreamSourceConnector", "key.converter"
+        )
 
 
 def test_plugin_path_entry_points_and_nested_classes(plugin_dir: Path) -> None:
@@ -261,7 +265,7 @@ def test_an_ambiguous_short_name_means_neither(plugin_dir: Path) -> None:
     with pytest.raises(ConfigError, match=f"the name is ambiguous; use a full class name: {both}"):
         plugins.connector("ShopSource")
     assert plugins.connector("shop")
-    assert plugins.connector("FileStreamSource").__module__ == "headrace.connectors.file_stream_source"
+    assert plugins.connector("FileStreamSource").__module__ == "headrace.connectors.file_stream.file_stream_source"
 
 
 LOAD: dict[PluginKind, Callable[[Plugins, str], type]] = {

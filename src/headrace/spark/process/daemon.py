@@ -26,9 +26,9 @@ import pyarrow.compute  # noqa: E402
 import pyspark.worker  # noqa: E402, F401
 from pyspark.daemon import manager  # noqa: E402
 
-import headrace.connectors.file_stream_sink  # noqa: E402
-import headrace.connectors.file_stream_source  # noqa: E402
-import headrace.connectors.verifiable_source  # noqa: E402
+import headrace.connectors.file_stream.file_stream_sink  # noqa: E402
+import headrace.connectors.file_stream.file_stream_source  # noqa: E402
+import headrace.connectors.testing.verifiable_source  # noqa: E402
 import headrace.converters.json_converter  # noqa: E402
 import headrace.converters.string_converter  # noqa: E402
 import headrace.spark.process.executor_entry  # noqa: E402, F401

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of any file system that Hadoop knows: HDFS, object stores. In the worker, through Spark's JVM."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlparse
+
+from headrace.api.errors import RetriableError
+from headrace.connectors.common.batch_log import Files
+from headrace.connectors.common.local_files import LocalFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+def files_of(spark: SparkSession, root: str) -> Files:
+    """The file system that `root` is on; RetriableError if it cannot be reached."""
+    files = HadoopFiles(spark, root)
+    uri = urlparse(files.root)
+    return LocalFiles(Path(unquote(uri.path))) if uri.scheme == "file" else files
+
+
+class HadoopFiles:
+    """`batch_log.Files`. As safe against two writers as the file system's rename is: HDFS never
+    puts a file in another one's place; of object stores most do."""
+
+    def __init__(self, spark: Any, root: str) -> None:
+        """``spark`` is a SparkSession, with whose JVM this talks."""
+        jvm = spark._jvm
+        self._jvm = jvm
+        hadoop = jvm.org.apache.hadoop.fs
+        configuration = spark._jsc.hadoopConfiguration()
+        self._rename = hadoop.Options.Rename
+        self._no_options = spark.sparkContext._gateway.new_array(self._rename, 0)
+        self._overwriting = spark.sparkContext._gateway.new_array(self._rename, 1)
+        self._overwriting[0] = self._rename.OVERWRITE
+
+        def reach() -> tuple[Any, Any, Any]:
+            path = hadoop.Path(root)
+            system = path.getFileSystem(configuration)
+            return system, system.makeQualified(path), hadoop.FileContext.getFileContext(system.getUri(), configuration)
+
+        self._system, self._root, self._context = self._doing("reached", root, reach)
+
+    @property
+    def root(self) -> str:
+        """As a URI."""
+        return str(self._root.toUri().toString())
+
+    def names(self, directory: str) -> list[str]:
+        def listed() -> list[str]:
+            path = self._path(directory)
+            if not self._system.exists(path):
+                return []
+            return [status.getPath().getName() for status in self._system.listStatus(path)]
+
+        return self._doing("listed", directory, listed)
+
+    def tree(self, directory: str) -> list[str]:
+        def listed() -> list[str]:
+            path = self._path(directory)
+            below = len(self._system.makeQualified(path).toString()) + 1
+            found, paths = self._system.listFiles(path, True), []
+            while found.hasNext():
+                paths.append(found.next().getPath().toString()[below:])
+            return paths
+
+        return self._doing("listed", directory, listed)
+
+    def read(self, path: str) -> str:
+        def text() -> str:
+            stream = self._system.open(self._path(path))
+            try:
+                return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            finally:
+                stream.close()
+
+        return self._doing("read", path, text)
+
+    def create(self, path: str, text: str) -> bool:
+        directory = path.rpartition("/")[0]
+        draft = self._path(f"{directory}/files-{uuid.uuid4().hex}.draft")
+
+        def created() -> bool:
+            stream = self._system.create(draft, False)
+            stream.write(bytearray(text.encode()))
+            stream.close()
+            try:
+                self._context.rename(draft, self._path(path), self._no_options)
+            except Exception as error:
+                self._system.delete(draft, False)
+                if "FileAlreadyExists" in str(error):
+                    return False
+                raise
+            return True
+
+        return self._doing("made", path, created)
+
+    def move(self, source: str, target: str) -> bool:
+        def moved() -> bool:
+            to = self._path(target)
+            self._system.mkdirs(to.getParent())
+            try:
+                self._context.rename(self._path(source), to, self._overwriting)
+            except Exception as error:
+                if "FileNotFoundException" in str(error):
+                    return False
+                raise
+            return True
+
+        return self._doing("moved", source, moved)
+
+    def delete(self, path: str) -> None:
+        self._doing("deleted", path, lambda: self._system.delete(self._path(path), True))
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """What is closed is durable as far as these file systems make it so."""
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, path) if path else self._root
+
+    def _doing(self, what: str, path: str, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except Exception as error:
+            raise RetriableError(f"{path} cannot be {what}: {_java_message(error)}") from error
+
+
+def _java_message(error: Exception) -> str:
+    """What a Java error says; its first line only tells which call it came from."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[1].removeprefix(": ") if len(lines) > 1 else lines[0]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading with any of Spark's formats: the properties that say how and, in the worker, what its errors mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.jdbc_urls import check_jdbc
+from headrace.connectors.common.jdbc_connection import database_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrameReader, SparkSession
+
+T = TypeVar("T")
+
+FORMAT: Final = "spark.format"
+OPTIONS: Final = "spark.option."
+SCHEMA: Final = "spark.schema"
+JDBC: Final = "jdbc"
+TOPIC: Final = "topic"
+PATH: Final = "path"
+KEY_COLUMNS: Final = "key.columns"
+PARTITION_COUNT: Final = "partition.count"
+BATCH_ROWS: Final = "batch.max.rows"
+POLL_INTERVAL: Final = "poll.interval.ms"
+RETRY_TIMEOUT: Final = "retry.timeout.ms"
+"""Of both sources that read by Spark; each has more."""
+_UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
+_REFUSALS: Final = ("AnalysisException", "ParseException", "IllegalArgumentException")
+_PROVIDERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
+_PACKAGES: Final = {
+    "avro": "org.apache.spark:spark-avro_2.13:<the version of Spark>",
+    "delta": "io.delta:delta-spark_<Spark's version>_2.13:<a version of Delta Lake>",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-<Spark's version>_2.13:<a version of Iceberg>",
+    "hudi": "org.apache.hudi:hudi-spark<Spark's version>-bundle_2.13:<a version of Hudi>",
+    "mongodb": "org.mongodb.spark:mongo-spark-connector_2.13:<a version for this Spark>",
+    "cassandra": "com.datastax.spark:spark-cassandra-connector_2.13:<a version for this Spark>",
+    "excel": "dev.mauch:spark-excel_2.13:<a version for this Spark>",
+}
+
+
+def provider(format: str) -> str:
+    """What to call a format when Spark is asked for it: the class of one whose short name only a package has."""
+    return _PROVIDERS.get(format.lower(), format)
+
+
+def spark_options(props: Mapping[str, str]) -> dict[str, str]:
+    """A connector's options for Spark's reader, without their prefix."""
+    return {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
+
+
+def reader_settings(props: Mapping[str, str], format: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a frame job that `reader` needs; `defaults` are options that a user has the last word on."""
+    given = spark_options(props)
+    known = {name.lower() for name in given}
+    options = {**{name: value for name, value in defaults.items() if name.lower() not in known}, **given}
+    schema = {SCHEMA: props[SCHEMA]} if props.get(SCHEMA) else {}
+    return {FORMAT: format, "options": json.dumps(options), **schema}
+
+
+def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
+    """Spark's reader, set up. ConfigError for a database that the worker does not allow."""
+    options = json.loads(settings["options"])
+    check_jdbc(spark, options)
+    made = spark.read.options(**options)
+    if settings[FORMAT]:
+        made = made.format(provider(settings[FORMAT]))
+    return made.schema(settings[SCHEMA]) if SCHEMA in settings else made
+
+
+def reading(settings: Mapping[str, str], action: Callable[[], T]) -> T:
+    """The result of `action`. ConfigError for a format or driver that Spark does not have, RetriableError for a
+    database that cannot be asked now; all else is as Spark raises it."""
+    try:
+        return action()
+    except Exception as error:
+        known = _understood(error, settings[FORMAT])
+        if known is None:
+            raise
+        raise known from error
+
+
+@contextmanager
+def blaming(property: str, value: object) -> Iterator[None]:
+    """What Spark refuses within is told of a property, as a ConfigError, unless it is one of another property."""
+    try:
+        yield
+    except Exception as error:
+        if not _refused(error) or (isinstance(error, ConfigError) and error.name is not None):
+            raise
+        # Spark adds its plan.
+        told = " ".join(str(error).partition(";\n")[0].split())
+        raise ConfigError.invalid(property, value, told) from error
+
+
+def _refused(error: Exception) -> bool:
+    """Whether it will be the same another time."""
+    if isinstance(error, ConnectError):
+        return not isinstance(error, RetriableError)
+    # By their names: connectors do not import pyspark.
+    return any(each.__name__ in _REFUSALS for each in type(error).__mro__)
+
+
+def check_schema(spark: SparkSession, ddl: str | None) -> None:
+    """ConfigError for columns that Spark cannot read; nothing is nothing wrong."""
+    if ddl:
+        with blaming(SCHEMA, ddl):
+            spark.read.schema(ddl)
+
+
+def _understood(error: Exception, format: str) -> ConnectError | None:
+    if isinstance(error, ConnectError):
+        return None
+    message = str(error)
+    if any(told in message for told in _UNKNOWN_FORMAT):
+        package = _PACKAGES.get(format.lower().rpartition(".")[2])
+        hint = f"such as {package}" if package else "which its documentation names"
+        return ConfigError.invalid(
+            FORMAT, format, f"Spark has no such format; add its package to the worker's spark.jars.packages, {hint}"
+        )
+    of_java = hasattr(error, "java_exception") or getattr(error, "_origin", None) is not None
+    return database_error(error) if format.lower() == JDBC and of_java else None

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame functions of a SparkFileSource. In the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from headrace.api.frame_sql import check_frame
+from headrace.api.protected_files import ensure_writable
+from headrace.connectors.common.growing_columns import spark_text
+from headrace.connectors.common.hadoop_files import HadoopFiles
+from headrace.connectors.common.spark_reader import PATH, reader, reading
+from headrace.connectors.spark_files.file_columns import expressions
+from headrace.connectors.spark_files.spark_file_config import DIRECTORY
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROW: Final = "headrace_row"
+"""The column with a row's number in its file."""
+PATH_NOT_FOUND: Final = "PATH_NOT_FOUND"
+_LISTING_OPTIONS: Final = frozenset({"pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter"})
+_LISTED: Final = ("path", "unix_millis(modificationTime) AS modified", "length AS size")
+_ONE_PIECE: Final = {"spark.sql.files.maxPartitionBytes": str(1 << 62), "spark.sql.files.minPartitionNum": "1"}
+"""A file is read from its start to its end by one Spark task, so that its rows have numbers."""
+
+
+def listing(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """All files below the path; none if there is nothing there."""
+    options = {name: value for name, value in _options(settings).items() if name.lower() in _LISTING_OPTIONS}
+    try:
+        found = spark.read.format("binaryFile").options(**options).load(settings["path"])
+    except Exception as error:
+        if PATH_NOT_FOUND not in str(error):
+            raise
+        return spark.range(0).selectExpr("'' AS path", "0L AS modified", "0L AS size")
+    return found.selectExpr(*_LISTED)
+
+
+def columns(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """One row: name and type of a file's columns, as JSON."""
+    found = json.dumps(_columns(reading(settings, lambda: _file(spark, settings))))
+    return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(found)} AS columns")
+
+
+def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """A file's rows from number ``row`` on, with the columns that are wanted, each with its number."""
+    for name, value in _ONE_PIECE.items():
+        spark.conf.set(name, value)
+    found = reading(settings, lambda: _file(spark, settings))
+    wanted = json.loads(settings["columns"]) if "columns" in settings else _columns(found)
+    # Of one partition these numbers are 0, 1, 2 and so on; the task checks that.
+    numbered = found.selectExpr(*expressions(wanted, _columns(found)), f"monotonically_increasing_id() AS {ROW}")
+    # Names of a file's fields stand in its types, and these in expressions.
+    check_frame(numbered)
+    return numbered.where(f"{ROW} >= {settings['row']}")
+
+
+def clean(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """Delete files, or move them, in place of what is there by their names. Those that are not there any more were
+    cleaned before. RetriableError for what cannot be done now, ConfigError for what is the worker's own."""
+    moves = json.loads(settings["files"])
+    files = HadoopFiles(spark, next(iter(moves)))
+    for source, target in moves.items():
+        ensure_writable(PATH, source, uri=True)
+        if target:
+            ensure_writable(DIRECTORY, target, uri=True)
+            files.move(source, target)
+        else:
+            files.delete(source)
+
+
+def _file(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:
+    return reader(spark, settings).load(_literal(settings["path"]))
+
+
+def _columns(frame: DataFrame) -> list[list[str]]:
+    return [[each.name, each.dataType.simpleString()] for each in frame.schema.fields]
+
+
+def _options(settings: Mapping[str, str]) -> dict[str, str]:
+    options: dict[str, str] = json.loads(settings["options"])
+    return options
+
+
+def _literal(path: str) -> str:
+    """A path that stands for itself, where a pattern is understood too."""
+    return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)

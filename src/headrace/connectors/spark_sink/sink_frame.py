@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From consumed records as a DataFrame to the rows that a SparkSink writes. In the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api import arrow
+from headrace.api.errors import ConfigError, DataError
+from headrace.api.frame_sql import query_frame
+from headrace.connectors.spark_sink.spark_sink_config import INCLUDE, PARTITION_BY, VALUE_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PREFIX: Final = "kafka_"
+_METADATA: Final = {
+    "key": arrow.KEY,
+    "topic": arrow.TOPIC,
+    "partition": f"`{arrow.PARTITION}`",
+    "offset": f"`{arrow.OFFSET}`",
+    "timestamp": f"timestamp_millis(`{arrow.TIMESTAMP}`)",
+}
+_VIEW: Final = "records"
+_MALFORMED: Final = "MALFORMED_RECORD"
+_MARK: Final = "headrace malformed"
+
+
+def rows(frame: DataFrame, settings: Mapping[str, str], more: Sequence[str] = ()) -> DataFrame:
+    """The columns of the value, those that ``include.columns`` names, and ``more``: expressions over the records."""
+    frame = _typed(frame, settings)
+    names = value_columns(frame)
+    wanted = _listed(settings[INCLUDE])
+    _refuse_both(names, wanted)
+    return frame.selectExpr(*_value(frame), *(_column(name) for name in wanted), *more)
+
+
+def partitioned_rows(
+    spark: SparkSession, frame: DataFrame, settings: Mapping[str, str]
+) -> tuple[DataFrame, Sequence[str]]:
+    """As ``rows``, with the values of ``partition.by`` too, and the names of their columns."""
+    expressions = settings.get(PARTITION_BY)
+    if not expressions:
+        return rows(frame, settings), ()
+    frame = _typed(frame, settings)
+    names, wanted = value_columns(frame), _listed(settings[INCLUDE])
+    _refuse_both(names, wanted)
+    seen = [name for name in _METADATA if _PREFIX + name not in names]
+    everything = frame.selectExpr(*_value(frame), *map(_column, seen))
+    everything.createOrReplaceTempView(_VIEW)
+    # Spark itself takes the list of expressions apart.
+    by = query_frame(spark, f"SELECT {expressions} FROM {_VIEW}").columns
+    if len({name.lower() for name in by}) < len(by):
+        raise ConfigError.invalid(PARTITION_BY, expressions, f"two of its columns have one name: {', '.join(by)}")
+    both = spark.sql(f"SELECT *, {expressions} FROM {_VIEW}")
+    kept = [*names, *(_PREFIX + name for name in wanted)]
+    numbered = both.toDF(*(f"c{index}" for index in range(len(both.columns))))
+    chosen = [
+        (index, name)
+        for index, name in enumerate(everything.columns)
+        if name in kept and name.lower() not in {each.lower() for each in by}
+    ]
+    chosen += [(len(everything.columns) + index, name) for index, name in enumerate(by)]
+    return numbered.selectExpr(*(f"c{index} AS {quoted(name)}" for index, name in chosen)), by
+
+
+def value_columns(frame: DataFrame) -> list[str]:
+    """The names of the columns that the value of a typed frame becomes."""
+    kind = frame.schema[arrow.VALUE].dataType
+    if kind.typeName() == "struct":
+        return list(kind.fieldNames())  # type: ignore[attr-defined]
+    return [] if kind.typeName() == "void" else [arrow.VALUE]
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL reads it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def naming_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Iterator[None]:
+    """While rows are written: DataError that names the first value that is at fault for a failure, if one is."""
+    try:
+        yield
+    except Exception as error:
+        if VALUE_SCHEMA not in settings or _MALFORMED not in str(error):
+            raise
+        found = _first_malformed(frame, settings[VALUE_SCHEMA])
+        if found is None:
+            raise
+        topic, partition, offset, text = found
+        raise DataError(
+            f"The value at offset {offset} of {topic}-{partition} is no JSON that fits {VALUE_SCHEMA}: {text}"
+        ) from error
+
+
+def _first_malformed(frame: DataFrame, schema: str) -> Sequence[Any] | None:
+    """By a second reading, which marks what it cannot read. None if that finds nothing either."""
+    marked = _literal(f"{schema}, `{_MARK}` STRING")
+    read = f"from_json({arrow.VALUE}, {marked}, map('columnNameOfCorruptRecord', '{_MARK}'))"
+    try:
+        return (
+            frame.where(f"{read}.`{_MARK}` IS NOT NULL")
+            .orderBy(quoted(arrow.PARTITION), quoted(arrow.OFFSET))
+            .selectExpr(arrow.TOPIC, quoted(arrow.PARTITION), quoted(arrow.OFFSET), f"left({arrow.VALUE}, 200)")
+            .first()
+        )
+    except Exception:  # the error that is already there tells more
+        return None
+
+
+def _literal(text: str) -> str:
+    """As Spark's SQL reads it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _typed(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
+    """With a value that is read as ``value.schema`` says, if it is text."""
+    schema = settings.get(VALUE_SCHEMA)
+    if not schema or frame.schema[arrow.VALUE].dataType.typeName() != "string":
+        return frame
+    value = f"from_json({arrow.VALUE}, {_literal(schema)}, map('mode', 'FAILFAST'))"
+    return frame.selectExpr(*(f"{value} AS {name}" if name == arrow.VALUE else quoted(name) for name in frame.columns))
+
+
+def _value(frame: DataFrame) -> list[str]:
+    names = value_columns(frame)
+    if names == [arrow.VALUE] and frame.schema[arrow.VALUE].dataType.typeName() != "struct":
+        return names
+    return [f"{arrow.VALUE}.{quoted(name)}" for name in names]
+
+
+def _column(name: str) -> str:
+    return f"{_METADATA[name]} AS {_PREFIX}{name}"
+
+
+def _refuse_both(names: Sequence[str], wanted: Sequence[str]) -> None:
+    both = [_PREFIX + name for name in wanted if _PREFIX + name in names]
+    if both:
+        raise DataError(f"The value has a field {both[0]} already, which {INCLUDE} would add")
+
+
+def _listed(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SparkSink: topics into whatever Spark can write."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace import __version__
+from headrace.api import arrow
+from headrace.api.config_def import ConfigDef, ConfigValue
+from headrace.api.connector import Task
+from headrace.api.errors import ConnectError, DataError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.api.record import SinkRecord
+from headrace.api.sink import (
+    ColumnarSinkTask,
+    NewOffset,
+    OffsetAndMetadata,
+    OffsetJobs,
+    SinkConnector,
+    TopicPartition,
+)
+from headrace.connectors.common.contradictions import told
+from headrace.connectors.spark_sink.batch_buffer import BatchBuffer
+from headrace.connectors.spark_sink.record_tables import record_tables
+from headrace.connectors.spark_sink.sink_rewind import offset_jobs
+from headrace.connectors.spark_sink.sink_target import SinkTarget
+from headrace.connectors.spark_sink.spark_sink_config import (
+    CONFIG_DEF,
+    NULLS,
+    VALUE_SCHEMA,
+    SinkSettings,
+    contradictions,
+)
+
+log = logging.getLogger(__name__)
+
+Tables = Sequence[tuple[TopicPartition, pa.Table]]
+
+
+class SparkSinkConnector(SinkConnector):
+    """Tasks share the topics' partitions, and each writes its own."""
+
+    def version(self) -> str:
+        return __version__
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+
+    def task_class(self) -> type[Task]:
+        return SparkSinkTask
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._props] * max_tasks
+
+    def stop(self) -> None:
+        pass
+
+    def config(self) -> ConfigDef:
+        return CONFIG_DEF
+
+    def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
+        return told(super().validate(configs), lambda values: contradictions(values, configs))
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
+        """Looks for the format and the place, and analyses expressions as far as the columns are known."""
+        settings = SinkSettings.of(configs)
+        topics = [name.strip() for name in configs.get("topics", "").split(",") if name.strip()]
+        targets = [settings.job(topic, []) for topic in topics or ["topic"]]
+        sure = bool(configs.get(VALUE_SCHEMA)) and not configs.get("transforms")
+        known = bool(topics) or not settings.by_topic
+        asked = {"targets": json.dumps(targets), "sure": str(sure).lower(), "known": str(known).lower()}
+        return FrameJob(
+            "headrace.connectors.spark_sink.spark_sink_check:check", asked, f"what {settings.connector} writes to"
+        )
+
+    def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return SinkSettings.of(connector_config).rewinds
+
+    def frame_alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, NewOffset]
+    ) -> OffsetJobs | None:
+        settings = SinkSettings.of(connector_config)
+        return offset_jobs(settings, offsets) if settings.rewinds and offsets else None
+
+
+class SparkSinkTask(ColumnarSinkTask):
+    """Holds records back until they are worth a batch, and has Spark write it.
+
+    The target remembers up to where each partition is written, at one with the batch. The task asks it before the
+    first batch of a partition, and after every error: what came of an uncertain write is there to see. The consumer's
+    offsets follow, and never lead (invariant 9).
+    """
+
+    _settings: SinkSettings
+    _buffer: BatchBuffer
+    _target: SinkTarget
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def version(self) -> str:
+        return __version__
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._settings = SinkSettings.of(props)
+        self._buffer = BatchBuffer(self._settings.rotation, time.monotonic)
+        self._target = SinkTarget(self._settings, self.context.frames, self.context.topic_id)
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        self._forget(partitions)
+        # What cannot be asked for now is when records have come.
+        with suppress(RetriableError):
+            self._target.opened(partitions)
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        # What is held back is not written: whoever gets the partition begins at the offset that is committed.
+        self._forget(partitions)
+
+    def put(self, records: Collection[SinkRecord]) -> None:
+        self._take(record_tables(records))
+
+    def put_table(self, table: pa.Table) -> None:
+        self._take(list(_by_partition(table)))
+
+    def pre_commit(
+        self, current_offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        return {where: self._written(where, asked) for where, asked in current_offsets.items()}
+
+    def stop(self) -> None:
+        pass
+
+    def _written(self, where: TopicPartition, asked: OffsetAndMetadata) -> OffsetAndMetadata:
+        first = self._buffer.first(where)
+        return asked if first is None or first >= asked.offset else OffsetAndMetadata(first)
+
+    def _forget(self, partitions: Collection[TopicPartition]) -> None:
+        self._buffer.forget(partitions)
+        self._target.forget(partitions)
+
+    def _take(self, tables: Tables) -> None:
+        try:
+            self._begin({where for where, _ in tables})
+            for where, group in groupby(sorted(tables, key=_place), key=_place):
+                of_partition = [table for _, table in group]
+                self._see_to_new_topic(where, of_partition)
+                self._buffer.add(where, [self._without_nulls(table) for table in of_partition])
+            self._write_due()
+        except RetriableError as error:
+            # The same records are put again, and found to be here already.
+            self._try_again(error)
+        self._failures = 0
+        left = self._buffer.seconds_left()
+        if left is not None:
+            self.context.timeout_ms(int(left * 1000) + 1)
+
+    def _begin(self, partitions: Iterable[TopicPartition]) -> None:
+        """Find out up to where partitions are written whose state is not known, or not known any more."""
+        unknown = self._target.unknown({*partitions, *self._buffer.partitions()})
+        for where, next in self._target.take_over(unknown).items():
+            self._buffer.begin(where, next)
+
+    def _see_to_new_topic(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
+        """Records that seem to be written are put again; or they are of a topic that was deleted and made anew."""
+        if self._buffer.has_seen(where, tables[0]) and self._target.is_of_another_topic(where):
+            log.warning("topic %s was made anew: its records from offset 0 on are written", where.topic)
+            # Nobody can read them any more.
+            for run in self._buffer.runs(where):
+                self._target.write([run])
+                self._buffer.written(run)
+            self._forget([where])
+            self._begin([where])
+
+    def _write_due(self) -> None:
+        due = self._buffer.due()
+        while due:
+            runs = self._target.together(due)
+            self._target.write(runs)
+            for run in runs:
+                due.remove(run)
+                self._buffer.written(run)
+
+    def _try_again(self, error: RetriableError) -> None:
+        self._failures += 1
+        if 0 <= self._settings.retries < self._failures:
+            raise ConnectError(f"Given up after {self._settings.retries} retries: {error}") from error
+        self.context.timeout_ms(self._settings.backoff_ms)
+        raise error
+
+    def _without_nulls(self, table: pa.Table) -> pa.Table:
+        values = table.column(arrow.VALUE)
+        if self._settings.nulls == "write" or not values.null_count:
+            return table
+        if self._settings.nulls == "fail":
+            row = table.filter(pc.is_null(values)).slice(0, 1)
+            topic, partition, offset = (row.column(n)[0] for n in (arrow.TOPIC, arrow.PARTITION, arrow.OFFSET))
+            raise DataError(
+                f"The record at offset {offset} of {topic}-{partition} has no value; {NULLS}=ignore leaves such "
+                f"records out, and {NULLS}=write writes them"
+            )
+        return table.filter(pc.is_valid(values))
+
+
+def _place(entry: tuple[TopicPartition, pa.Table]) -> TopicPartition:
+    return entry[0]
+
+
+def _by_partition(table: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
+    topic = table.column(arrow.TOPIC)[0].as_py()
+    partitions = table.column(arrow.PARTITION)
+    found = pc.unique(partitions).to_pylist()
+    for partition in found:
+        part = table if len(found) == 1 else table.filter(pc.equal(partitions, partition))
+        yield TopicPartition(topic, partition), _in_order(part)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """By offset; rows of one offset, as a query may have made of one record, stay in their order."""
+    offsets = table.column(arrow.OFFSET).to_numpy()
+    return table if (offsets[1:] >= offsets[:-1]).all() else table.take(np.argsort(offsets, kind="stable"))

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frame functions of a SparkSink that writes to a table of Delta Lake. In the worker.
+
+A commit of Delta's can carry an application's name and a version, and is passed over if the table knows that version of
+it, or a later one. Here the name is that of a partition, and the version is made of an *epoch* and the offset that the
+partition goes on at. So the table itself remembers, at one with the rows, up to where it is written. The topic's id is
+part of the name: of one that is deleted and made anew nothing is written yet. Who takes over
+begins another epoch by a commit without rows: of a predecessor all later versions are too old.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.errors import RetriableError
+from headrace.connectors.common.batch_log import FencedError
+from headrace.connectors.common.spark_reader import FORMAT, reading
+from headrace.connectors.spark_sink.sink_frame import naming_bad_values, rows
+from headrace.connectors.spark_sink.sink_states import states_frame
+from headrace.connectors.spark_sink.spark_sink_config import PATH, TABLE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_OFFSET_BITS: Final = 44
+_NUMBER_BITS: Final = 32
+"""A task counts its batches up from the number that it was given, which is the epoch above these bits."""
+_OTHERS: Final = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_TABLE_ALREADY_EXISTS")
+"""Of errors that mean that somebody else has changed the table meanwhile."""
+
+
+def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """`SinkTarget.take_over`. A table that is not there yet remembers nothing."""
+    found = []
+    for place in json.loads(settings["batches"]):
+        table = _DeltaTable(spark, settings, place)
+        version = table.version()
+        epoch, next = _parts(version or 0)
+        if table.exists():
+            epoch += 1
+            table.append(table.nothing(), _version(epoch, next))
+        found.append((place["partition"], next, epoch << _NUMBER_BITS))
+    return states_frame(spark, found)
+
+
+def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """Append one batch. FencedError if another task has the partition."""
+    assert frame is not None
+    (batch,) = json.loads(settings["batches"])
+    table = _DeltaTable(spark, settings, batch)
+    epoch = batch["number"] >> _NUMBER_BITS
+    if (table.version() or 0) != _version(epoch, batch["next"]):
+        raise table.fenced()
+    with naming_bad_values(frame, settings):
+        table.append(rows(frame, settings), _version(epoch, batch["last"] + 1))
+
+
+def _version(epoch: int, next: int) -> int:
+    return epoch << _OFFSET_BITS | next
+
+
+def _parts(version: int) -> tuple[int, int]:
+    return version >> _OFFSET_BITS, version & (1 << _OFFSET_BITS) - 1
+
+
+class _DeltaTable:
+    """As one partition of one connector's topic sees it."""
+
+    def __init__(self, spark: Any, settings: Mapping[str, str], place: Mapping[str, Any]) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._where = f"{settings['topic']}-{place['partition']}"
+        self._application = "/".join(("headrace", settings["connector"], settings["topic"], str(place["partition"])))
+        if place["topic_id"]:
+            self._application += f"/{place['topic_id']}"
+
+    def exists(self) -> bool:
+        if TABLE in self._settings:
+            return bool(self._spark.catalog.tableExists(self._settings[TABLE]))
+        return bool(self._snapshot().version() >= 0)
+
+    def version(self) -> int | None:
+        """The latest that the table knows."""
+        if not self.exists():
+            return None
+        known = self._snapshot().transactions().get(self._application)
+        return int(known.get()) if known.isDefined() else None
+
+    def nothing(self) -> DataFrame:
+        """A frame of its columns, without rows."""
+        read, settings = self._spark.read, self._settings
+        all = read.table(settings[TABLE]) if TABLE in settings else read.format(settings[FORMAT]).load(settings[PATH])
+        none: DataFrame = all.limit(0)
+        return none
+
+    def append(self, frame: DataFrame, version: int) -> None:
+        """At one with the version. FencedError if the table has passed it over, which it does without a word."""
+        self._write(frame, version)
+        if self.version() != version:
+            raise self.fenced()
+
+    def _write(self, frame: DataFrame, version: int) -> None:
+        options = {"txnAppId": self._application, "txnVersion": str(version)}
+        made = frame.write.format(self._settings[FORMAT]).options(**json.loads(self._settings["options"]), **options)
+        writer = made.mode("append")
+        try:
+            if TABLE in self._settings:
+                reading(self._settings, lambda: writer.saveAsTable(self._settings[TABLE]))
+            else:
+                reading(self._settings, lambda: writer.save(self._settings[PATH]))
+        except Exception as error:
+            if any(condition in str(error) for condition in _OTHERS):
+                raise RetriableError(f"Somebody else has changed the table meanwhile: {error}") from error
+            raise
+
+    def fenced(self) -> FencedError:
+        return FencedError(f"{self._where}: somebody else writes this partition to the table")
+
+    def _snapshot(self) -> Any:
+        """The table's latest."""
+        session = self._spark._jsparkSession
+
+        def latest() -> Any:
+            log = self._spark._jvm.org.apache.spark.sql.delta.DeltaLog
+            if TABLE not in self._settings:
+                return log.forTableWithSnapshot(session, self._settings[PATH])._2()
+            name = session.sessionState().sqlParser().parseTableIdentifier(self._settings[TABLE])
+            return log.forTableWithSnapshot(session, name)._2()
+
+        return reading(self._settings, latest)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SparkTableSource: the rows of a table that Spark can read, and those that come to it, as records."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import pyarrow as pa
+
+from headrace import __version__
+from headrace.api.config_def import ConfigDef, ConfigValue
+from headrace.api.connector import Task
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.api.source import (
+    ConnectorTransactionBoundaries,
+    ExactlyOnceSupport,
+    SourceConnector,
+    SourceTask,
+    TransactionBoundary,
+)
+from headrace.connectors.common.contradictions import told
+from headrace.connectors.common.patience import Patience
+from headrace.connectors.common.row_table import row_table
+from headrace.connectors.common.spark_reader import RETRY_TIMEOUT, TOPIC
+from headrace.connectors.spark_table.spark_table_config import (
+    BULK,
+    CONFIG_DEF,
+    MODE,
+    Split,
+    TableSettings,
+    contradictions,
+)
+from headrace.connectors.spark_table.split_reader import COMPLETED, SplitReader, TableRows
+from headrace.connectors.spark_table.table_queries import Columns, TableQueries
+
+log = logging.getLogger(__name__)
+
+SPLITS: Final = "task.splits"
+_LONGEST_WAIT: Final = 0.5
+
+
+class SparkTableSourceConnector(SourceConnector):
+    """Tasks for a table of any format of Spark's; a database through JDBC is the case that is wanted most."""
+
+    def version(self) -> str:
+        return __version__
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+        self._settings = TableSettings.of(props)
+
+    def task_class(self) -> type[Task]:
+        return SparkTableSourceTask
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Each split belongs to one task; how many tasks there are changes nothing about the splits."""
+        splits = self._settings.splits
+        shares = [splits[task::max_tasks] for task in range(min(max_tasks, len(splits)))]
+        return [{**self._props, SPLITS: json.dumps([asdict(split) for split in share])} for share in shares]
+
+    def stop(self) -> None:
+        pass
+
+    def config(self) -> ConfigDef:
+        return CONFIG_DEF
+
+    def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
+        return told(super().validate(configs), lambda values: contradictions(values, configs))
+
+    def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
+        """Describes the table and has its first query analysed."""
+        return TableQueries(TableSettings.of(configs)).check()
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
+        """Supported; but bulk, which has no place within the table to go on at, only with a transaction for all."""
+        own = props.get("transaction.boundary", "").strip().lower() == str(TransactionBoundary.CONNECTOR)
+        return ExactlyOnceSupport.SUPPORTED if own or props.get(MODE) != BULK else ExactlyOnceSupport.UNSUPPORTED
+
+    def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> ConnectorTransactionBoundaries:
+        """A transaction for each batch; of bulk, one for each reading of the whole table."""
+        return ConnectorTransactionBoundaries.SUPPORTED
+
+    def alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
+    ) -> bool:
+        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        settings = TableSettings.of(connector_config)
+        partitions = [settings.source_partition(split) for split in settings.splits]
+        wanted = {role for role, _ in settings.roles} or {COMPLETED}
+        for partition, offset in offsets:
+            if offset is None:
+                continue
+            if partition not in partitions:
+                raise ConnectError(f"There is no source partition {partition}; there are {partitions}")
+            if set(offset) != wanted:
+                raise ConnectError(f"Offset objects should contain {' and '.join(sorted(wanted))}, got {offset}")
+        return True
+
+
+class SparkTableSourceTask(SourceTask):
+    """Asks for the rows of its splits, one after the other, by frame jobs, and polls them as Arrow tables."""
+
+    def version(self) -> str:
+        return __version__
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._readers: list[SplitReader] = []
+        self._turn = 0
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._settings = TableSettings.of(props)
+        self._queries = TableQueries(self._settings)
+        self._patience = Patience(self._settings.parsed[RETRY_TIMEOUT], time.monotonic)
+        self._splits = [Split(**split) for split in json.loads(props[SPLITS])]
+        partitions = [self._settings.source_partition(split) for split in self._splits]
+        self._offsets = self.context.offset_storage_reader.offsets(partitions)
+        self._columns: Columns | None = None
+
+    def poll(self) -> pa.Table | None:
+        try:
+            rows = self._rows()
+        except RetriableError as error:
+            self._give_up_query()
+            raise self._patience.after(error, f"table {self._settings.table}") from error
+        self._patience.rest()
+        if rows is None:
+            return None
+        self._end_transaction(rows)
+        assert self._columns is not None
+        return row_table(rows.table, self._settings.parsed[TOPIC], self._columns.keys, rows.partition, rows.offset)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _rows(self) -> TableRows | None:
+        """The next rows of the split whose turn it is; None if none of them has any, after a short wait."""
+        if self._columns is None:
+            self._open()
+        for _ in self._readers:
+            reader = self._readers[self._turn]
+            if reader.is_due(time.monotonic()):
+                rows = reader.next_rows(self._stopped.is_set)
+                if rows is not None or self._stopped.is_set():
+                    return rows
+            self._turn = (self._turn + 1) % len(self._readers)
+        now = time.monotonic()
+        due = min(reader.due for reader in self._readers)
+        self._stopped.wait(min(max(due - now, 0.001), _LONGEST_WAIT))
+        return None
+
+    def _open(self) -> None:
+        schema = self.context.frames.run(self._queries.describe()).column("schema")[0].as_py()
+        self._columns = self._queries.columns(schema)
+        self._readers = [
+            SplitReader(self.context.frames, self._queries, self._settings, self._columns, split, offset)
+            for split, offset in zip(self._splits, self._offsets, strict=True)
+        ]
+
+    def _give_up_query(self) -> None:
+        for reader in self._readers:
+            reader.give_up()
+        transactions = self.context.transaction_context
+        if transactions is not None and self._settings.parsed[MODE] == BULK:
+            # What is read of the table is read again.
+            transactions.abort_transaction()
+
+    def _end_transaction(self, rows: TableRows) -> None:
+        transactions = self.context.transaction_context
+        if transactions is not None and rows.offset is not None:
+            transactions.commit_transaction()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MockSink: a sink that writes nothing and fails when it is asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from headrace import KAFKA_VERSION
+from headrace.api.config_def import ConfigDef
+from headrace.api.connector import Task
+from headrace.api.record import SinkRecord
+from headrace.api.sink import SinkConnector, SinkTask, TopicPartition
+from headrace.connectors.testing.mock_mode import CONFIG_DEF, FailingConnector, FailingTask
+
+_LONGEST_WAIT_MS: Final = 250
+
+
+class MockSinkConnector(SinkConnector):
+    """One task (Java: `MockSinkConnector`)."""
+
+    def __init__(self) -> None:
+        self._failing = FailingConnector()
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+        self._failing.start(props, self.context)
+
+    def task_class(self) -> type[Task]:
+        return MockSinkTask
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._props]
+
+    def stop(self) -> None:
+        self._failing.stop()
+
+    def config(self) -> ConfigDef:
+        return CONFIG_DEF
+
+    def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """It keeps nothing, and any offset will do."""
+        return True
+
+
+class MockSinkTask(SinkTask):
+    """Takes records and forgets them."""
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._failing = FailingTask(props)
+        self._come_back_soon()
+
+    def put(self, records: Collection[SinkRecord]) -> None:
+        self._failing.fail_if_due()
+        self._come_back_soon()
+
+    def stop(self) -> None:
+        pass
+
+    def _come_back_soon(self) -> None:
+        """A topic without records is no reason not to fail in time."""
+        if self._failing.delay_ms is not None:
+            self.context.timeout_ms(max(1, min(self._failing.delay_ms, _LONGEST_WAIT_MS)))

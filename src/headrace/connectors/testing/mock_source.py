@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MockSource: a source without records that fails when it is asked to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from headrace import KAFKA_VERSION
+from headrace.api.config_def import ConfigDef
+from headrace.api.connector import Task
+from headrace.api.record import SourceRecord
+from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
+from headrace.connectors.testing.mock_mode import CONFIG_DEF, FailingConnector, FailingTask
+
+_POLL_SECONDS: Final = 0.1
+
+
+class MockSourceConnector(SourceConnector):
+    """One task (Java: `MockSourceConnector`)."""
+
+    def __init__(self) -> None:
+        self._failing = FailingConnector()
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+        self._failing.start(props, self.context)
+
+    def task_class(self) -> type[Task]:
+        return MockSourceTask
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._props]
+
+    def stop(self) -> None:
+        self._failing.stop()
+
+    def config(self) -> ConfigDef:
+        return CONFIG_DEF
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(
+        self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
+    ) -> bool:
+        """It has no offsets, and any will do."""
+        return True
+
+
+class MockSourceTask(SourceTask):
+    """Polls nothing."""
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._failing = FailingTask(props)
+
+    def poll(self) -> list[SourceRecord] | None:
+        self._failing.fail_if_due()
+        self._stopped.wait(_POLL_SECONDS)
+        return None
+
+    def stop(self) -> None:
+        self._stopped.set()
