@@ -173,3 +173,38 @@ def test_every_module_names_its_license():
     bare = [str(path) for path in modules if not path.read_text().startswith("# SPDX-License-Identifier: Apache-2.0\n")]
     assert modules
     assert bare == []
+
+
+PLAIN_PACKAGES = ("api",)
+"""The packages whose docstrings are known to be plain; the list only grows."""
+
+
+def questions(source: str) -> list[str]:
+    """The strings that stand as documentation and open like a question instead of saying what something is or does."""
+    nodes = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [text for text in texts if re.match(r"\s*(Who|Whom|Whose|What|Whether|How)\b", text)]
+
+
+def test_docstrings_that_open_like_a_question_are_found():
+    source = '''
+class Task:
+    """A unit of work."""
+
+    id: int
+    """Whose it is."""
+
+    def run(self):
+        """What runs.
+
+        And more.
+        """
+'''
+    assert [text.split()[0] for text in questions(source)] == ["Whose", "What"]
+
+
+@pytest.mark.parametrize("package", PLAIN_PACKAGES)
+def test_no_docstring_opens_like_a_question(package: str):
+    modules = sorted((ROOT / "src" / "headrace" / package).rglob("*.py"))
+    assert modules
+    assert [f"{path.name}: {text}" for path in modules for text in questions(path.read_text())] == []

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What authors of connectors, transformations and converters import, and all that they import."""
+"""The public API for connectors, transformations, predicates, converters and config providers.
+
+Everything that a plugin needs is imported from here, as `from headrace.api import SourceConnector, SourceTask`. A
+plugin extends one of these classes and is found by an entry point or by its name, `module:Class`:
+
+==============================================  ===============================================================
+`SourceConnector` and `SourceTask`              read from an outside system into Kafka
+`SinkConnector` and `SinkTask`                  write from Kafka into an outside system
+`Transformation` and `Predicate`                change or drop single records on their way through a task
+`Converter` and `HeaderConverter`               turn Connect data into the bytes of Kafka records, and back
+`ConfigProvider`                                resolves references such as `${vault:path:key}` in configurations
+`ConnectorClientConfigOverridePolicy`           decides which client properties a connector may override
+`ConnectRestExtension`                          adds middleware to the REST API
+==============================================  ===============================================================
+
+Names and contracts are those of Java Kafka Connect's `org.apache.kafka.connect` packages, in Python's spelling. What
+Kafka Connect does not have says so: "Not in Java".
+"""
 
 from __future__ import annotations
 

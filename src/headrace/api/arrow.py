@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow tables as what `SourceTask.poll` returns: one row per record, no Python object per record.
+"""Arrow tables as returned by `SourceTask.poll`: one row per record, no Python object per record.
 
 ======================  ==============================================================================================
 column                  meaning
@@ -14,12 +14,17 @@ column                  meaning
 `source_offset`         struct of text, numbers and booleans as `SourceRecord` defines; null forgets the offset
 ======================  ==============================================================================================
 
-Every column but `headers` may be dictionary- or run-end-encoded; a constant column then costs nothing, and `constant`
-makes one. `source_partition` and `source_offset` come together or not at all.
+Every column but `headers` may be dictionary- or run-end-encoded; `constant` makes a column of one repeated value that
+takes no space. `source_partition` and `source_offset` come together or not at all::
 
-Rows are written in order. For each distinct source partition the last row's source offset is what is committed, in the
-same transaction as the rows. `SourceTask.commit` is called as for records, `commit_record` is not.
-Where a chain of transformations or a converter without a columnar path needs records, `arrow_records` makes them.
+    def poll(self) -> pa.Table:
+        lines = self._read_lines()
+        topic = constant(self._topic, len(lines))
+        return pa.table({"value": lines, "topic": topic})
+
+Rows are written in order. For each distinct source partition the source offset of its last row is committed, in the
+same transaction as the rows. `SourceTask.commit` is called as for records, `commit_record` is not. Where
+transformations, or a converter without a columnar path, need records, `arrow_records` makes them.
 """
 
 from __future__ import annotations
@@ -49,7 +54,10 @@ REQUIRED_COLUMNS: Final = (VALUE, TOPIC)
 
 
 def constant(value: Any, length: int, type: pa.DataType | None = None) -> pa.RunEndEncodedArray:
-    """A column of `length` times `value`, in the room of one. `type` is that of the value, inferred when None."""
+    """Return a column that repeats `value` `length` times in the space of one.
+
+    `type` is the Arrow type of the value; inferred if None.
+    """
     import pyarrow as pa
 
     runs = 1 if length else 0
@@ -58,7 +66,7 @@ def constant(value: Any, length: int, type: pa.DataType | None = None) -> pa.Run
 
 
 def logical_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column's values, whether or not the column is dictionary- or run-end-encoded."""
+    """Return the type of a column's values, beneath any dictionary or run-end encoding."""
     import pyarrow as pa
 
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
@@ -67,7 +75,7 @@ def logical_type(kind: pa.DataType) -> pa.DataType:
 
 
 def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column without dictionary or run-end encoding; the column itself if there is none."""
+    """Return the column without dictionary or run-end encoding; the column itself if it has none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -84,7 +92,10 @@ def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def validate_table(table: pa.Table) -> None:
-    """DataError, naming the column, unless the table is as documented above. Looks at no values, but null topics."""
+    """Raise DataError, naming the column, unless the table has the columns documented above.
+
+    Looks at types only, and at whether a topic is null.
+    """
     for name in table.column_names:
         if name not in COLUMNS:
             raise DataError(f"Column '{name}' of a polled Arrow table is not known; known are: {', '.join(COLUMNS)}")
@@ -149,9 +160,11 @@ def _is_headers(kind: pa.DataType) -> bool:
     return [field.name for field in kind.value_type] == ["key", "value"] and _is_text(kind.value_type.field(0).type)
 
 
-@lru_cache(maxsize=256)  # one schema object for each type: caches by schema compare what is not the same object
+@lru_cache(maxsize=256)  # caches by schema compare by identity first, so each type keeps one schema object
 def schema_of(kind: pa.DataType, column: str, optional: bool = False) -> Schema | None:
-    """The Connect schema of an Arrow type; None for the null type. DataError, naming the column, if there is none.
+    """Return the Connect schema of an Arrow type; None for the null type.
+
+    Raise DataError, naming the column, for a type that Connect data cannot hold.
 
     text → STRING, binary → BYTES, signed integers → the same width, unsigned ones → the next wider, half and float →
     FLOAT32, double → FLOAT64, decimals → Decimal, dates, times and timestamps → Date, Time, Timestamp, list → ARRAY,
@@ -222,7 +235,7 @@ def _inner(field: pa.Field, where: str) -> Schema:
 
 
 def last_offsets(table: pa.Table) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """What is committed with the rows of a valid table: each distinct source partition with its last source offset."""
+    """Return the offsets to commit with a valid table: each distinct source partition with its last source offset."""
     if SOURCE_PARTITION not in table.column_names:
         return []
     offsets = table.column(SOURCE_OFFSET)
@@ -230,7 +243,7 @@ def last_offsets(table: pa.Table) -> list[tuple[dict[str, Any], dict[str, Any] |
 
 
 def _last_rows(partitions: pa.ChunkedArray) -> list[tuple[dict[str, Any], int]]:
-    """The distinct source partitions, in the order of the last row of each, and that row."""
+    """Return the distinct source partitions with the last row of each, in the order of those rows."""
     import pyarrow as pa
 
     last: dict[tuple[Any, ...], tuple[dict[str, Any], int]] = {}
@@ -247,7 +260,7 @@ def _last_rows(partitions: pa.ChunkedArray) -> list[tuple[dict[str, Any], int]]:
 
 
 def runs(chunk: pa.RunEndEncodedArray) -> Iterator[tuple[dict[str, Any] | None, int]]:
-    """Each run's value and last row."""
+    """Iterate over the value and the last row of each run."""
     first = chunk.find_physical_offset()
     for index in range(first, first + chunk.find_physical_length()):
         end = chunk.run_ends[index].as_py() - chunk.offset
@@ -255,7 +268,7 @@ def runs(chunk: pa.RunEndEncodedArray) -> Iterator[tuple[dict[str, Any] | None, 
 
 
 def _distinct(chunk: pa.StructArray) -> list[tuple[dict[str, Any] | None, int]]:
-    """Each distinct struct and its last row, in the order of those rows."""
+    """Return each distinct struct with its last row, in the order of those rows."""
     import numpy as np
     import pyarrow as pa
 
@@ -267,9 +280,10 @@ def _distinct(chunk: pa.StructArray) -> list[tuple[dict[str, Any] | None, int]]:
 
 
 def tables_by_topic(table: pa.Table) -> list[tuple[str, pa.Table]]:
-    """The rows of each topic, in order; topics in the order of their first row. DataError as `validate_table`.
+    """Return the rows of each topic, in order; topics in the order of their first row.
 
-    `partition` and `timestamp` come without encoding, the latter as int64 ms; other columns may be as they were polled.
+    `partition` and `timestamp` come without encoding, the latter as int64 ms; other columns may keep the encoding that
+    they were polled with. Raise DataError as `validate_table` does.
     """
     import pyarrow.compute as pc
 
@@ -299,7 +313,7 @@ def _distinct_topics(column: pa.ChunkedArray) -> list[str]:
 
 
 def millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The timestamps as int64, in ms since the epoch; finer ones are rounded down."""
+    """Return the timestamps as int64, in ms since the epoch; finer ones are rounded down."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect data as Arrow columns: the way back from `arrow_records`."""
+"""Connect data as Arrow columns: the reverse of `arrow_records`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=ConnectRecord)
 
 _UNKNOWN: Final[Any] = object()
 _DECIMAL_DIGITS: Final = 38
-"""As many as Spark's decimals have."""
+"""The precision of Spark's decimals."""
 _NAMES: Final = {
     Type.INT8: "int8",
     Type.INT16: "int16",
@@ -35,7 +35,10 @@ _NAMES: Final = {
 
 
 def column_of(schema: Schema | None, values: Sequence[Any], name: str) -> pa.Array:
-    """Values of one schema, nulls among them. Those without a schema become JSON. DataError, naming the column."""
+    """Return an Arrow column of values of one schema, nulls among them; values without a schema become JSON.
+
+    Raise DataError, naming the column, for values that have no Arrow or JSON form.
+    """
     import pyarrow as pa
 
     kind, plain = (pa.string(), json_text) if schema is None else (arrow_type(schema), _plain(schema))
@@ -48,7 +51,7 @@ def column_of(schema: Schema | None, values: Sequence[Any], name: str) -> pa.Arr
 
 
 def runs_of_one_type(records: Sequence[R]) -> list[Sequence[R]]:
-    """Neighbours whose keys are of one schema, and whose values are: what fits one table. Nulls go with everything."""
+    """Split records into runs that fit one table: all keys of one schema, and all values; nulls fit any schema."""
     runs: list[Sequence[R]] = []
     start, key, value = 0, _UNKNOWN, _UNKNOWN
     for index, record in enumerate(records):
@@ -69,7 +72,7 @@ def _differ(before: object, here: object) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Data without a schema as JSON. DataError for what JSON has no form for."""
+    """Return data without a schema as JSON. Raise DataError for data that JSON has no form for."""
     try:
         return json.dumps(value, separators=(",", ":"), default=_no_json)
     except ValueError as error:
@@ -84,9 +87,10 @@ def _no_json(value: object) -> Any:
 
 @lru_cache(maxsize=256)
 def arrow_type(schema: Schema) -> pa.DataType:
-    """Times of day are int32, milliseconds since midnight, for Spark has no type for them. DataError if there is none.
+    """Return the Arrow type for a schema; raise DataError if there is none.
 
-    Fields and elements that may be null are nullable, others are not.
+    A time of day is int32, milliseconds since midnight, since Spark has no type for it. Optional fields and elements
+    are nullable, others are not.
     """
     import pyarrow as pa
 
@@ -115,7 +119,7 @@ def _identity(value: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _plain(schema: Schema) -> Callable[[Any], Any]:
-    """From Connect data of a schema, not None, to what pyarrow takes for its type."""
+    """Return the function from Connect data of a schema, never None, to the value that pyarrow takes for its type."""
     if schema.name == TIME:
         return lambda value: from_logical(schema, value)
     if schema.type is Type.STRUCT:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def table_to_records(table: pa.Table) -> list[SourceRecord]:
-    """The records that the rows stand for. DataError as `validate_table`.
+    """Return one record per row. Raise DataError as `validate_table` does.
 
     A null key or value is None without a schema, so that it becomes a Kafka null with every converter.
     """
@@ -39,7 +39,7 @@ def table_to_records(table: pa.Table) -> list[SourceRecord]:
     key_schemas, keys = _data(table, KEY)
     value_schemas, values = _data(table, VALUE)
     timestamps = millis(table.column(TIMESTAMP)).to_pylist() if TIMESTAMP in table.column_names else repeat(None)
-    # Columns that are not there repeat None without end; `topic` ends the rows.
+    # Missing columns repeat None without end; the length of `topic` ends the rows.
     return list(
         map(
             SourceRecord,
@@ -64,7 +64,7 @@ def _plain(table: pa.Table, name: str) -> Iterable[Any]:
 
 
 def _values(chunk: pa.Array) -> Iterable[Any]:
-    """Each row's value; rows of one run share it."""
+    """Iterate over the rows' values; the rows of a run share one object."""
     import pyarrow as pa
 
     if pa.types.is_run_end_encoded(chunk.type):
@@ -85,7 +85,7 @@ def _repeated(chunk: pa.RunEndEncodedArray) -> Iterator[Any]:
 
 
 def _data(table: pa.Table, name: str) -> tuple[Iterable[Schema | None], Iterable[Any]]:
-    """Each row's schema and value."""
+    """Return the rows' schemas and their values."""
     nothing: tuple[Iterable[None], Iterable[None]] = repeat(None), repeat(None)
     if name not in table.column_names:
         return nothing
@@ -127,7 +127,7 @@ def _identity(value: Any) -> Any:
 
 
 def _from_python(schema: Schema) -> Callable[[Any], Any]:
-    """The function from what pyarrow makes of a value, which is not None, to Connect data of `schema`."""
+    """Return the function from pyarrow's Python form of a value, never None, to Connect data of `schema`."""
     if schema.fields:
         fields = [(field.name, _optional(_from_python(field.schema))) for field in schema.fields]
         return lambda value: Struct(schema, {name: convert(value[name]) for name, convert in fields})

@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of configuration properties: types, defaults, validation, documentation (Java: `ConfigDef`)."""
+"""Definitions of configuration properties: types, defaults, validation, documentation (Java: `ConfigDef`).
+
+A connector, transformation or converter returns its definition from `config()`::
+
+    CONFIG = (
+        ConfigDef()
+        .define("file", ConfigType.STRING, importance=Importance.HIGH, doc="The file to read.")
+        .define("batch.size", ConfigType.INT, 2000, validator=Range(1), doc="Lines per batch at most.")
+    )
+
+and reads its properties with it: `CONFIG.parse(props)["batch.size"]` is an int.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +44,7 @@ __all__ = [
 
 
 class Importance(Enum):
-    """How much a property matters to a user."""
+    """The importance of a property to a user."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -44,7 +55,7 @@ _IMPORTANCES: Final = tuple(Importance)
 
 
 class Width(Enum):
-    """How much room a form should give a property."""
+    """The width of a property's field in a form."""
 
     NONE = "NONE"
     SHORT = "SHORT"
@@ -60,24 +71,24 @@ class _NoDefault(Enum):
 
 
 NO_DEFAULT: Final = _NoDefault.NO_DEFAULT
-"""Default of a property that must be given. None is a default like others."""
+"""The default of a required property. None is a default like any other."""
 
 
 class Recommender(ABC):
-    """Suggests values for a property in view of the other properties, and tells whether it matters at all."""
+    """Suggests values for a property, and decides whether it applies, given the other properties."""
 
     @abstractmethod
     def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
-        """Values to choose from; may be empty. ConfigError is reported as an error of the property."""
+        """Return the values to choose from; may be empty. A ConfigError is reported as an error of the property."""
 
     def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        """Whether a form should show the property."""
+        """Return True if a form should show the property."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """The definition of one property, as `ConfigDef.define` takes it."""
+    """The definition of one property; `ConfigDef.define` explains the fields."""
 
     name: str
     type: Type
@@ -94,12 +105,13 @@ class ConfigKey:
 
     @property
     def has_default(self) -> bool:
+        """True unless the property is required."""
         return self.default is not NO_DEFAULT
 
 
 @dataclass(slots=True)
 class ConfigValue:
-    """What validation found out about one property. `error_messages` may be added to."""
+    """The outcome of validating one property; overrides of `Connector.validate` may add error messages."""
 
     name: str
     value: Any = None
@@ -108,11 +120,12 @@ class ConfigValue:
     visible: bool = True
 
     def add_error_message(self, message: str) -> None:
+        """Add a message that the user sees beside the property."""
         self.error_messages.append(message)
 
 
 class _EmbeddedRecommender(Recommender):
-    """A recommender that knows its properties by their names without the prefix."""
+    """A recommender that is given its properties by their names without the prefix."""
 
     def __init__(self, prefix: str, base: Recommender) -> None:
         self._prefix = prefix
@@ -130,9 +143,10 @@ class _EmbeddedRecommender(Recommender):
 
 
 class ConfigDef:
-    """An ordered set of property definitions, built with `define` and used to parse and validate properties.
+    """An ordered set of property definitions, built with `define`, to parse and validate properties with.
 
-    `ConfigDef().define("file", Type.STRING, doc="…").define("batch.size", Type.INT, 2000, validator=Range(1))`
+    The constructor copies the definitions of `bases`. Not thread-safe while it is built; after that any thread may use
+    it.
     """
 
     NO_DEFAULT: ClassVar = NO_DEFAULT
@@ -161,9 +175,9 @@ class ConfigDef:
     ) -> ConfigDef:
         """Add a property and return this definition.
 
-        `default` is given as text or value and must be valid; without one the property is required. `group`,
-        `order_in_group`, `width` and `display_name` are for forms. `dependents` are properties whose recommended
-        values depend on this one. ConfigError if the name is taken or the default is not valid.
+        `default` is text or a value, and must be valid; without a default the property is required. `group`,
+        `order_in_group`, `width` and `display_name` describe it in forms. `dependents` are the properties whose
+        recommended values depend on this one. Raise ConfigError if the name is taken or the default is not valid.
         """
         if default is not NO_DEFAULT:
             default = parse_type(name, default, type)
@@ -176,7 +190,7 @@ class ConfigDef:
         )  # fmt: skip
 
     def define_key(self, key: ConfigKey) -> ConfigDef:
-        """Add a property by its whole definition, for instance one of another ConfigDef."""
+        """Add a property by its complete definition, such as one of another ConfigDef."""
         if key.name in self._keys:
             raise ConfigError(f"Configuration {key.name} is defined twice.", key.name)
         if key.validator is not None and key.has_default:
@@ -185,10 +199,10 @@ class ConfigDef:
         return self
 
     def prefixed(self, prefix: str) -> ConfigDef:
-        """The same properties with `prefix` before their names.
+        """Return the same definitions with `prefix` before their names.
 
-        Dependents and recommenders still work; validators are given the whole names, so that what they say tells
-        whose property it is.
+        Dependents and recommenders still work; validators are given the full names, so their messages name the
+        property that the user wrote.
         """
         result = ConfigDef()
         for key in self._keys.values():
@@ -200,8 +214,8 @@ class ConfigDef:
     def embed(self, prefix: str, group: str, first_order: int, child: ConfigDef) -> ConfigDef:
         """Add all properties of `child`, `prefixed`, and return this definition.
 
-        Those in a group come into `group: theirs`, the others into `group`, numbered from `first_order` on in the
-        order of `sorted_keys`.
+        A property of the child's group `g` is put into the group `group: g`, one without a group into `group`, numbered
+        from `first_order` on in the order of `sorted_keys`.
         """
         for order, key in enumerate(child.prefixed(prefix).sorted_keys(), first_order):
             whole = group if key.group is None else f"{group}: {key.group}"
@@ -209,7 +223,7 @@ class ConfigDef:
         return self
 
     def sorted_keys(self) -> list[ConfigKey]:
-        """The definitions as documentation lists them: by group and order in it, the required and important first."""
+        """Return the definitions in documentation order: by group and order in it, required and important first."""
         groups = {group: number for number, group in enumerate(self.groups)}
 
         def place(key: ConfigKey) -> tuple[int, int, bool, int, str]:
@@ -220,27 +234,28 @@ class ConfigDef:
 
     @property
     def config_keys(self) -> Mapping[str, ConfigKey]:
-        """The definitions by name, in the order of their addition. Not to be changed."""
+        """The definitions by name, in the order of their addition. Do not change it."""
         return self._keys
 
     @property
     def names(self) -> list[str]:
-        """The names of all properties, in the order of their addition."""
+        """Return the names of all properties, in the order of their addition."""
         return list(self._keys)
 
     @property
     def groups(self) -> list[str]:
-        """The groups, in the order of their first property."""
+        """Return the groups, in the order of their first property."""
         return list(dict.fromkeys(key.group for key in self._keys.values() if key.group is not None))
 
     def default_values(self) -> dict[str, Any]:
-        """The defaults of the properties that have one."""
+        """Return the defaults of the properties that have one."""
         return {name: key.default for name, key in self._keys.items() if key.has_default}
 
     def parse(self, props: Mapping[str, Any], load_class: ClassLoader = load_class) -> dict[str, Any]:
-        """The values of all defined properties; others are left out. ConfigError at the first one not valid.
+        """Return the values of all defined properties; undefined ones are left out.
 
-        A property given as None is None, whatever its default.
+        Raise ConfigError for the first property that is missing or not valid. A property given as None is None,
+        whatever its default. `load_class` finds the classes of properties of `Type.CLASS`.
         """
         undefined = self._undefined_dependents()
         if undefined:
@@ -249,9 +264,9 @@ class ConfigDef:
         return {key.name: _parse_value(key, props, load_class) for key in self._keys.values()}
 
     def validate(self, props: Mapping[str, Any], load_class: ClassLoader = load_class) -> list[ConfigValue]:
-        """Every defined property with its value, recommended values and all that is wrong with it.
+        """Return the value, the recommended values and all errors of each defined property.
 
-        Unlike `parse` this shows lists as they are given: a duplicate that `parse` would drop is an error here.
+        Unlike `parse` it keeps lists as they are given: a duplicate that `parse` would drop is an error here.
         """
         values = {name: ConfigValue(name) for name in self._keys}
         for name in self._undefined_dependents():
@@ -287,7 +302,7 @@ def _parse_value(key: ConfigKey, props: Mapping[str, Any], load_class: ClassLoad
 
 
 def _validate_value(key: ConfigKey, props: Mapping[str, Any], value: ConfigValue, load_class: ClassLoader) -> None:
-    """A value that cannot be read, or that is missing, goes on as None: its validator has a say on that too."""
+    """Fill in `value` and its errors; a value that is missing or cannot be parsed is validated as None too."""
     try:
         value.value = _raw_value(key, props, load_class)
     except ConfigError as error:
@@ -304,7 +319,7 @@ def _ensure_valid(key: ConfigKey, value: Any) -> None:
     try:
         key.validator.ensure_valid(key.name, value)
     except (AttributeError, TypeError) as error:
-        # Validators may be written without a thought of None, which an explicit null gives them all the same.
+        # Validators may not expect None, which an explicit null gives them.
         if value is not None:
             raise
         raise ConfigError.invalid(key.name, value, "Value must be non-null") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values from outside of configurations, which name them as `${provider:path:key}` (KIP-297)."""
+"""Config providers: values for references such as `${provider:path:key}` in configurations (KIP-297)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.api.connector import UNDEFINED_VERSION
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConfigData:
-    """What a provider has at one path: values by key, and for how many ms they are good (None: for good)."""
+    """The values at one path, by key; valid for `ttl_ms` milliseconds, or without limit if that is None."""
 
     data: Mapping[str, str]
     ttl_ms: int | None = None
@@ -24,32 +24,41 @@ class ConfigData:
 
 
 class ConfigProvider(ABC):
-    """Looks values up. A worker has one instance per name in its `config.providers`; any thread may call it.
+    """A provider of values that configurations refer to (Java: `ConfigProvider`).
 
-    A provider decides for itself what it may hand out: whoever may create connectors can ask it for anything.
+    A worker has one instance for each name in its `config.providers`; any thread may call it. A provider has to limit
+    by itself what it returns: everybody who may create connectors can ask it for anything.
     """
 
     def version(self) -> str:
+        """Return the provider's version; by default empty."""
         return UNDEFINED_VERSION
 
     def config(self) -> ConfigDef:
-        """The parameters that this provider understands."""
+        """Return the definition of the provider's parameters."""
         return ConfigDef()
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027
-        """Take the properties under `config.providers.<name>.param.`, prefix removed. Called once, first.
+        """Configure the provider by the properties under `config.providers.<name>.param.`, prefix removed.
 
-        ConfigError for bad ones, which ends the worker's start.
+        Called once, before anything else. A ConfigError ends the worker's start.
         """
 
     @abstractmethod
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """The values at `path` (empty where a reference names none) of `keys`; of all keys if that is None.
+        """Return the values of `keys` at `path`; of all keys if `keys` is None.
 
-        Called when a connector is validated or started, a task is started, and when `ttl_ms` is over. May block. A key
-        that does not exist is left out. ConfigError where the path cannot be meant or must not be read, RetriableError
-        where a later try may succeed.
+        Called when a connector is validated or started, when a task is started, and when `ttl_ms` has passed. May
+        block. Leave out keys that do not exist.
+
+        Args:
+            path: the middle part of the reference; empty for `${provider:key}`.
+            keys: the keys that the configuration refers to at this path.
+
+        Raises:
+            ConfigError: the path is malformed or must not be read.
+            RetriableError: the values cannot be read now, but may be later.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""

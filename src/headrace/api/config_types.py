@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of configuration properties, and the way between their text and their values (Java: `ConfigDef.parseType`)."""
+"""Types of configuration properties: from text to values and back (Java: `ConfigDef.parseType`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.api.errors import ConfigError
 from headrace.api.java_text import double_text
 
 _BLANK: Final = "".join(map(chr, range(0x21)))
-"""What Java trims: everything up to the space, and no other white space of Unicode's."""
+"""The characters that Java's `trim` removes: all up to the space, and no other white space of Unicode."""
 _LIST_SEPARATOR: Final = re.compile(r"\s*,\s*", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d{1,40}")
 _DECIMAL_DOUBLE: Final = re.compile(
@@ -24,7 +24,7 @@ _HEX_DOUBLE: Final = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0
 
 
 class Type(Enum):
-    """Types of properties. The values are what the REST API shows."""
+    """The types of properties; the values are the names that the REST API shows."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -47,7 +47,7 @@ HIDDEN: Final = "[hidden]"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Password:
-    """A value that shows itself only when asked: `value`."""
+    """A secret that `str` and `repr` hide; `value` is the text itself."""
 
     value: str
 
@@ -58,11 +58,12 @@ class Password:
 
 
 ClassLoader = Callable[[str], type]
-"""Finds a class by its name. LookupError if there is none: its text, if it is one and no KeyError, tells why."""
+"""A function from a name to its class. It raises LookupError if there is none; unless that is a KeyError, its text is
+shown to the user as the reason."""
 
 
 def load_class(name: str) -> type:
-    """The class with a dotted name (`module.Class`, also `module:Class`). LookupError if there is none."""
+    """Return the class with a dotted name (`module.Class` or `module:Class`). Raise LookupError if there is none."""
     module_name, _, class_name = name.replace(":", ".").rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
@@ -74,9 +75,10 @@ def load_class(name: str) -> type:
 
 
 def parse_type(name: str, value: Any, type: Type, load_class: ClassLoader = load_class) -> Any:
-    """The value of a property of that type from its text, or from a value that already is one. None stays None.
+    """Return the value of a property of this type, from its text or from a value that already is one.
 
-    Text is trimmed, also of strings and passwords. ConfigError names the property.
+    None stays None. Text is trimmed, also that of strings and passwords. Raise ConfigError, naming the property, if
+    the text is not of the type.
     """
     if value is None:
         return None
@@ -181,7 +183,10 @@ _PARSERS: Final[Mapping[Type, Callable[[str, Any], Any]]] = {
 
 
 def value_to_string(value: Any, type: Type | None) -> str | None:
-    """The text from which `parse_type` makes `value` again; a password stays hidden. None is a type not known."""
+    """Return the text that `parse_type` would parse to `value`; a password stays hidden.
+
+    `type` None: the type is not known.
+    """
     if value is None:
         return None
     if isinstance(value, bool):

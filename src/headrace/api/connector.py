@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectors: they run on the worker, look after their task configurations and touch no data.
+"""Connectors: they run in the worker, decide their tasks' configurations and touch no data.
 
-The runtime makes one instance per connector with a constructor without arguments and calls it from one thread at a
+The runtime makes one instance per connector, with a constructor without arguments, and calls it from one thread at a
 time: `initialize`, `start`, `task_configs` (again after each `request_task_reconfiguration`), `stop`. `validate` and
-`config` are called on instances of their own, possibly at the same time and without `start`. No method may block for
+`config` are called on separate instances that are never started, possibly at the same time. No method may block for
 long: a call that does not return delays only this connector, but REST requests that wait for it answer with an error
-that names the method. An error raised by any of them makes the connector FAILED, and its text is what the user reads.
+that names the method. An error raised by any of them makes the connector FAILED; the user reads the error's text.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ UNDEFINED_VERSION = "undefined"
 
 
 class ConnectorContext(ABC):
-    """What the runtime offers a connector. May be called from any thread, from `start` on until `stop`."""
+    """The runtime as a connector sees it. Any thread may call it, from `start` until `stop`."""
 
     @abstractmethod
     def request_task_reconfiguration(self) -> None:
-        """Ask the runtime to call `task_configs` again, soon and on its own thread. Returns at once."""
+        """Request a new call of `task_configs`. Returns at once; the call follows soon, on the runtime's thread."""
 
     @abstractmethod
     def raise_error(self, error: BaseException) -> None:
-        """Report an error that happened on a thread of the connector's own; the connector becomes FAILED."""
+        """Report an error from a thread that the connector started; the connector becomes FAILED."""
 
 
 class Task(ABC):
-    """What source and sink tasks have in common. See `SourceTask` and `SinkTask` for threads and order of calls."""
+    """Base of `SourceTask` and `SinkTask`, which document threads and the order of calls (Java: `Task`)."""
 
     def version(self) -> str:
-        """The version of the task, usually the connector's."""
+        """Return the task's version, usually the connector's."""
         return UNDEFINED_VERSION
 
     @abstractmethod
     def start(self, props: Mapping[str, str]) -> None:
-        """Begin work with one of the maps that `Connector.task_configs` returned."""
+        """Start the task with one of the configurations that `Connector.task_configs` returned."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the work."""
+        """Stop the task."""
 
 
 class Connector(ABC):
@@ -53,56 +53,63 @@ class Connector(ABC):
     context: ConnectorContext
 
     def version(self) -> str:
-        """The connector's version, as `GET /connector-plugins` shows it. Called before anything else."""
+        """Return the connector's version, shown by `GET /connector-plugins`. Called before anything else."""
         return UNDEFINED_VERSION
 
     def initialize(self, context: ConnectorContext) -> None:
-        """Keep the context. Called once, before `start`; an override must call this."""
+        """Keep the context. Called once, before `start`; an override must call this method."""
         self.context = context
 
     @abstractmethod
     def start(self, props: Mapping[str, str]) -> None:
-        """Begin with the connector's whole configuration, already validated. Called once per instance."""
+        """Start with the connector's whole configuration, already validated. Called once per instance."""
 
     def reconfigure(self, props: Mapping[str, str]) -> None:
-        """Take over a new configuration while running. By default: `stop`, then `start`."""
+        """Apply a new configuration to the running connector; by default `stop`, then `start`."""
         self.stop()
         self.start(props)
 
     @abstractmethod
     def task_class(self) -> type[Task]:
-        """The class of this connector's tasks."""
+        """Return the class of this connector's tasks."""
 
     @abstractmethod
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """One configuration per task, at most `max_tasks`; a shorter list means fewer tasks.
+        """Return one configuration per task, `max_tasks` at most; a shorter list means fewer tasks.
 
-        Same input, same order: the runtime restarts tasks when the result differs from the last one.
+        Keep the order stable: the runtime restarts the tasks whenever the result differs from the last one.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Release everything. Called once, also when `start` failed."""
+        """Stop and release all resources. Called once, also after a failed `start`."""
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        """Check a configuration and collect every error in it, raising none. Called before each create and update.
+        """Validate a configuration: return the outcome of each property. Called before each create and update.
 
-        By default checks against `config()`. An override may check properties in their combination, or look at the
-        outside world; it should call this first and add its messages to the result.
+        Checks against `config()`. An override may check combinations of properties, or connect to the outside system;
+        it should call this method first and add its messages to the result::
+
+            def validate(self, configs):
+                values = super().validate(configs)
+                if configs.get("user") and not configs.get("password"):
+                    password = next(value for value in values if value.name == "password")
+                    password.add_error_message("A user needs a password")
+                return values
         """
         return self.config().validate(configs)
 
     def frame_check(self, configs: Mapping[str, str]) -> FrameJob | None:
-        """A job by which Spark looks at what a configuration names outside: tables, formats, paths. By default none.
+        """Return a job by which Spark checks the tables, formats and paths in a configuration; by default None.
 
-        Asked for before each create and update, on an instance of its own, once nothing else is wrong with the
-        configuration. The job's function runs in the worker, with an empty frame that is of no interest, and raises:
-        a `ConfigError` is told at the property that it names, a `RetriableError` not at all, for the task may fare
-        better. What takes longer than some seconds, or finds Spark not running, is not told either. The function must
-        change nothing outside, and should start no Spark job: users wait for it. Not in Java.
+        Called before each create and update, on a separate instance, once the configuration has no other errors. The
+        job's function runs in the worker, with an empty frame that has no meaning, and raises if it finds an error: a
+        `ConfigError` is reported at the property that it names; a `RetriableError` is ignored, since the task may
+        succeed. The outcome is also ignored if the check takes longer than some seconds, or Spark is not running. The
+        function must change nothing outside and should start no Spark job, since users wait for it. Not in Java.
         """
         return None
 
     @abstractmethod
     def config(self) -> ConfigDef:
-        """The properties that this connector understands."""
+        """Return the definition of the connector's properties."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converters: between Connect data and the bytes of Kafka records.
 
-Every task has instances of its own, made by a constructor without arguments and configured once; their methods are
-called on the task's thread. The same bytes must come of the same data, in every process and release: keys are
-partitioned and compacted by them.
+Every task has its own instances, made by a constructor without arguments and configured once; their methods are called
+on the task's thread. A converter must produce the same bytes for the same data in every process and release: Kafka
+partitions and compacts keys by their bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SchemaAndValue(NamedTuple):
-    """A value and its schema; schema None is schemaless data. `NULL` is the absence of data."""
+    """A value and its schema; `schema` None means schemaless data. The constant `NULL` means no data at all."""
 
     schema: Schema | None
     value: Any
@@ -32,84 +32,87 @@ NULL = SchemaAndValue(None, None)
 
 
 class Converter(ABC):
-    """Converts keys or values (Java: `Converter`). DataError for data or bytes that cannot be converted."""
+    """A converter of keys or values (Java: `Converter`). Its methods raise DataError for what cannot be converted."""
 
     def version(self) -> str:
+        """Return the version that `GET /connector-plugins` shows; by default undefined."""
         return UNDEFINED_VERSION
 
     def config(self) -> ConfigDef:
-        """The properties that this converter understands."""
+        """Return the definition of the converter's properties."""
         return ConfigDef()
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:  # noqa: B027
-        """Take the properties under `key.converter.` or `value.converter.`, prefix removed. Called once, first."""
+        """Configure by the properties under `key.converter.` or `value.converter.`, prefix removed."""
 
     @abstractmethod
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """Connect data to bytes; None stands for a Kafka null."""
+        """Return the bytes of Connect data; None for a Kafka null."""
 
     @abstractmethod
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
-        """Bytes, or a Kafka null, to Connect data."""
+        """Return the Connect data of bytes, or of a Kafka null."""
 
     def from_connect_data_with_headers(
         self, topic: str, headers: Headers, schema: Schema | None, value: Any
     ) -> bytes | None:
-        """As `from_connect_data`, for converters that write headers: `headers` may be changed in place.
+        """Return the bytes as `from_connect_data` does; may add to `headers`, in place.
 
-        The runtime calls this only where it is overridden.
+        For converters that write headers; the runtime calls it only where it is overridden.
         """
         return self.from_connect_data(topic, schema, value)
 
     def to_connect_data_with_headers(
         self, topic: str, headers: Mapping[str, bytes | None], value: bytes | None
     ) -> SchemaAndValue:
-        """As `to_connect_data`, for converters that read headers: the last raw value of each header name.
+        """Return the Connect data as `to_connect_data` does; `headers` has the last raw value of each header name.
 
-        The runtime calls this only where it is overridden.
+        For converters that read headers; the runtime calls it only where it is overridden.
         """
         return self.to_connect_data(topic, value)
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
-        """A whole column to bytes, one entry per row; None for "no columnar path here, give me rows".
+        """Return the bytes of a whole column, one entry per row; None if this converter needs single rows for it.
 
-        Called once per batch for tasks that poll Arrow tables, in place of `from_connect_data` for every row. It must
-        give the very bytes that the rows would.
+        Called once per batch for tasks that poll Arrow tables, in place of `from_connect_data` for every row. The bytes
+        must equal those of the single rows. Not in Java.
         """
         return None
 
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
-        """A whole column of binary to Connect data; None for "no columnar path here, take rows".
+        """Return the Connect data of a whole column of binary; None if this converter needs single rows for it.
 
-        Called once per batch for tasks that take Arrow tables, in place of `to_connect_data` for every row. It must
-        give what the rows would; an error makes the rows be tried, to find the one that is to blame.
+        Called once per batch for tasks that take Arrow tables, in place of `to_connect_data` for every row. The result
+        must equal that of the single rows; after an error the runtime converts row by row to find the bad one. Not in
+        Java.
         """
         return None
 
     def close(self) -> None:  # noqa: B027
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""
 
 
 class HeaderConverter(ABC):
-    """Converts the values of record headers (Java: `HeaderConverter`). DataError for what cannot be converted."""
+    """A converter of header values (Java: `HeaderConverter`). Methods raise DataError for what they cannot convert."""
 
     def version(self) -> str:
+        """Return the version that `GET /connector-plugins` shows; by default undefined."""
         return UNDEFINED_VERSION
 
     def config(self) -> ConfigDef:
-        """The properties that this converter understands."""
+        """Return the definition of the converter's properties."""
         return ConfigDef()
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027
-        """Take the properties under `header.converter.`, prefix removed. Called once, first."""
+        """Configure by the properties under `header.converter.`, prefix removed. Called once, first."""
 
     @abstractmethod
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        """The bytes of the header named `key`."""
+        """Return the bytes of the header named `key`."""
 
     @abstractmethod
     def to_connect_header(self, topic: str, key: str, value: bytes | None) -> SchemaAndValue:
-        """The Connect data of the header named `key`."""
+        """Return the Connect data of the header named `key`."""
 
     def close(self) -> None:  # noqa: B027
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as text for statuses, logs and REST answers: whatever an error is, there is a text, and it is of use there.
+"""Safe text of errors for statuses, logs and REST answers.
 
 Plugins raise errors whose ``__str__`` fails, whose text is 100 MB long or holds half of a surrogate pair, which no
-encoder takes. All functions here return a text of at most ``LONGEST`` characters that can be encoded, and never raise.
+encoder takes. All functions here return at most ``LONGEST`` characters that can be encoded, and never raise.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections import deque
 from typing import Final
 
 LONGEST: Final = 32_768
-"""Characters: in the largest form, six bytes each in JSON, a record with it is far below the 1 MB of a topic."""
+"""Characters; at six bytes each, the most that JSON takes, a record stays far below the 1 MB limit of topics."""
 _LONGEST_PART: Final = 8_192
 """Characters of one part of a trace: of a frame, or of the text of one error in the chain."""
 _LONGEST_NAME: Final = 200
 
 
 def error_text(error: object) -> str:
-    """What ``str`` says of an error, which may be nothing; how it failed to say anything if it did."""
+    """Return ``str(error)``, which may be empty; a note about the failure if that raises."""
     try:
         return clean_text(str(error))
     except BaseException as failure:
@@ -27,13 +27,13 @@ def error_text(error: object) -> str:
 
 
 def error_line(error: object) -> str:
-    """An error with its type: ``ValueError: no number``."""
+    """Return an error with its type: ``ValueError: no number``."""
     text = error_text(error)
     return clean_text(f"{_name(error)}: {text}")
 
 
 def error_trace(error: BaseException) -> str:
-    """The stack trace, with causes first; of one that is too long the middle is left out."""
+    """Return the stack trace, causes first; if it is too long, the middle is left out."""
     try:
         return _trace(error)
     except BaseException as failure:
@@ -41,8 +41,8 @@ def error_trace(error: BaseException) -> str:
 
 
 def clean_text(text: str, longest: int = LONGEST) -> str:
-    """``text`` that can be encoded; of one that is too long the middle is left out."""
-    # Not by methods of its own: a subclass of str may have others, and must not go on to another process.
+    """Return ``text`` in a form that can be encoded; if it is too long, the middle is left out."""
+    # str's own methods: a subclass may override them, and must not be sent on to another process.
     size = str.__len__(text)
     if size > longest:
         text = str.__getitem__(text, slice(longest // 2)) + _left_out(size - longest) + text[size - longest // 2 :]
@@ -50,7 +50,7 @@ def clean_text(text: str, longest: int = LONGEST) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    # Part by part: the whole could be many times as long as memory allows.
+    # In parts: the whole trace could exceed the memory.
     head, tail, tail_size, size = [], deque[str](), 0, 0
     for whole in traceback.TracebackException.from_exception(error).format():
         part = clean_text(whole, _LONGEST_PART)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What connectors, transformations and converters raise, and what the runtime does about it.
+"""Errors that connectors, transformations and converters raise, and the runtime's reaction to each type.
 
 `ConnectError` is the root. The runtime decides by type: a `RetriableError` is tried again within
 `errors.retry.timeout`; a `DataError` concerns one record and may be tolerated by `errors.tolerance=all`; anything else
@@ -16,31 +16,31 @@ _LINE_BREAKS: Final = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 
 class ConnectError(Exception):
-    """Root of all errors of headrace and its plugins. Raised by a plugin, it fails the task or connector."""
+    """Base of all errors of headrace and its plugins. Raised by a plugin, it fails the task or connector."""
 
 
 class RetriableError(ConnectError):
-    """The same operation may succeed later: the runtime repeats the call with backoff."""
+    """An operation failed that may succeed later: the runtime repeats the call with backoff."""
 
 
 class DataError(ConnectError):
-    """A record, value or schema is not what it should be. Trying again cannot help."""
+    """A record, value or schema is not valid. A retry cannot help."""
 
 
 class SchemaBuilderError(DataError):
-    """A schema cannot be built as asked for, or asks what its type does not have."""
+    """A schema cannot be built from these attributes, or sets one that its type does not have."""
 
 
 class ConfigError(ConnectError):
-    """A configuration cannot be accepted. `name` and `value` tell the property, where there is one.
+    """A configuration is not valid; `name` and `value` are those of the property, if it is about one.
 
-    Use `ConfigError.invalid` for a property with a bad value, the plain constructor for the rest.
+    Use `ConfigError.invalid` for a property with a bad value, the constructor for other errors.
     """
 
     name: str | None
     value: object
     also: tuple[str, ...]
-    """Other properties that it is an error of as well."""
+    """Other properties that the error is reported for as well."""
 
     def __init__(
         self, message: str, name: str | None = None, value: object = None, *, also: tuple[str, ...] = ()
@@ -52,13 +52,13 @@ class ConfigError(ConnectError):
 
     @classmethod
     def invalid(cls, name: str, value: object, reason: str | None = None) -> ConfigError:
-        """The error for property `name` with the bad `value`: `Invalid value 'x' for configuration y: reason`."""
+        """Return the error for a bad value of property `name`: `Invalid value 'x' for configuration y: reason`."""
         shown = "null" if value is None else f"'{_shown(value)}'"
         return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""), name, value)
 
 
 def _shown(value: object) -> str:
-    """A value as it is written in a configuration."""
+    """Return a value as a configuration would write it."""
     match value:
         case bool():
             return str(value).lower()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames from SQL that stands in configurations: it may work on what it is given, and reach nothing else.
+"""DataFrames from SQL in configurations, with functions refused that reach beyond the query's input.
 
-Spark's SQL calls methods of Java's, starts programs and reads any file that the worker may read. What of this is in a
-text is found in the trees that Spark makes of it: in the parsed one, since analysing a call of a method loads its
-class, and in the analysed one, where it is certain what each name stands for. Both come before anything is optimized,
-which may evaluate expressions, or run.
+Spark SQL can call Java methods, start programs and read any file that the worker may read. Such calls are looked for in
+the trees that Spark makes of the text: in the parsed tree, since analysing a call of a method loads its class, and in
+the analysed tree, where names are resolved. Both checks come before the optimizer, which may evaluate expressions.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FUNCTIONS_ALLOWED: Final = "spark.sql.functions.allowed"
-"""The worker's property that opens functions which are refused else."""
+"""The worker's property that allows functions which are refused otherwise."""
 REFUSED_FUNCTIONS: Final = {
     **dict.fromkeys(("reflect", "java_method", "try_reflect"), "calls methods of Java's"),
     **dict.fromkeys(("from_protobuf", "to_protobuf"), "reads files and loads classes of Java's"),
@@ -27,7 +26,7 @@ REFUSED_FUNCTIONS: Final = {
     "from_xml": "reads files by its option rowValidationXSDPath",
     "python_worker_logs": "reads what other connectors have logged",
 }
-"""Functions of Spark's that reach beyond a batch, and why."""
+"""Functions of Spark that reach beyond a batch, with the reason shown to the user."""
 
 _REFLECTION: Final = ("reflect", "java_method", "try_reflect")
 _EXPRESSIONS: Final = {
@@ -36,11 +35,11 @@ _EXPRESSIONS: Final = {
     **dict.fromkeys(("FromProtobuf", "ProtobufDataToCatalyst"), ("from_protobuf",)),
     **dict.fromkeys(("ToProtobuf", "CatalystDataToProtobuf"), ("to_protobuf",)),
 }
-"""Classes of analysed expressions, and by which functions they come to be there."""
+"""Classes of analysed expressions, with the functions that create them."""
 _BY_OPTIONS: Final = {"XmlToStructs": ("from_xml", "rowvalidationxsdpath"), "AvroDataToCatalyst": ("from_avro", "url")}
-"""Classes of analysed expressions with the function, and what its options have to be without."""
+"""Classes of analysed expressions, with the function and the option that is refused."""
 _PLAIN_ARGUMENTS: Final = {"from_avro": 2, "schema_of_avro": 1}
-"""How many arguments these have without options."""
+"""The number of arguments that these functions have without options."""
 _CLAUSES: Final = {
     "ScriptTransformation": "TRANSFORM … USING starts a program of the machine's",
     "ExpressionWithUnresolvedIdentifier": "IDENTIFIER(…) hides what is named: write the name itself",
@@ -48,14 +47,14 @@ _CLAUSES: Final = {
 }
 _CATALYST: Final = "org.apache.spark.sql.catalyst"
 _CHECKED: Final = "_headrace_checked"
-"""The attribute of a session with the texts that were found sound in it."""
+"""The attribute of a session that holds the texts which passed the check."""
 
 
 def query_frame(session: SparkSession, query: str) -> DataFrame:
-    """The frame of a query. Nothing of it runs yet. A session looks at a text once: functions are found by their names.
+    """Return the DataFrame of a query, without running it. A session checks each text once.
 
     Raises:
-        ConfigError: it reaches for what it may not; what Spark says of a text that is no query is raised as it is.
+        ConfigError: the query uses a function that is refused. Spark's own errors for bad SQL are raised unchanged.
     """
     checked: set[str] = vars(session).setdefault(_CHECKED, set())
     if query in checked:
@@ -68,13 +67,13 @@ def query_frame(session: SparkSession, query: str) -> DataFrame:
 
 
 def check_query(session: SparkSession, query: str) -> None:
-    """Look at a query as far as one can without its tables. Errors are those of `query_frame`."""
-    # A command would be run by being analysed. The parser for queries refuses all else, and says where.
+    """Check a query as far as possible without its tables. Raises as `query_frame` does."""
+    # Analysing a command runs it. The parser for queries refuses commands, with the position in its message.
     _check(session, _parser(session).parseQuery(query))
 
 
 def filtered(frame: DataFrame, condition: str) -> DataFrame:
-    """The rows for which a condition holds. Errors are those of `query_frame`."""
+    """Return the rows for which a condition holds. Raises as `query_frame` does."""
     session = frame.sparkSession
     checked: set[str] = vars(session).setdefault(_CHECKED, set())
     if condition in checked:
@@ -87,7 +86,7 @@ def filtered(frame: DataFrame, condition: str) -> DataFrame:
 
 
 def check_frame(frame: DataFrame) -> None:
-    """ConfigError if the analysed plan of a frame holds what SQL of users may not have."""
+    """Raise ConfigError if the analysed plan of a frame contains a function that users' SQL may not call."""
     java: Any = frame._jdf
     _check(frame.sparkSession, java.queryExecution().analyzed())
 
@@ -114,20 +113,20 @@ def _check(session: SparkSession, tree: Any) -> None:
 
 
 def _named(kind: str, node: Any) -> tuple[str, ...]:
-    """The function that is refused, of a call that is parsed and not analysed."""
+    """Return the refused functions of a call that is parsed and not analysed yet."""
     if kind == "UnresolvedFunction":
         name, arguments = str(node.nameParts().last()).lower(), node.arguments().size()
     elif kind == "UnresolvedTableValuedFunction":
         name, arguments = str(node.name().last()).lower(), 0
     else:
         return ()
-    # Which options from_xml has is certain only when it is analysed, which reads nothing.
+    # The options of from_xml are known only after analysis, which reads no file.
     plain = name == "from_xml" or (name in _PLAIN_ARGUMENTS and arguments <= _PLAIN_ARGUMENTS[name])
     return (name,) if name in REFUSED_FUNCTIONS and not plain else ()
 
 
 def _analysed(kind: str, node: Any) -> tuple[str, ...]:
-    """The functions that are refused, one of which an analysed expression comes from."""
+    """Return the refused functions that an analysed expression may come from."""
     if kind in _BY_OPTIONS:
         function, option = _BY_OPTIONS[kind]
         return (function,) if option in str(node.options().toString()).lower() else ()
@@ -135,7 +134,7 @@ def _analysed(kind: str, node: Any) -> tuple[str, ...]:
 
 
 def _nodes(jvm: Any, tree: Any) -> Iterator[Any]:
-    """A tree's nodes: plans and expressions, with those of subqueries and of what functions are replaced by."""
+    """Iterate over a tree's plans and expressions, those of subqueries and of replaced functions included."""
     left = [tree]
     while left:
         node = left.pop()

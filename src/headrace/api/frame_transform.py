@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transformations of whole batches, as Spark DataFrames."""
+"""Transformations of whole batches as Spark DataFrames. Not in Java."""
 
 from __future__ import annotations
 
@@ -12,40 +12,42 @@ from headrace.api.frames import FrameJob
 from headrace.api.transform import R, Transformation
 
 VALUE_SCHEMA: Final = "value.schema"
-"""The setting of a job that says, in Spark's DDL, as what type its function wants the column `value`."""
+"""The job setting with the type that its function wants for the column `value`, in Spark's DDL."""
 
 
 class FrameTransformation(Transformation[R]):
-    """Changes a batch of records at a time, by a function of a DataFrame that runs in the worker.
+    """A transformation that changes a batch of records at a time, by a function of a DataFrame in the worker.
 
-    The function of `job` is given a frame with a row for each record and the columns `topic`, `partition`, `key`,
-    `value`, `headers` and `timestamp`, in sinks `offset` too, and gives a frame whose rows are the records that go on:
-    as many as it likes. Its plan must be a function of its input, for Spark may run parts of it twice.
-    `headrace.api.record_frames` has the types of the columns, and what becomes of those that the result lacks.
+    The function of `job` is given a frame with one row per record and the columns `topic`, `partition`, `key`, `value`,
+    `headers` and `timestamp`, in sinks also `offset`. It returns a frame of any number of rows, which become the
+    records that go on. Its plan must be a pure function of its input, since Spark may run parts of it twice.
+    `headrace.api.record_frames` documents the columns' types, and the defaults for columns missing in the result.
 
-    The offsets of a batch are committed with what its frame has become, even if that is nothing. What is asked of a
-    transformation besides holds here too, but that it has no predicate: it can filter by itself.
+    The offsets of a batch are committed together with the result of its frame, even if that is empty. The contract is
+    otherwise that of `Transformation`, except that a predicate cannot be set: the function can filter by itself.
     """
 
     @abstractmethod
     def job(self) -> FrameJob:
-        """What is run with each batch; asked once, after `configure`."""
+        """Return the job to run with each batch. Called once, after `configure`."""
 
     def check(self) -> FrameJob | None:
-        """A job that finds out whether `job` can be run, asked for after `configure`; None if there is none.
+        """Return a job that checks whether `job` can run; None for no check. Called after `configure`.
 
-        Its function is given a batch without records, of which columns but `value` may have other types later, and
-        raises. Its result is of no interest. It should start no Spark job itself: users wait for it.
+        The job's function is given a batch without records, in which all columns but `value` may have other types than
+        later, and raises if it finds an error. Its result is ignored. It should start no Spark job, since users wait
+        for it.
         """
         return None
 
     def functions(self) -> Mapping[str, str]:
-        """Functions of users, `module:function`, that the job calls, by the properties that name them.
+        """Return the users' functions that the job calls, as `module:function`, by the properties that name them.
 
-        Asked after `configure`: they are looked for only where the worker may import plugins from.
+        Called after `configure`. The worker imports them only from modules that plugins may come from.
         """
         return {}
 
     @final
     def apply(self, record: R) -> R | None:
+        """Raise ConnectError: this transformation has no single records."""
         raise ConnectError(f"{type(self).__qualname__} transforms batches, not single records")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark DataFrames for tasks: short jobs that a task has its worker run, in the midst of its own long one.
+"""Frame jobs: short Spark jobs on DataFrames that a task requests from its worker. Not in Java.
 
-A task's code runs on an executor, where there is no Spark session. Its worker is the Spark driver; `Frames` asks it to
-run a *frame job*: an ordinary Spark job that is a pure function of its input. The data goes between the executors and
-the task's process, not over the worker. Whatever Spark repeats of a frame job, the task takes each part of the result
-once.
+A task's code runs on an executor, where there is no Spark session. The worker is the Spark driver; `Frames` requests a
+*frame job* from it: an ordinary Spark job that is a pure function of its input. The data goes directly between the
+executors and the task's process. Whatever Spark repeats of a frame job, the task takes each part of the result once
+(invariant 8).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     FrameFunction = Callable[[SparkSession, DataFrame | None, Mapping[str, str]], DataFrame | None]
-    """Runs in the worker. Given the session, the input (None where there is none) and the job's settings, it gives the
-    frame whose rows go back to the task; None if it has run what it had to, as a writer has.
+    """A function that runs in the worker: from the session, the input (None if there is none) and the job's settings to
+    the frame whose rows go back to the task; None if there are none, as for a writer that ran its own action.
 
-    The session is the task's own: its temporary views and settings are not seen by other tasks. A `ConnectError` that
-    it raises is raised by `Frames`, and so is what Spark's analysis finds wrong. It may be called again for the same
-    batch, and in another worker, so all it does besides must bear to be repeated.
+    The session is the task's own: other tasks do not see its temporary views and settings. `Frames` raises each
+    `ConnectError` that it raises, and the errors of Spark's analysis. The same batch may be repeated, also by another
+    worker, so its side effects must be idempotent.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class FrameJob:
-    """What is to be run.
+    """One frame job.
 
-    `function` is the `module:function` of a `FrameFunction` that the worker can import, `plugin.path` included.
-    `settings` is all that it depends on besides its input. `description` follows the task's name in Spark's UI.
+    `function` names a `FrameFunction` as `module:function`; the worker imports it, also from `plugin.path`. `settings`
+    is everything that it depends on besides its input. `description` follows the task's name in Spark's UI.
     """
 
     function: str
@@ -42,22 +42,22 @@ class FrameJob:
 
 
 class Frames(Protocol):
-    """Runs frame jobs, one at a time. On the task's thread, which waits for them.
+    """Runs frame jobs, one at a time. For the task's thread, which blocks until they end.
 
     Raises:
-        RetriableError: Spark, an executor or the other side of the data failed; it may work later.
-        ConfigError, DataError: what was asked for or the data is at fault; with what Spark says and where.
+        RetriableError: Spark, an executor or a connection failed; a retry may succeed.
+        ConfigError, DataError: the job or its data is not valid; with Spark's message and position.
     """
 
     def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
-        """The whole result, in the order of the frame's partitions; an empty table without columns if there is none.
+        """Run a job on `table` and return its result, in the order of the frame's partitions.
 
-        `table` is the function's input. It and the result have to fit into memory.
+        Without a result it is an empty table without columns. `table` and the result must fit into memory.
         """
 
     def stream(self, job: FrameJob) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        """The result batch by batch, partition after partition in order, however large it is.
+        """Run a job and iterate over its result in batches, partition by partition in order, of any size.
 
-        What is not taken yet holds the job up. To leave the context ends the job. The RetriableError of an attempt
-        that is lost in the middle means that the caller has to begin anew behind what it has.
+        The job waits while batches are not taken. Leaving the context ends the job. After a RetriableError in the
+        middle, from a lost attempt, the caller has to start a new job behind the rows that it has.
         """

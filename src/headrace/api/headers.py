@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record headers: an ordered list of (key, value, schema), where a key may occur more than once."""
+"""Record headers: an ordered list of (key, value, schema) in which a key may occur more than once."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from headrace.api.schema_builder import SchemaBuilder
 
 
 class Header(NamedTuple):
-    """One header. Immutable; `schema` None means that the value carries no schema."""
+    """One header, immutable. `schema` None means schemaless data."""
 
     key: str
     value: Any
     schema: Schema | None = None
 
     def rename(self, key: str) -> Header:
-        """The same value and schema under another key."""
+        """Return a header with another key and the same value and schema."""
         return Header(key, self.value, self.schema)
 
     def with_value(self, value: Any, schema: Schema | None) -> Header:
-        """The same key with another value and schema."""
+        """Return a header with the same key and another value and schema."""
         return Header(self.key, value, schema)
 
 
 class Headers:
     """The headers of one record, in order (Java: `Headers`, `ConnectHeaders`).
 
-    Every method that changes the headers returns them, so that calls can be chained. Not thread-safe: a record belongs
-    to one thread at a time.
+    Every method that changes the headers returns them, so that calls can be chained::
+
+        record.headers.add_string("origin", "billing").add_long("line", 17)
+
+    Not thread-safe: a record belongs to one thread at a time.
     """
 
     __slots__ = ("_headers",)
@@ -45,7 +48,7 @@ class Headers:
         return len(self._headers)
 
     def __iter__(self) -> Iterator[Header]:
-        """In order of addition. Do not change the headers while iterating."""
+        """Iterate in order of addition. Do not change the headers meanwhile."""
         return iter(self._headers)
 
     def __eq__(self, other: object) -> bool:
@@ -57,11 +60,11 @@ class Headers:
         return f"Headers({self._headers!r})"
 
     def last_with_name(self, key: str) -> Header | None:
-        """The last header with that key, or None."""
+        """Return the last header with that key, or None."""
         return next((header for header in reversed(self._headers) if header.key == key), None)
 
     def all_with_name(self, key: str) -> list[Header]:
-        """All headers with that key, in order."""
+        """Return all headers with that key, in order."""
         return [header for header in self._headers if header.key == key]
 
     def add_header(self, header: Header) -> Headers:
@@ -70,58 +73,74 @@ class Headers:
         return self
 
     def add(self, key: str, value: Any, schema: Schema | None = None) -> Headers:
-        """Append a header. DataError if `schema` is given and the value does not fit it."""
+        """Append a header. Raise DataError if `schema` is given and the value does not fit it."""
         if schema is not None:
             schema.validate_value(value, name=key)
         self._headers.append(Header(key, value, schema))
         return self
 
     def add_string(self, key: str, value: str | None) -> Headers:
+        """Append a STRING header; optional if the value is None."""
         return self.add(key, value, Schema.STRING if value is not None else Schema.OPTIONAL_STRING)
 
     def add_bytes(self, key: str, value: bytes) -> Headers:
+        """Append a BYTES header."""
         return self.add(key, value, Schema.BYTES)
 
     def add_boolean(self, key: str, value: bool) -> Headers:
+        """Append a BOOLEAN header."""
         return self.add(key, value, Schema.BOOLEAN)
 
     def add_byte(self, key: str, value: int) -> Headers:
+        """Append an INT8 header."""
         return self.add(key, value, Schema.INT8)
 
     def add_short(self, key: str, value: int) -> Headers:
+        """Append an INT16 header."""
         return self.add(key, value, Schema.INT16)
 
     def add_int(self, key: str, value: int) -> Headers:
+        """Append an INT32 header."""
         return self.add(key, value, Schema.INT32)
 
     def add_long(self, key: str, value: int) -> Headers:
+        """Append an INT64 header."""
         return self.add(key, value, Schema.INT64)
 
     def add_float(self, key: str, value: float) -> Headers:
+        """Append a FLOAT32 header."""
         return self.add(key, value, Schema.FLOAT32)
 
     def add_double(self, key: str, value: float) -> Headers:
+        """Append a FLOAT64 header."""
         return self.add(key, value, Schema.FLOAT64)
 
     def add_list(self, key: str, value: Sequence[Any] | None, schema: Schema) -> Headers:
+        """Append an ARRAY header with the schema of the array."""
         return self.add(key, value, schema)
 
     def add_map(self, key: str, value: Mapping[Any, Any] | None, schema: Schema) -> Headers:
+        """Append a MAP header with the schema of the map."""
         return self.add(key, value, schema)
 
     def add_struct(self, key: str, value: Struct) -> Headers:
+        """Append a STRUCT header with the struct's schema."""
         return self.add(key, value, value.schema)
 
     def add_decimal(self, key: str, value: decimal.Decimal) -> Headers:
+        """Append a Decimal header with the scale of the value."""
         return self.add(key, value, SchemaBuilder.decimal(scale_of(value)).build())
 
     def add_date(self, key: str, value: datetime.date) -> Headers:
+        """Append a Date header."""
         return self.add(key, value, Schema.DATE)
 
     def add_time(self, key: str, value: datetime.time) -> Headers:
+        """Append a Time header."""
         return self.add(key, value, Schema.TIME)
 
     def add_timestamp(self, key: str, value: datetime.datetime) -> Headers:
+        """Append a Timestamp header."""
         return self.add(key, value, Schema.TIMESTAMP)
 
     def remove(self, key: str) -> Headers:
@@ -147,11 +166,11 @@ class Headers:
         return self
 
     def duplicate(self) -> Headers:
-        """A copy; the headers themselves are immutable and shared."""
+        """Return a copy; the headers in it are immutable and shared."""
         return Headers(self._headers)
 
     def apply(self, transform: Callable[[Header], Header | None], key: str | None = None) -> Headers:
-        """Replace every header (or those with `key`) by what `transform` makes of it; None removes the header."""
+        """Replace every header, or those with `key`, by the result of `transform`; None removes the header."""
         changed = (transform(header) if key is None or header.key == key else header for header in self._headers)
         self._headers = [header for header in changed if header is not None]
         return self

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect data as the text that Java's `toString` makes of it."""
+"""Connect data as text, as Java's `toString` writes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EPOCH_DAY: Final = datetime.date(1970, 1, 1)
 
 
 def java_string(schema: Schema | None, value: Any) -> str:
-    """The text of `value`; `schema` tells a float32 from a double. Dates are written in UTC."""
+    """Return the text of `value`, dates in UTC. `schema` distinguishes a float32 from a double."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -12,27 +12,27 @@ _FLOAT32_LEAST_NORMAL: Final = 2.0**-126
 
 
 def is_plain(value: float) -> bool:
-    """Whether Java writes this double without an exponent, as Python then does too."""
+    """Return True if Java writes this double without an exponent, as Python does too then."""
     return _PLAIN_FROM <= abs(value) < _PLAIN_BELOW or value == 0
 
 
 def double_text(value: float) -> str:
-    """The text of a double (`Double.toString`)."""
+    """Return the text of a double (`Double.toString`)."""
     if is_plain(value):
         return repr(value)
-    # Java writes two digits at least, and then the two that are nearest: 4.9E-324, not 5.0E-324.
+    # Java writes at least two digits, the nearest ones: 4.9E-324, not 5.0E-324.
     two_digits = f"{value:.1e}"
     return _far_text(value, two_digits if float(two_digits) == value else repr(value))
 
 
 def float_text(value: float) -> str:
-    """The text of a float32 (`Float.toString`): the shortest digits that read back as the same float32."""
+    """Return the text of a float32 (`Float.toString`): the shortest digits that read back as the same float32."""
     shortest = _shortest_float32(value)
     return repr(float(shortest)) if is_plain(value) else _far_text(value, shortest)
 
 
 def to_float32(value: float) -> float:
-    """The nearest float32, infinite beyond its range."""
+    """Return the nearest float32, infinite beyond its range."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
@@ -41,7 +41,7 @@ def to_float32(value: float) -> float:
 
 def _shortest_float32(value: float) -> str:
     target = to_float32(value)
-    # Six digits always survive the way through a normal float32: what has fewer shows in them.
+    # A normal float32 keeps six digits of any decimal, so shorter texts show up with six.
     for digits in range(6 if abs(target) >= _FLOAT32_LEAST_NORMAL else 2, 10):
         text = f"{target:.{digits}g}"
         if to_float32(float(text)) == target:
@@ -50,7 +50,7 @@ def _shortest_float32(value: float) -> str:
 
 
 def _far_text(value: float, text: str) -> str:
-    """Not-a-number, infinities, and what needs an exponent: `1.0E10`."""
+    """Return the text of not-a-number, infinities, and numbers with an exponent such as `1.0E10`."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):

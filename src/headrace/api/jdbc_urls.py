@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which databases a connector may have the worker connect to through JDBC.
+"""Checks of JDBC URLs in connector configurations.
 
-To connect is to trust a URL: drivers make files of what it names, run scripts, load classes and follow addresses.
+A JDBC URL is as powerful as code: drivers create the files that it names, run scripts, load classes and connect to
+further addresses.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 URLS_ALLOWED: Final = "spark.jdbc.urls.allowed"
-"""The worker's property."""
+"""The worker's property with the allowed URLs."""
 
 _REMOTE: Final = {
     "derby": ("//",),
     "h2": ("tcp:", "ssl:"),
     "hsqldb": ("hsql:", "hsqls:", "http:", "https:"),
 }
-"""How URLs of databases go on that can also run within the worker, or on its files, where they are elsewhere."""
+"""For databases that can also run inside the worker or on its files: the start of URLs of remote ones."""
 _NETWORK_ONLY: Final = ("postgresql", "oracle", "sybase")
-"""Databases whose URLs need no `//`."""
+"""Databases that are always remote; their URLs have no `//`."""
 _MYSQL: Final = (
     *("autodeserialize", "allowloadlocalinfile", "allowloadlocalinfileinpath", "allowurlinlocalinfile"),
     *("allowlocalinfile", "queryinterceptors", "statementinterceptors", "exceptioninterceptors"),
@@ -54,15 +55,15 @@ _DANGEROUS: Final[Mapping[str, Sequence[str]]] = {
         "accesstokencallbackclass",
     ),
 }
-"""Options that load classes, run scripts, or make and read files, by the database; of another database all of these."""
+"""Options that load classes, run scripts, or create or read files, by database; for other databases all of them."""
 _LOOKUPS: Final = re.compile(r"\b(?:ldaps?|rmi|iiop|jndi|dns):")
-"""Where a name in a URL is looked up at an address that it brings along."""
+"""Names that are looked up at an address within the URL."""
 
 
 def check_jdbc(session: SparkSession, options: Mapping[str, str]) -> None:
-    """Errors are those of `refuse`; and ConfigError for a `driver` that is a class of another kind.
+    """Check the options of a reader or writer of any format; those without a JDBC URL pass.
 
-    `options` are those of a reader or writer, of whatever format: only those of a database have such a URL.
+    Raise ConfigError as `refuse` does, and for a `driver` that is no JDBC driver class.
     """
     given = {name.lower(): value for name, value in options.items()}
     if not given.get("url", "").strip().lower().startswith("jdbc:"):
@@ -74,10 +75,10 @@ def check_jdbc(session: SparkSession, options: Mapping[str, str]) -> None:
 
 
 def refuse(options: Mapping[str, str], allowed: Sequence[str]) -> None:
-    """ConfigError for a database that the worker does not allow, naming the option's property.
+    """Raise ConfigError, naming the option's property, for a database that the worker does not allow.
 
-    `allowed` are URLs in which `*` stands for anything. Where there are none, all databases on other machines are
-    allowed. A dangerous option has to stand in the URL, and in the one that allows it.
+    `allowed` are URLs in which `*` matches any text. Without any, all databases on other machines are allowed. A
+    dangerous option must be part of the URL, and of the allowed URL that matches.
     """
     url = next(value for name, value in options.items() if name.lower() == "url").strip()
     plain = _decoded(url)
@@ -102,7 +103,7 @@ def _matches(url: str, entry: str) -> bool:
 
 
 def _decoded(url: str) -> str:
-    """As a driver may read it in the end, in lower case, and as it was written if it is MariaDB's."""
+    """Return the URL as a driver may decode it, in lower case; a MySQL URL that is meant for MariaDB as MariaDB's."""
     for _ in range(4):
         url, before = unquote(url), url
         if url == before:
@@ -133,7 +134,7 @@ def _is_remote(url: str, database: str) -> bool:
 
 
 def _refused(url: str, reason: str) -> ConfigError:
-    # What follows the place of the database may hold a password.
+    # The part behind the address may hold a password.
     shown = re.split(r"[?;&]", url, maxsplit=1)[0]
     shown = re.sub(r"//[^/@]*@", "//", shown)
     return ConfigError(_remedy(f"A connector may not connect to {shown}: {reason}"), "spark.option.url")
@@ -144,12 +145,12 @@ def _remedy(reason: str) -> str:
 
 
 def _check_driver(session: SparkSession, name: str) -> None:
-    """Spark makes an instance of whatever class is named."""
+    """Raise ConfigError unless the class is a JDBC driver: Spark instantiates any class that is named."""
     jvm: Any = session._jvm
     loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
     try:
         found = jvm.java.lang.Class.forName(name, False, loader)
-    except Exception:  # Spark says so itself, with the package that is missing
+    except Exception:  # Spark's own error names the missing package
         return
     if not jvm.java.lang.Class.forName("java.sql.Driver").isAssignableFrom(found):
         raise ConfigError(f"The class {name} is no JDBC driver", "spark.option.driver")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logical types' way to and from the plain types that are stored: decimals to bytes, dates and times to integers.
+"""Conversion of logical types to and from their stored types: decimals as bytes, dates and times as integers.
 
-Facts of Java's `Decimal`, `Date`, `Time` and `Timestamp`: a decimal is its unscaled value as big-endian two's
-complement, a date counts days and a timestamp milliseconds since 1970-01-01 UTC, a time of day counts milliseconds.
+As Java's `Decimal`, `Date`, `Time` and `Timestamp`: a decimal is its unscaled value as big-endian two's complement, a
+date counts days and a timestamp milliseconds since 1970-01-01 UTC, a time of day counts milliseconds.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Em
 
 
 def is_logical(schema: Schema) -> bool:
-    """Whether the schema's name is that of a logical type."""
+    """Return True if the schema has the name of a logical type."""
     return schema.name in _FROM
 
 
 def from_logical(schema: Schema, value: Any) -> Any:
-    """The stored form (bytes or int) of a logical value. DataError if it does not fit or `schema` is not logical."""
+    """Return the stored form (bytes or int) of a logical value. Raise DataError if it does not fit `schema`."""
     return _converter(_FROM, schema)(schema, value)
 
 
 def to_logical(schema: Schema, stored: Any) -> Any:
-    """The logical value of a stored form. DataError if it does not fit or `schema` is not logical."""
+    """Return the logical value of a stored form. Raise DataError if it does not fit `schema`."""
     return _converter(_TO, schema)(schema, stored)
 
 
@@ -46,7 +46,7 @@ def _converter(table: Mapping[str, Callable[[Schema, Any], Any]], schema: Schema
 
 
 def scale_of(value: decimal.Decimal) -> int:
-    """The scale of a decimal: its digits after the point, negative for trailing zeros before it that do not count."""
+    """Return the scale of a decimal: the number of digits after the point; negative for an exponent above zero."""
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         raise DataError(f"{value} is not a number")
@@ -54,7 +54,7 @@ def scale_of(value: decimal.Decimal) -> int:
 
 
 def schema_scale(schema: Schema) -> int:
-    """The scale that a decimal schema asks for."""
+    """Return the scale of a decimal schema."""
     text = (schema.parameters or {}).get(SCALE_PARAMETER)
     if text is None:
         raise DataError("Invalid Decimal schema: no scale parameter found")
@@ -65,13 +65,13 @@ def schema_scale(schema: Schema) -> int:
 
 
 def unscaled_bytes(unscaled: int) -> bytes:
-    """An integer as the shortest big-endian two's complement."""
+    """Return an integer as the shortest big-endian two's complement."""
     bits = (unscaled if unscaled >= 0 else ~unscaled).bit_length()
     return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def make_decimal(unscaled: int, scale: int) -> decimal.Decimal:
-    """`unscaled` / 10**`scale`, exactly and with that scale."""
+    """Return `unscaled` / 10**`scale`, exactly and with that scale."""
     return decimal.Decimal(unscaled).scaleb(-scale, _EXACT)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which client properties a connector may override (KIP-458)."""
+"""Policies for connectors' overrides of Kafka client properties (KIP-458)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.api.config_def import ConfigValue
 
 
 class ClientType(Enum):
-    """The kind of Kafka client that properties are meant for; the value is the prefix without `.override.`."""
+    """The kinds of Kafka clients; the value is the prefix of the override properties, without `.override.`."""
 
     PRODUCER = "producer"
     CONSUMER = "consumer"
@@ -22,7 +22,7 @@ class ClientType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorClientConfigRequest:
-    """What a connector asks for: `client_props` are its override properties, prefix removed."""
+    """A connector's request to override client properties; `client_props` have the prefix removed."""
 
     client_props: Mapping[str, Any]
     client_type: ClientType
@@ -32,14 +32,14 @@ class ConnectorClientConfigRequest:
 
 
 class ConnectorClientConfigOverridePolicy(ABC):
-    """Allows or refuses client overrides. One instance per worker, called from several threads."""
+    """A policy that allows or refuses client overrides. One instance per worker, called from several threads."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027
-        """Take the worker's properties. Called once, first."""
+        """Configure by the worker's properties. Called once, before anything else."""
 
     @abstractmethod
     def validate(self, request: ConnectorClientConfigRequest) -> list[ConfigValue]:
-        """One value per property asked for; those refused have error messages. Called before each create and start."""
+        """Return one value per requested property; refused ones have errors. Called before each create and start."""
 
     def close(self) -> None:  # noqa: B027
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a worker that no connector may write: those by which what is written would become code, or settings.
+"""The files of a worker that no connector may write, since they are code or settings.
 
-What they are is the same for all that runs in a process, so it is kept per process: the runtime says it once, in the
-worker and in each task's process, before it asks for plugins. May be used from any thread.
+They are kept per process: the runtime registers them in the worker and in each task's process, before it loads plugins.
+Thread-safe.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _protected: frozenset[str] = frozenset()
 
 
 def protect(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Let nothing be written to these files, nor to anything within these directories, from now on in this process."""
+    """Protect these files, and everything within these directories, in this process from now on."""
     global _protected
     _protected |= {os.path.abspath(path) for path in paths}
 
 
 def protected() -> frozenset[str]:
-    """All that is protected, as absolute paths."""
+    """Return the protected files and directories, as absolute paths."""
     return _protected
 
 
 def ensure_writable(name: str, path: str, *, uri: bool = False) -> None:
-    """ConfigError, for the property `name`, if `path` is protected as things are now, symbolic links followed.
+    """Raise ConfigError, for the property `name`, if `path` is protected, symbolic links followed.
 
-    It need not exist. With `uri` it is a path as Spark understands it; what is not on this machine passes.
+    The path need not exist. With `uri` it is a path as Spark understands it; a path on another machine passes.
     """
     reason = why_not_writable(path, uri=uri)
     if reason is not None:
@@ -40,7 +40,7 @@ def ensure_writable(name: str, path: str, *, uri: bool = False) -> None:
 
 
 def why_not_writable(path: str, *, uri: bool = False) -> str | None:
-    """The reason for which `ensure_writable` would raise; None if there is none."""
+    """Return the reason for which `ensure_writable` would raise; None if the path may be written."""
     local = _local_path(path) if uri else path
     place = _place_of(local) if local else None
     if not local or place is None:
@@ -52,17 +52,17 @@ def _local_path(uri: str) -> str | None:
     scheme, colon, rest = uri.partition(":")
     if not colon or "/" in scheme:
         return uri
-    # Not decoded: for Hadoop a path with %2e in it is that.
+    # Not decoded: Hadoop takes %2e in a path literally.
     if scheme.lower() != _FILE:
         return None
     return rest if not rest.startswith("//") else f"/{rest[2:].partition('/')[2]}"
 
 
 def _place_of(path: str) -> str | None:
-    """The protected file or directory that it is, or is within."""
+    """Return the protected file or directory that the path is, or lies in; None if there is none."""
     real = Path(os.path.realpath(path))
     within = {str(place) for place in (real, *real.parents)}
-    # A directory that is mounted twice, or whose name has other letters, is known by its inode.
+    # A directory that is mounted twice, or reached by a name in other case, is recognised by its inode.
     inodes = {inode for place in within if (inode := _inode(place)) is not None}
     for place in sorted(_protected):
         if os.path.realpath(place) in within or _inode(place) in inodes:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on their way through a task: `SourceRecord` towards Kafka, `SinkRecord` out of it.
+"""Records on their way through a task: `SourceRecord` into Kafka, `SinkRecord` out of it.
 
-The data path makes millions of these, so a constructor only stores what it is given: nothing is checked or copied, and
-`headers` come into being when first asked for. Records compare by value and are not hashable (their maps and structs
-are not); keep track of a particular record by identity. Treat a record as immutable and derive others from it with
-`new_record` or `replace`; only its headers may be changed in place.
+The data path creates millions of records, so a constructor checks and copies nothing, and `headers` are created on
+first use. Records compare by value and are not hashable (their maps and structs are not); use identity to track a
+particular record. Treat a record as immutable and derive others from it with `new_record` or `replace`; only its
+headers may be changed in place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headrace.api.schema import Schema
 
 
 class TimestampType(Enum):
-    """Who gave a Kafka record its timestamp. The values are Kafka's."""
+    """The origin of a Kafka record's timestamp; the values are Kafka's."""
 
     NO_TIMESTAMP_TYPE = "NoTimestampType"
     CREATE_TIME = "CreateTime"
@@ -35,10 +35,10 @@ _new: Final = object.__new__
 
 
 class ConnectRecord(ABC):
-    """What source and sink records have in common. Transformations and predicates work on this.
+    """Base of source and sink records (Java: `ConnectRecord`). Transformations and predicates work on this class.
 
-    `timestamp` is in ms since the epoch. A `key` or `value` without a schema (None) is schemaless data; a None `value`
-    is a tombstone.
+    `timestamp` is in ms since the epoch. A `key` or `value` with a schema of None is schemaless data; a record with a
+    `value` of None is a tombstone.
     """
 
     __slots__ = ("_headers", "kafka_partition", "key", "key_schema", "timestamp", "topic", "value", "value_schema")
@@ -54,7 +54,7 @@ class ConnectRecord(ABC):
 
     @property
     def headers(self) -> Headers:
-        """The record's headers; empty ones are made on first use. Ask `has_headers` first where speed counts."""
+        """The record's headers, created empty on first use. Where speed counts, check `has_headers` first."""
         headers = self._headers
         if headers is None:
             headers = self._headers = Headers()
@@ -62,7 +62,7 @@ class ConnectRecord(ABC):
 
     @property
     def has_headers(self) -> bool:
-        """Whether there is at least one header; makes nothing."""
+        """Return True if there is at least one header, without creating any."""
         return bool(self._headers)
 
     @abstractmethod
@@ -77,9 +77,9 @@ class ConnectRecord(ABC):
         timestamp: int | None,
         headers: Headers | None = None,
     ) -> Self:
-        """A record of the same kind and origin with these contents.
+        """Return a record of the same class and origin with these contents.
 
-        `headers` None takes a copy of this record's headers; an empty `Headers()` takes none.
+        `headers` None copies this record's headers; pass an empty `Headers()` for a record without headers.
         """
 
     def replace(
@@ -94,7 +94,10 @@ class ConnectRecord(ABC):
         timestamp: int | _Unchanged | None = UNCHANGED,
         headers: Headers | None = None,
     ) -> Self:
-        """A record of the same kind and origin that differs only in what is given."""
+        """Return a record of the same class and origin that differs only in the given arguments.
+
+        `record.replace(topic="invoices", timestamp=None)`
+        """
         return self.new_record(
             self.topic if topic is UNCHANGED else topic,
             self.kafka_partition if kafka_partition is UNCHANGED else kafka_partition,
@@ -107,7 +110,7 @@ class ConnectRecord(ABC):
         )
 
     def with_topic(self, topic: str) -> Self:
-        """A record that differs only in its topic; the quicker `replace`."""
+        """Return a record that differs only in its topic; faster than `replace`."""
         copy = self._copy()
         copy.topic = topic
         headers = self._headers
@@ -115,7 +118,7 @@ class ConnectRecord(ABC):
         return copy
 
     def with_key(self, schema: Schema | None, key: Any) -> Self:
-        """A record that differs only in its key; the quicker `replace`."""
+        """Return a record that differs only in its key; faster than `replace`."""
         copy = self._copy()
         copy.key_schema, copy.key = schema, key
         headers = self._headers
@@ -123,7 +126,7 @@ class ConnectRecord(ABC):
         return copy
 
     def with_value(self, schema: Schema | None, value: Any) -> Self:
-        """A record that differs only in its value; the quicker `replace`."""
+        """Return a record that differs only in its value; faster than `replace`."""
         copy = self._copy()
         copy.value_schema, copy.value = schema, value
         headers = self._headers
@@ -131,14 +134,14 @@ class ConnectRecord(ABC):
         return copy
 
     def with_headers(self, headers: Headers) -> Self:
-        """A record that differs only in its headers, which become its own; the quicker `replace`."""
+        """Return a record that differs only in its headers, which it takes over; faster than `replace`."""
         copy = self._copy()
         copy._headers = headers
         return copy
 
     @abstractmethod
     def _copy(self) -> Self:
-        """The same record, but for its headers: the caller sets `_headers`."""
+        """Return a copy without headers; the caller sets `_headers`."""
 
     def _copied_headers(self, headers: Headers | None) -> Headers | None:
         if headers is not None:
@@ -146,7 +149,7 @@ class ConnectRecord(ABC):
         return self._headers.duplicate() if self._headers else None
 
     def _identity(self) -> tuple[Any, ...]:
-        """Everything that makes two records equal, in order of cheapness."""
+        """Return all fields that records are compared by, the cheapest ones first."""
         return (
             self.topic,
             self.kafka_partition,
@@ -169,11 +172,14 @@ class ConnectRecord(ABC):
 class SourceRecord(ConnectRecord):
     """A record on its way into Kafka.
 
-    `source_partition` names where the record comes from (a file, a table, a shard) and `source_offset` where to go on
-    after it: committed offsets of a partition are handed back through `OffsetStorageReader.offset(source_partition)`.
-    Both are flat maps of strings to None, booleans, numbers and strings, JSON-serialisable, and compared by value;
-    many records may share one partition map. None as `source_partition` stores nothing, None as `source_offset` makes
-    the committed offset of its partition be forgotten.
+    `source_partition` names the origin of the record (a file, a table, a shard) and `source_offset` the position to
+    continue at after it: `OffsetStorageReader.offset(source_partition)` returns the committed offset of a partition::
+
+        SourceRecord({"file": "/var/log/app"}, {"position": 1042}, "logs", value_schema=Schema.STRING, value=line)
+
+    Both are flat maps of strings to None, booleans, numbers and strings, JSON-serialisable, and compared by value; many
+    records may share one partition map. With a `source_partition` of None no offset is stored; a `source_offset` of
+    None removes the committed offset of its partition.
     """
 
     __slots__ = ("source_offset", "source_partition")
@@ -253,9 +259,9 @@ class SourceRecord(ConnectRecord):
 class SinkRecord(ConnectRecord):
     """A record out of Kafka on its way to a sink task.
 
-    `original_topic`, `original_kafka_partition` and `original_kafka_offset` are the record's coordinates in Kafka as
-    consumed, whatever transformations have since made of `topic` and `kafka_partition`; offsets reported to the
-    runtime must be in terms of these (KIP-793).
+    `original_topic`, `original_kafka_partition` and `original_kafka_offset` are the record's coordinates as consumed,
+    before transformations changed `topic` and `kafka_partition`; offsets that a task reports to the runtime must refer
+    to these (KIP-793).
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as rows of a DataFrame, and back: what every step on frames is given, and what it may give.
+"""Records as rows of a DataFrame, and back: the columns that a step on frames is given, and may return.
 
 ===========  ========================  ================================================================================
-column       given as                  may be given back as
+column       given as                  may be returned as
 ===========  ========================  ================================================================================
 `topic`      STRING                    STRING, never null
 `partition`  INT, null if unset        INT, BIGINT, SMALLINT or TINYINT; null leaves it to the partitioner
@@ -13,16 +13,15 @@ column       given as                  may be given back as
 `offset`     BIGINT, in sinks only     in sinks, never null: BIGINT, INT, SMALLINT or TINYINT
 ===========  ========================  ================================================================================
 
-In a sink `partition` and `offset` are where the record was read from, and each row of a result has to have those of one
-of the records that it was made of: of several the last one, `GROUP BY partition` and `max(offset) AS offset`.
+In a sink `partition` and `offset` are the record's coordinates in Kafka. Each row of a result must have those of one of
+the records that it was made from; of several the last one: `GROUP BY partition` and `max(offset) AS offset`.
 
-A key or value with a Connect schema is of the type that goes with it; one without is VARIANT. `value.schema`, in
-Spark's DDL, makes the value a type of one's own: text is then parsed as JSON where that type is a struct, an array or a
-map, and cast where it is not. Text that is not such JSON is an error.
+A key or value with a Connect schema has the corresponding type; one without is VARIANT. `value.schema`, in Spark's DDL,
+sets the type of the value: text is then parsed as JSON if that type is a struct, an array or a map, and cast if not.
+Text that is not such JSON is an error.
 
-What a result lacks: without `value`, all its columns beside those above become the fields of a struct, which is the
-value. Without `topic`, the rows go to the topic of the batch, which has to be one. Without any of the others, the
-records have none.
+If a result lacks `value`, all its columns besides those above become the fields of a struct, which is the value. If it
+lacks `topic`, the rows go to the topic of the batch, which must be a single one. Any other missing column is unset.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FUNCTION: Final = "headrace.api.record_frames:transform"
-"""The `FrameFunction` that runs a step's own one."""
+"""The `FrameFunction` that calls the step's own function."""
 STEP: Final = "headrace.step"
-"""The setting that names a step's own function."""
+"""The setting with the name of the step's own function."""
 VARIANTS: Final = "headrace.variants"
-"""The setting with the columns, separated by commas, that come as JSON and are to be VARIANT."""
+"""The setting with the columns, separated by commas, that arrive as JSON and become VARIANT."""
 OFFSETS: Final = "headrace.offsets"
-"""The setting that is there, whatever it says, where records have offsets: in sinks."""
+"""The setting that is present, with any value, if records have offsets: in sinks."""
 AS_JSON: Final = " as JSON"
-"""Follows the name of a result's column that was VARIANT."""
+"""The suffix of the name of a result's column that was VARIANT."""
 COLUMNS: Final = (TOPIC, PARTITION, KEY, VALUE, HEADERS, TIMESTAMP)
 
 _ABSENT: Final = {
@@ -66,10 +65,11 @@ _TIMESTAMP_TYPES: Final = ("timestamp", "timestamp_ntz", "bigint", "date", "void
 
 
 def transform(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """Type the batch, have the step's function transform it, check and normalise the result. A `FrameFunction`.
+    """Cast the batch, call the step's function, check and normalise its result. A `FrameFunction`.
 
     Raises:
-        ConfigError: the result is none of records, or `value.schema` no type; and what the function raises.
+        ConfigError: the result has no valid columns of records, or `value.schema` is no type. Errors of the function
+            are raised unchanged.
     """
     assert frame is not None
     result = _function(settings[STEP])(session, records_of(frame, settings), settings)
@@ -77,7 +77,7 @@ def transform(session: SparkSession, frame: DataFrame | None, settings: Mapping[
 
 
 def records_of(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
-    """The frame with all columns of records, typed as above."""
+    """Return the frame with all columns of records, of the types above."""
     variants, value_schema = settings.get(VARIANTS, "").split(","), settings.get(VALUE_SCHEMA)
     return frame.selectExpr(*(_column(name, frame, name in variants, value_schema) for name in _columns(settings)))
 
@@ -95,7 +95,7 @@ def _column(name: str, frame: DataFrame, json: bool, value_schema: str | None) -
 
 
 def _typed(frame: DataFrame, json: bool, ddl: str) -> str:
-    """The value as what `ddl` says: `a INT, b STRING`, or one type."""
+    """Return the SQL of the value with the type of `ddl`: fields such as `a INT, b STRING`, or one type."""
     if VALUE not in frame.columns:
         return f"CAST(NULL AS {ddl if _is_scalar(ddl) else type_of(frame, ddl)})"
     kind = frame.schema[VALUE].dataType.simpleString()
@@ -111,9 +111,9 @@ def _is_scalar(ddl: str) -> bool:
 
 
 def type_of(frame: DataFrame, ddl: str) -> str:
-    """The type that `from_json` makes of a DDL."""
+    """Return the type that `from_json` parses a DDL to."""
     java: Any = frame.sparkSession.sql(f"SELECT from_json('', {_quoted(ddl)})")._jdf
-    # Java's text of it has the names of fields in quotes where they need them; Python's is no SQL then.
+    # Java quotes the names of fields where needed; Python's text would not be valid SQL then.
     return str(java.schema().apply(0).dataType().sql())
 
 
@@ -123,10 +123,10 @@ def _quoted(text: str) -> str:
 
 
 def rows_of(frame: object, settings: Mapping[str, str]) -> DataFrame:
-    """What goes back to the task: columns of records only, of types that an Arrow table of records can have.
+    """Return the result for the task: columns of records only, of types that an Arrow table of records can have.
 
     Raises:
-        ConfigError: naming the column.
+        ConfigError: a column is missing or has another type; the message names it.
     """
     if not hasattr(frame, "selectExpr"):
         raise ConfigError(f"A step on frames has to give a DataFrame, but gave {type(frame).__name__}")
@@ -209,7 +209,7 @@ def _name(column: str) -> str:
 
 
 def _function(name: str) -> Callable[..., object]:
-    """As `FrameJob.function`; whether it may be imported has been checked where the chain was made."""
+    """Import a function by its name in `FrameJob`; the worker has checked before that its module is allowed."""
     module, _, attribute = name.partition(":")
     try:
         function: Callable[..., object] = getattr(importlib.import_module(module), attribute)

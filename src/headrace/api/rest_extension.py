@@ -12,12 +12,12 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-"""An application of the ASGI specification, as Starlette's and other libraries' are."""
+"""An ASGI application, such as Starlette's and other libraries' ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a connector or a task is: ``state`` is RUNNING, PAUSED, ...; ``trace`` only if it is FAILED."""
+    """The health of a connector or task: ``state`` is RUNNING, PAUSED, ...; ``trace`` is set only if it is FAILED."""
 
     state: str
     worker_id: str | None
@@ -26,7 +26,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorHealth:
-    """``type`` is source or sink; ``tasks`` are by their numbers."""
+    """The health of a connector and its tasks, by their numbers; ``type`` is source or sink."""
 
     name: str
     type: str
@@ -35,40 +35,55 @@ class ConnectorHealth:
 
 
 class ConnectClusterState(Protocol):
-    """What the worker knows of the cluster. Any thread; never blocks. ConnectError for an unknown connector."""
+    """The worker's view of the cluster (Java: ``ConnectClusterState``).
 
-    def connectors(self) -> tuple[str, ...]: ...
+    Any thread may call it; it never blocks. Raises ConnectError for an unknown connector.
+    """
 
-    def connector_config(self, name: str) -> Mapping[str, str | None]: ...
+    def connectors(self) -> tuple[str, ...]:
+        """Return the names of all connectors."""
 
-    def connector_health(self, name: str) -> ConnectorHealth: ...
+    def connector_config(self, name: str) -> Mapping[str, str | None]:
+        """Return the configuration of a connector."""
+
+    def connector_health(self, name: str) -> ConnectorHealth:
+        """Return the health of a connector and its tasks."""
 
     def kafka_cluster_id(self) -> str | None:
-        """None while Kafka has not told it."""
+        """Return the id of the Kafka cluster; None until it is known."""
 
 
 class ConnectRestExtensionContext(Protocol):
-    """What an extension may use."""
+    """The worker as an extension sees it (Java: ``ConnectRestExtensionContext``)."""
 
     @property
-    def cluster_state(self) -> ConnectClusterState: ...
+    def cluster_state(self) -> ConnectClusterState:
+        """The worker's view of the cluster."""
 
     def add_middleware(self, wrap: Callable[[ASGIApp], ASGIApp]) -> None:
-        """All requests to all listeners pass what ``wrap`` makes of the application behind; the first one outermost.
+        """Add a middleware that all requests to all listeners pass; the first one added is the outermost.
 
-        It runs on the server's event loop, which it must not block. The path as it was sent is ``scope["raw_path"]``.
+        ``wrap`` is called with the inner application. The middleware runs on the server's event loop and must not
+        block it. The path as it was sent is ``scope["raw_path"]``.
         """
 
 
 class ConnectRestExtension(ABC):
-    """One instance per worker, named in ``rest.extension.classes``. Java: ``ConnectRestExtension``."""
+    """An extension of the REST API, named in ``rest.extension.classes`` (Java: ``ConnectRestExtension``).
+
+    A worker has one instance::
+
+        class RequestIds(ConnectRestExtension):
+            def register(self, context):
+                context.add_middleware(lambda app: RequestIdMiddleware(app))
+    """
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027
-        """Take the worker's properties. Called once, first. ConfigError ends the worker's start."""
+        """Configure by the worker's properties. Called once, first. A ConfigError ends the worker's start."""
 
     @abstractmethod
     def register(self, context: ConnectRestExtensionContext) -> None:
-        """Add the middleware. Called once, before the API serves anything."""
+        """Add the middleware. Called once, before the API serves requests."""
 
     def close(self) -> None:  # noqa: B027
-        """Release everything. Called once, last, when nothing is served any more."""
+        """Release all resources. Called once, after the last request."""

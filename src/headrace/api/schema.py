@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas and structs: what the data of a record looks like (Java: `org.apache.kafka.connect.data`).
+"""Schemas and structs: the types of a record's data (Java: `org.apache.kafka.connect.data`).
 
-Python values of the types: int for the four integer types (checked for range), float, bool, str, bytes (also bytearray
-and memoryview), list or tuple, Mapping, `Struct`. Four logical types are known by their schema's name and have values
-of their own: `decimal.Decimal`, `datetime.date`, `datetime.time` and `datetime.datetime` (a naive one counts as UTC).
+The values are Python's: int for the four integer types (checked for range), float, bool, str, bytes (also bytearray and
+memoryview), list or tuple, Mapping, `Struct`. Four logical types are recognised by their schema's name and have their
+own values: `decimal.Decimal`, `datetime.date`, `datetime.time` and `datetime.datetime` (a naive one is taken as UTC)::
+
+    user = SchemaBuilder.struct().name("user").field("id", Schema.INT64).field("since", Schema.DATE).build()
+    struct = Struct(user).put("id", 7).put("since", datetime.date(2024, 2, 29))
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Type(Enum):
 
     @property
     def is_primitive(self) -> bool:
-        """Whether values of this type contain no other values."""
+        """True for types whose values contain no other values."""
         return self not in (Type.ARRAY, Type.MAP, Type.STRUCT)
 
 
@@ -61,7 +64,7 @@ _PYTHON_TYPES: Final[Mapping[Type, type | tuple[type, ...]]] = {
     Type.ARRAY: (list, tuple),
     Type.MAP: Mapping,
 }
-_EXACT_TYPES: Final[Mapping[Type, type]] = {  # of nearly all values that come by
+_EXACT_TYPES: Final[Mapping[Type, type]] = {  # nearly all values are of these
     **{kind: python for kind, python in _PYTHON_TYPES.items() if python in (int, float, bool, str)},
     Type.BYTES: bytes,
 }
@@ -75,7 +78,7 @@ _LOGICAL_PYTHON_TYPES: Final[Mapping[str, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct schema; `index` is its place."""
+    """A field of a struct schema; `index` is its position."""
 
     name: str
     index: int
@@ -86,9 +89,9 @@ class Field:
 class Schema:
     """An immutable schema. Compares by value; the hash is computed once, so schemas are cheap keys of caches.
 
-    Make one with `SchemaBuilder`, or take a constant: `Schema.INT8` … `Schema.BYTES`, `Schema.DATE`, `Schema.TIME`,
-    `Schema.TIMESTAMP`, each also as `Schema.OPTIONAL_…`. `version` is the schema's own, `default` takes the place of
-    an absent value, `key_schema` is set for maps, `value_schema` for maps and arrays, `fields` for structs.
+    Build one with `SchemaBuilder`, or use a constant: `Schema.INT8` … `Schema.BYTES`, `Schema.DATE`, `Schema.TIME`,
+    `Schema.TIMESTAMP`, each also as `Schema.OPTIONAL_…`. `version` is the version of the schema itself, `default`
+    replaces an absent value, `key_schema` is set for maps, `value_schema` for maps and arrays, `fields` for structs.
     """
 
     type: Type
@@ -141,17 +144,17 @@ class Schema:
         store(self, "_limit", 1 << (INTEGER_BITS.get(self.type, 1) - 1))
 
     def field(self, name: str) -> Field | None:
-        """The field with that name, or None. DataError if this is no struct."""
+        """Return the field with that name, or None. Raise DataError if this is not the schema of a struct."""
         if self.type is not Type.STRUCT:
             raise DataError(f"Cannot look up fields on a schema that is no struct but {self.type.name}")
         return self._index.get(name)
 
     def replace(self, **changes: Any) -> Schema:
-        """The same schema but for `changes`, named as the constructor's parameters."""
+        """Return this schema with `changes`, named like the constructor's parameters."""
         return Schema(**{**self._arguments(), **changes})
 
     def validate_value(self, value: Any, name: str | None = None) -> None:
-        """DataError unless `value` fits this schema. `name` tells a reader which value it is.
+        """Raise DataError unless `value` fits this schema. The message names the value by `name`.
 
         None fits only an optional schema; a default does not help (Java: `ConnectSchema.validateValue`).
         """
@@ -164,7 +167,7 @@ class Schema:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def _hashed(self) -> tuple[Any, ...]:
-        # Neither the default (it may not be hashable) nor the doc take part; equality looks at both.
+        # Without the default, which may not be hashable, and the doc; equality compares both.
         parameters = frozenset(self.parameters.items()) if self.parameters is not None else None
         plain = (self.type, self.optional, self.name, self.version, parameters)
         return (*plain, self.fields, self.key_schema, self.value_schema)
@@ -200,7 +203,7 @@ class Schema:
 
 
 def _validate(schema: Schema, value: Any, where: str) -> None:
-    """The slow, complete check; `where` names the value in messages."""
+    """Check a value completely, at the cost of speed; `where` names it in messages."""
     if value is None:
         if not schema.optional:
             raise DataError(f"Invalid value: null used for required {where}, schema type: {schema.type.name}")
@@ -245,10 +248,10 @@ _new: Final = object.__new__
 
 
 class Struct:
-    """Values for the fields of a struct schema. What is put in is checked at once.
+    """The values of a struct schema's fields, each checked when it is put (Java: `Struct`).
 
-    A field never put reads as its default, else None; `validate` finds required fields that are missing. Values that
-    are lists or maps must not be changed after they were put.
+    A field that was never put reads as its default, else None; `validate` finds missing required fields. Lists and maps
+    must not be changed after they were put.
     """
 
     __slots__ = ("_schema", "_values")
@@ -264,7 +267,7 @@ class Struct:
 
     @classmethod
     def of_valid(cls, schema: Schema, values: list[Any]) -> Struct:
-        """A struct of values in the order of the schema's fields, known to fit: nothing is checked or copied."""
+        """Return a struct of values in the order of the fields, known to fit: they are not checked or copied."""
         struct = _new(cls)
         struct._schema = schema
         struct._values = values
@@ -272,40 +275,40 @@ class Struct:
 
     @property
     def schema(self) -> Schema:
-        """The schema of this struct."""
+        """The struct's schema."""
         return self._schema
 
     @property
     def field_values(self) -> Sequence[Any]:
-        """The stored values in the order of the schema's fields, without defaults. Not a copy; do not change it."""
+        """The stored values in the order of the fields, without defaults. Not a copy: do not change it."""
         return self._values
 
     def put(self, name: str, value: Any) -> Struct:
-        """Set a field and return this struct. DataError if there is no such field or the value does not fit."""
+        """Set a field and return this struct. Raise DataError if there is no such field or the value does not fit."""
         target = self._field(name)
         target.schema.validate_value(value, name)
         self._values[target.index] = value
         return self
 
     def get(self, name: str) -> Any:
-        """The value of a field; the field's default if that is None. DataError if there is no such field."""
+        """Return the value of a field; its default if that is None. Raise DataError if there is no such field."""
         target = self._field(name)
         value = self._values[target.index]
         return target.schema.default if value is None else value
 
     def get_without_default(self, name: str) -> Any:
-        """The stored value of a field, None if there is none. DataError if there is no such field."""
+        """Return the stored value of a field, or None. Raise DataError if there is no such field."""
         return self._values[self._field(name).index]
 
     def validate(self) -> None:
-        """DataError unless every field's value fits; a default makes up for an absent value."""
+        """Raise DataError unless the values of all fields fit; a default replaces an absent value."""
         for target, value in zip(self._schema.fields, self._values, strict=True):
             if value is None and target.schema.default is not None:
                 continue
             target.schema.validate_value(value, target.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Field names and values, with defaults; inner structs stay structs."""
+        """Return the values by field name, with defaults; inner structs stay structs."""
         return dict(self)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
@@ -323,7 +326,7 @@ class Struct:
         return self._values == other._values and self._schema == other._schema
 
     def __hash__(self) -> int:
-        """By value, for keys of maps: do not change a struct that is one. TypeError if a value cannot be hashed."""
+        """Return a hash by value. Do not change a struct that is a key. TypeError if a value is not hashable."""
         return hash((self._schema, *self._values))
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building schemas step by step (Java: `SchemaBuilder`)."""
+"""A builder of schemas (Java: `SchemaBuilder`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ SCALE_PARAMETER: Final = "scale"
 
 
 class SchemaBuilder:
-    """Builds a `Schema` step by step: `SchemaBuilder.struct().name("user").field("id", Schema.INT64).build()`.
+    """A builder of a `Schema`, by chained calls.
 
-    A property can be set once; setting it again, or one that the type does not have, is a SchemaBuilderError.
+    `SchemaBuilder.struct().name("user").field("id", Schema.INT64).field("email", Schema.OPTIONAL_STRING).build()`
+
+    Each attribute can be set once; setting it again, or setting one that the type does not have, raises
+    SchemaBuilderError.
     """
 
     def __init__(self, type: Type) -> None:
@@ -26,93 +29,106 @@ class SchemaBuilder:
 
     @classmethod
     def int8(cls) -> SchemaBuilder:
+        """Start a schema of 8-bit integers."""
         return cls(Type.INT8)
 
     @classmethod
     def int16(cls) -> SchemaBuilder:
+        """Start a schema of 16-bit integers."""
         return cls(Type.INT16)
 
     @classmethod
     def int32(cls) -> SchemaBuilder:
+        """Start a schema of 32-bit integers."""
         return cls(Type.INT32)
 
     @classmethod
     def int64(cls) -> SchemaBuilder:
+        """Start a schema of 64-bit integers."""
         return cls(Type.INT64)
 
     @classmethod
     def float32(cls) -> SchemaBuilder:
+        """Start a schema of single-precision numbers."""
         return cls(Type.FLOAT32)
 
     @classmethod
     def float64(cls) -> SchemaBuilder:
+        """Start a schema of double-precision numbers."""
         return cls(Type.FLOAT64)
 
     @classmethod
     def boolean(cls) -> SchemaBuilder:
+        """Start a schema of booleans."""
         return cls(Type.BOOLEAN)
 
     @classmethod
     def string(cls) -> SchemaBuilder:
+        """Start a schema of strings."""
         return cls(Type.STRING)
 
     @classmethod
     def bytes(cls) -> SchemaBuilder:
+        """Start a schema of bytes."""
         return cls(Type.BYTES)
 
     @classmethod
     def struct(cls) -> SchemaBuilder:
+        """Start a schema of structs; add its fields with `field`."""
         return cls(Type.STRUCT)
 
     @classmethod
     def array(cls, value_schema: Schema) -> SchemaBuilder:
-        """An array of values that fit `value_schema`."""
+        """Start a schema of arrays whose elements fit `value_schema`."""
         return cls(Type.ARRAY)._put("value_schema", value_schema)
 
     @classmethod
     def map(cls, key_schema: Schema, value_schema: Schema) -> SchemaBuilder:
-        """A map of keys and values that fit these schemas."""
+        """Start a schema of maps whose keys and values fit these schemas."""
         return cls(Type.MAP)._put("key_schema", key_schema)._put("value_schema", value_schema)
 
     @classmethod
     def decimal(cls, scale: int) -> SchemaBuilder:
-        """Decimals with `scale` digits after the point."""
+        """Start a schema of decimals with `scale` digits after the point."""
         return cls(Type.BYTES).name(DECIMAL).version(1).parameter(SCALE_PARAMETER, str(scale))
 
     @classmethod
     def date(cls) -> SchemaBuilder:
-        """Calendar days."""
+        """Start a schema of calendar days."""
         return cls(Type.INT32).name(DATE).version(1)
 
     @classmethod
     def time(cls) -> SchemaBuilder:
-        """Times of day, in milliseconds."""
+        """Start a schema of times of day, in milliseconds."""
         return cls(Type.INT32).name(TIME).version(1)
 
     @classmethod
     def timestamp(cls) -> SchemaBuilder:
-        """Points in time, in milliseconds."""
+        """Start a schema of points in time, in milliseconds."""
         return cls(Type.INT64).name(TIMESTAMP).version(1)
 
     def optional(self) -> SchemaBuilder:
-        """None is a value."""
+        """Allow None as a value."""
         return self._put("optional", True)
 
     def required(self) -> SchemaBuilder:
-        """None is no value; this is so anyway."""
+        """Refuse None as a value; this is the default."""
         return self._put("optional", False)
 
     def default_value(self, value: Any) -> SchemaBuilder:
-        """The value that stands for an absent one. It must fit the schema."""
+        """Set the value that replaces an absent one; `build` checks that it fits the schema."""
         return self._put("default", value)
 
     def name(self, name: str) -> SchemaBuilder:
+        """Set the schema's name."""
         return self._put("name", name)
 
     def version(self, version: int) -> SchemaBuilder:
+        """Set the schema's version."""
         return self._put("version", version)
 
     def doc(self, doc: str) -> SchemaBuilder:
+        """Set the schema's documentation."""
         return self._put("doc", doc)
 
     def parameter(self, name: str, value: str) -> SchemaBuilder:
@@ -140,7 +156,7 @@ class SchemaBuilder:
         return self
 
     def build(self) -> Schema:
-        """The schema. SchemaBuilderError if the default does not fit it."""
+        """Return the schema. Raise SchemaBuilderError if the default does not fit it."""
         schema = Schema(
             self._type, parameters=self._parameters or None, fields=tuple(self._fields.values()), **self._set
         )
@@ -159,7 +175,7 @@ def _check_default(schema: Schema) -> None:
     default = schema.default
     try:
         if schema.type is Type.STRUCT and isinstance(default, Struct):
-            # The struct cannot have been made with the schema that holds it.
+            # A struct's default was made with a schema that has no default yet.
             schema.replace(default=None).validate_value(Struct.of_valid(_bare(default.schema), [*default.field_values]))
         else:
             schema.validate_value(default)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of one schema as values of another that is compatible with it (Java: `SchemaProjector`)."""
+"""Projection of values from one schema to a compatible one (Java: `SchemaProjector`)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class SchemaProjectorError(DataError):
     """The two schemas are not compatible."""
 
 
-# A number fits a type that comes after its own.
+# A number fits each type to the right of its own.
 _WIDENING: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 
 
 def project(source: Schema, value: Any, target: Schema) -> Any:
-    """`value`, of schema `source`, as a value of schema `target`.
+    """Return `value`, of schema `source`, as a value of schema `target`.
 
-    Numbers widen, fields of structs may go and, with a default or as optional, come; names and parameters must be the
-    same. SchemaProjectorError if the schemas are not compatible.
+    Numbers widen; fields of structs may be removed, and added if they are optional or have a default; names and
+    parameters must be equal. Raise SchemaProjectorError if the schemas are not compatible.
     """
     if source.optional and not target.optional:
         if target.default is None:

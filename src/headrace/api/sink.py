@@ -1,5 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sink connectors and their tasks: from Kafka into an outside system."""
+"""Sink connectors and their tasks: from Kafka into an outside system.
+
+A minimal task::
+
+    class TableSinkTask(SinkTask):
+        def version(self):
+            return "1.0"
+
+        def start(self, props):
+            self._table = connect(props["url"])
+
+        def put(self, records):
+            self._table.insert([record.value for record in records])
+
+        def flush(self, current_offsets):
+            self._table.commit()
+
+        def stop(self):
+            self._table.close()
+"""
 
 from __future__ import annotations
 
@@ -29,7 +48,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
-    """A consumer position: `offset` is that of the next record to consume."""
+    """A consumer position: `offset` is the offset of the next record to consume."""
 
     offset: int
     metadata: str = ""
@@ -37,13 +56,15 @@ class OffsetAndMetadata:
 
 
 class SinkConnectorContext(ConnectorContext):
-    """What the runtime offers a sink connector; nothing beyond `ConnectorContext`."""
+    """The runtime as a sink connector sees it; adds nothing to `ConnectorContext`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewOffset:
-    """Where a sink goes on after an operator's change of its offsets. ``asked``: whether it was named; else the offset
-    was deleted, and this is where its group begins."""
+    """The offset of a partition after an operator's change.
+
+    ``asked`` is True if the operator gave this offset; False if it was deleted, and the consumer group starts here.
+    """
 
     offset: int
     asked: bool
@@ -51,110 +72,110 @@ class NewOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetJobs:
-    """What Spark does about new offsets, ``before`` the consumer group's are written and ``after``."""
+    """The jobs to run for new offsets, ``before`` and ``after`` those of the consumer group are written."""
 
     before: FrameJob
     after: FrameJob
 
 
 class SinkConnector(Connector):
-    """Base of all sink connectors (Java: `SinkConnector`). The worker deals with `topics` and `topics.regex`."""
+    """Base of all sink connectors (Java: `SinkConnector`). The worker handles `topics` and `topics.regex`."""
 
     context: SinkConnectorContext
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Check consumer offsets that an operator wants to write, or bring an outside store in line (KIP-875).
+        """Check consumer offsets that an operator wants to write, or write them to an outside store (KIP-875).
 
-        As `SourceConnector.alter_offsets`; None as an offset resets the partition.
+        The contract is that of `SourceConnector.alter_offsets`; an offset of None resets the partition.
         """
         return False
 
     def frame_alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, NewOffset]
     ) -> OffsetJobs | None:
-        """Jobs by which Spark brings a store outside Kafka in line with an operator's offsets; None if there are none.
+        """Return the Spark jobs that apply an operator's offsets to a store outside Kafka; None if there are none.
 
-        Asked for on the same instance after `alter_offsets`. The jobs' functions run in the worker, without input.
-        What the first one raises leaves everything as it was. After an error of the second one the group's offsets are
-        written already; the operator is told to repeat the change, so both have to bear that. Not in Java.
+        Called on the same instance after `alter_offsets`. The jobs' functions run in the worker, without input. If the
+        first one raises, nothing has changed. If the second one raises, the consumer group's offsets are written
+        already, and the operator is asked to repeat the change; so both must be idempotent. Not in Java.
         """
         return None
 
 
 class ErrantRecordReporter(ABC):
-    """Reports a record that a sink task could not handle, so that the task can go on without it (KIP-610)."""
+    """A reporter for records that a sink task could not handle, so that the task can continue (KIP-610)."""
 
     @abstractmethod
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
         """Log the record and send it to the dead letter queue, as configured.
 
-        The future is done when the report is safely written; the runtime waits for it before offsets of the record's
-        partition are committed, the task need not. Raises ConnectError if `errors.tolerance` allows no errors.
+        The future is done when the report is written. The task need not wait for it: the runtime does, before it
+        commits offsets of the record's partition. Raise ConnectError if `errors.tolerance` allows no errors.
         """
 
 
 class SinkTaskContext(ABC):
-    """What the runtime offers a sink task. To be used on the task's thread only, but for `request_commit`."""
+    """The runtime as a sink task sees it. For the task's thread only, except `request_commit`."""
 
     @abstractmethod
     def configs(self) -> Mapping[str, str]:
-        """The task's latest configuration, with config provider references resolved."""
+        """Return the task's latest configuration, with references to config providers resolved."""
 
     @abstractmethod
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Seek: the next batch begins at these offsets. In `open` or `put`; for sinks that keep offsets themselves."""
+        """Seek: start the next batch at these offsets. In `open` or `put`; for sinks that store offsets themselves."""
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        """Seek in one partition."""
+        """Seek in one partition, as `offsets` does."""
         self.offsets({partition: offset})
 
     @abstractmethod
     def timeout_ms(self, timeout_ms: int) -> None:
-        """After the RetriableError that `put` is about to raise, wait this many milliseconds before the next try."""
+        """Set the wait in ms before the retry, when `put` is about to raise RetriableError."""
 
     @abstractmethod
     def assignment(self) -> Collection[TopicPartition]:
-        """The partitions now assigned to the task."""
+        """Return the partitions that are assigned to the task now."""
 
     @abstractmethod
     def pause(self, *partitions: TopicPartition) -> None:
-        """Deliver no more records of these partitions until `resume`. Unknown ones are an error."""
+        """Stop the delivery of these partitions until `resume`. Raise ConnectError for partitions of other tasks."""
 
     @abstractmethod
     def resume(self, *partitions: TopicPartition) -> None:
-        """Deliver records of these partitions again."""
+        """Resume the delivery of these partitions."""
 
     @abstractmethod
     def request_commit(self) -> None:
-        """Ask for a commit of offsets as soon as possible instead of at the next `offset.flush.interval.ms`."""
+        """Request a commit of offsets as soon as possible, before `offset.flush.interval.ms` is over. Any thread."""
 
     @abstractmethod
     def topic_id(self, topic: str) -> str:
-        """The id that the brokers gave a topic; one that is deleted and made anew by the same name has another one.
+        """Return the brokers' id of a topic, which changes when the topic is deleted and created again (KIP-516).
 
-        Asks the brokers, within `open` or `put`. Empty if they are too old to know of ids (KIP-516). RetriableError
-        while they do not answer, or there is no such topic. For sinks that keep offsets themselves. Not in Java.
+        For sinks that store offsets themselves; in `open` or `put`, since it asks the brokers. Empty if the brokers are
+        too old for topic ids. Raise RetriableError if they do not answer or there is no such topic. Not in Java.
         """
 
     @property
     @abstractmethod
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        """The reporter; None if neither a log nor a dead letter queue is configured."""
+        """Return the reporter; None if neither a log nor a dead letter queue is configured."""
 
     @property
     @abstractmethod
     def frames(self) -> Frames:
-        """To run jobs on Spark DataFrames with, on the task's thread."""
+        """The runner of frame jobs, for the task's thread."""
 
 
 class SinkTask(Task):
-    """Writes to an outside system (Java: `SinkTask`).
+    """A task that writes to an outside system (Java: `SinkTask`).
 
-    The instance lives in a process of its own on a Spark executor. All methods but `stop` are called on that process's
-    task thread, one at a time: `initialize`, `start`, `open` with the first partitions, then `put` over and over with
-    `pre_commit` between; at a rebalance `pre_commit` and `close` for the partitions that go, `open` for those that
-    come; at the end `pre_commit`, `close`, `stop`. Delivery is at least once: offsets are committed only after `put`
-    returned, so a task that dies gets the records since the last commit again.
+    The instance lives in its own process on a Spark executor. Its methods are called on that process's task thread, one
+    at a time: `initialize`, `start`, `open` with the first partitions, then `put` again and again with `pre_commit` in
+    between; at a rebalance `pre_commit` and `close` for the revoked partitions, then `open` for new ones; at the end
+    `pre_commit`, `close`, `stop`. Delivery is at least once: offsets are committed only after `put` returned
+    (invariant 9), so after a crash the records since the last commit are put again.
     """
 
     context: SinkTaskContext
@@ -165,50 +186,50 @@ class SinkTask(Task):
 
     @abstractmethod
     def start(self, props: Mapping[str, str]) -> None:
-        """Open what is needed. May block; an error makes the task FAILED."""
+        """Open connections and other resources. May block; an error makes the task FAILED."""
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """These partitions are now the task's. Called before any of their records is put. May seek."""
+        """Take over these partitions. Called before any of their records is put; may seek."""
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        """These partitions are the task's no more. What belongs to them must be released here."""
+        """Give up these partitions, and release all that belongs to them."""
 
     @abstractmethod
     def put(self, records: Collection[SinkRecord]) -> None:
-        """Take a batch of records, which may be empty.
+        """Write a batch of records, which may be empty.
 
-        They may be buffered until `flush`. RetriableError: the same batch is put again after `timeout_ms`. Any other
-        error makes the task FAILED. It should return within `max.poll.interval.ms`.
+        Records may be buffered until `flush`. After a RetriableError the same batch is put again, when `timeout_ms` has
+        passed. Any other error makes the task FAILED. Return within `max.poll.interval.ms`.
         """
 
     def flush(self, current_offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Write out everything put so far. Called by `pre_commit` unless that is overridden."""
+        """Write out everything that was put so far. Called by `pre_commit` unless that is overridden."""
 
     def pre_commit(
         self, current_offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """The offsets that are safe to commit now: by default all that were put, after a `flush`.
+        """Return the offsets that are safe to commit; by default `flush`, then those of all records that were put.
 
-        Called every `offset.flush.interval.ms` and before partitions are given up. Partitions left out are not
-        committed. An error rewinds the task to the last committed offsets.
+        Called every `offset.flush.interval.ms` and before partitions are given up. Partitions missing in the result are
+        not committed. After an error the task is rewound to the last committed offsets.
         """
         self.flush(current_offsets)
         return current_offsets
 
     @abstractmethod
     def stop(self) -> None:
-        """Release everything. Called once, on the task's thread, after the last `put` and `close`."""
+        """Release all resources. Called once, on the task's thread, after the last `put` and `close`."""
 
 
 class ColumnarSinkTask(SinkTask):
-    """A sink task that also takes batches as Arrow tables, which cost no Python object per record.
+    """A sink task that also takes batches as Arrow tables, which need no Python object per record. Not in Java.
 
-    Where records have to be made anyway, for transformations or converters without a columnar path, `put` is called
-    with them instead: a batch comes either way, never both. All that is said of `put` holds for `put_table` too.
+    Where transformations or converters need records anyway, `put` is called with them instead: each batch comes one way
+    or the other, never both. The contract of `put` holds for `put_table` too.
     """
 
     def columns(self) -> Collection[str]:
-        """The columns that `put_table` wants, of those below; asked once, after `start`. The fewer, the quicker.
+        """Return the columns of those below that `put_table` needs; fewer are faster. Called once, after `start`.
 
         ===========  ===================================================================
         `value`      the record's value, as the converter gives it; null is a tombstone
@@ -223,4 +244,4 @@ class ColumnarSinkTask(SinkTask):
 
     @abstractmethod
     def put_table(self, table: pa.Table) -> None:
-        """Take a batch of at least one record, in the order of each partition."""
+        """Write a batch of at least one record; the records of each partition are in order."""

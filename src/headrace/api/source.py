@@ -1,5 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source connectors and their tasks: from an outside system into Kafka."""
+"""Source connectors and their tasks: from an outside system into Kafka.
+
+A minimal task, which continues after its last committed offset::
+
+    class CounterTask(SourceTask):
+        def version(self):
+            return "1.0"
+
+        def start(self, props):
+            self._topic = props["topic"]
+            committed = self.context.offset_storage_reader.offset({"counter": "main"})
+            self._next = committed["next"] if committed else 0
+
+        def poll(self):
+            value, self._next = self._next, self._next + 1
+            record = SourceRecord({"counter": "main"}, {"next": self._next}, self._topic, value=value)
+            return [record]
+
+        def stop(self):
+            pass
+"""
 
 from __future__ import annotations
 
@@ -18,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class TransactionBoundary(Enum):
-    """Where the producer transactions of an exactly-once source task end: property `transaction.boundary`."""
+    """The boundaries of an exactly-once source task's transactions: the property `transaction.boundary`."""
 
     POLL = "poll"
     """One transaction per batch that `poll` returns. The default."""
     INTERVAL = "interval"
-    """A transaction ends when `transaction.boundary.interval.ms` have passed since the last one ended."""
+    """One transaction per `transaction.boundary.interval.ms`."""
     CONNECTOR = "connector"
     """The task ends transactions through its `TransactionContext`."""
 
@@ -31,7 +51,7 @@ class TransactionBoundary(Enum):
 
     @classmethod
     def from_property(cls, value: str) -> TransactionBoundary:
-        """From a property's text, in any case. ValueError for other text."""
+        """Parse a property's text, in any case. Raise ValueError for other text."""
         return cls(value.strip().lower())
 
     def __str__(self) -> str:
@@ -39,14 +59,14 @@ class TransactionBoundary(Enum):
 
 
 class ExactlyOnceSupport(Enum):
-    """A connector's answer to the question whether it can be exactly-once with a given configuration."""
+    """The answer of `SourceConnector.exactly_once_support`."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
 
 
 class ConnectorTransactionBoundaries(Enum):
-    """A connector's answer to the question whether it can define its own transaction boundaries."""
+    """The answer of `SourceConnector.can_define_transaction_boundaries`."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
@@ -54,7 +74,7 @@ class ConnectorTransactionBoundaries(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """Where a record ended up in Kafka. `timestamp` is in ms since the epoch, None where unknown."""
+    """The coordinates of a written record in Kafka. `timestamp` is in ms since the epoch, None if unknown."""
 
     topic: str
     partition: int
@@ -63,28 +83,28 @@ class RecordMetadata:
 
 
 class OffsetStorageReader(ABC):
-    """Reads the committed source offsets of this connector. May block while offsets are read from Kafka.
+    """A reader of the connector's committed source offsets. May block while offsets are read from Kafka.
 
-    Partitions are compared by their serialised form, as `SourceRecord` defines them. ConnectError if the offsets
-    cannot be read; a task that cannot know where to go on must fail.
+    Source partitions are compared by their serialised form, as `SourceRecord` defines them. Methods raise ConnectError
+    if the offsets cannot be read; let it fail the task, which does not know its position then.
     """
 
     @abstractmethod
     def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The committed offset of one source partition, None if there is none."""
+        """Return the committed offset of one source partition; None if there is none."""
 
     @abstractmethod
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        """The committed offsets of many source partitions in one request, in the order asked for."""
+        """Return the committed offsets of many source partitions in one request, in the order of `partitions`."""
 
 
 class SourceConnectorContext(ConnectorContext):
-    """What the runtime offers a source connector in addition."""
+    """The runtime as a source connector sees it."""
 
     @property
     @abstractmethod
     def offset_storage_reader(self) -> OffsetStorageReader:
-        """Reader of this connector's committed offsets. May be used from any thread."""
+        """The reader of this connector's committed offsets, for any thread."""
 
 
 class SourceConnector(Connector):
@@ -93,37 +113,45 @@ class SourceConnector(Connector):
     context: SourceConnectorContext
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Whether the connector is exactly-once with this configuration (KIP-618).
+        """Return whether the connector is exactly-once with this configuration (KIP-618); by default None: unknown.
 
-        Called on an unstarted instance before a connector with `exactly.once.support=required` is accepted. SUPPORTED
-        promises: offsets that `poll` hands over determine what is read next, and only the offsets that the runtime
-        hands back decide where to go on. None (the default) says nothing, and `required` is then refused.
+        Called on an instance that is not started, before a connector with `exactly.once.support=required` is accepted;
+        only SUPPORTED is. SUPPORTED promises that the offsets in the records of `poll` determine the records that
+        follow, and that a task continues only from the offsets that the runtime returns to it.
         """
         return None
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> ConnectorTransactionBoundaries:
-        """Whether `transaction.boundary=connector` may be used with this configuration. By default it may not."""
+        """Return whether this configuration allows `transaction.boundary=connector`; by default UNSUPPORTED."""
         return ConnectorTransactionBoundaries.UNSUPPORTED
 
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Check offsets that an operator wants to write, or bring an outside store in line with them (KIP-875).
+        """Check source offsets that an operator wants to write, or write them to an outside store (KIP-875).
 
-        Called on an unstarted instance while the connector is STOPPED. `offsets` are pairs of source partition and
-        source offset; None as an offset resets the partition. Raise ConnectError to refuse: nothing is then written.
-        Return True if the connector manages no offsets outside Kafka or has changed them; False (the default) makes
-        the answer to the operator say that this could not be known. May be called again after a failure, also with
-        partitions that no longer exist in the source, so that those can be reset.
+        Called on an instance that is not started, while the connector is STOPPED. It may be called again after a
+        failure, and must accept resets of partitions that no longer exist in the source.
+
+        Args:
+            connector_config: the connector's configuration.
+            offsets: pairs of source partition and source offset; an offset of None resets the partition.
+
+        Returns:
+            True if the connector stores no offsets outside Kafka, or has changed them. With False, the default, the
+            answer to the operator says that the effect on the connector is unknown.
+
+        Raises:
+            ConnectError: the offsets are refused; nothing is written.
         """
         return False
 
 
 class TransactionContext(ABC):
-    """Ends transactions at the task's bidding, with `transaction.boundary=connector` only.
+    """The task's control of its transactions, with `transaction.boundary=connector` (Java: `TransactionContext`).
 
-    Called on the task's thread, in `poll`. Takes effect when the batch that `poll` returns is processed. A record that
-    is given must be the very object in that batch. To commit and abort at the same record is an error.
+    For the task's thread, in `poll`. A call takes effect when the batch that `poll` returns is processed. Records are
+    compared by identity: pass the object that is in the batch. To commit and abort at the same record is an error.
     """
 
     @abstractmethod
@@ -134,14 +162,13 @@ class TransactionContext(ABC):
     def abort_transaction(self, record: SourceRecord | None = None) -> None:
         """Abort after `record`, or after the last record of the batch when None.
 
-        The records since the last boundary never become visible to read_committed consumers. Their offsets are
-        committed all the same, so that they are not read again; a task that wants them read again raises instead
-        (KIP-618).
+        The records since the last boundary never become visible to read_committed consumers. Their offsets are still
+        committed, so that they are not read again; to read them again, raise an error instead (KIP-618).
         """
 
 
 class SourceTaskContext(ABC):
-    """What the runtime offers a source task."""
+    """The runtime as a source task sees it."""
 
     @abstractmethod
     def configs(self) -> Mapping[str, str]:
@@ -150,12 +177,12 @@ class SourceTaskContext(ABC):
     @property
     @abstractmethod
     def offset_storage_reader(self) -> OffsetStorageReader:
-        """Reader of committed offsets. Use it in `start` to learn where to go on; it can be used at any time."""
+        """The reader of committed offsets. Use it in `start` to find the position; it can be used at any time."""
 
     @property
     @abstractmethod
     def transaction_context(self) -> TransactionContext | None:
-        """To end transactions with; None unless exactly-once is on and `transaction.boundary=connector`."""
+        """The control of transactions; None unless exactly-once is enabled and `transaction.boundary=connector`."""
 
     @property
     @abstractmethod
@@ -164,15 +191,14 @@ class SourceTaskContext(ABC):
 
 
 class SourceTask(Task):
-    """Reads from an outside system (Java: `SourceTask`).
+    """A task that reads from an outside system (Java: `SourceTask`).
 
-    The instance lives in a process of its own on a Spark executor and is made there by a constructor without
-    arguments. All its methods but `stop` are called on that process's task thread, one at a time, in the order
-    `initialize`, `start`, then `poll` over and over. `stop` is called from another thread, so that it can unblock a
-    `poll` that waits.
+    The instance lives in its own process on a Spark executor, and is made there by a constructor without arguments. All
+    methods but `stop` are called on that process's task thread, one at a time: `initialize`, `start`, then `poll` again
+    and again. `stop` is called from another thread, so that it can unblock a waiting `poll`.
 
-    The process can die at any time and the task then begins anew, in another process, from the last committed
-    offsets. Whatever it keeps for itself is lost; only source offsets last.
+    The process can die at any time; the task is then started in another process from the last committed offsets. State
+    that is not in source offsets is lost.
     """
 
     context: SourceTaskContext
@@ -183,43 +209,44 @@ class SourceTask(Task):
 
     @abstractmethod
     def start(self, props: Mapping[str, str]) -> None:
-        """Open what is needed and find the place to go on at. May block; an error makes the task FAILED.
+        """Open connections and other resources, and seek to the committed offsets. An error makes the task FAILED.
 
-        With exactly-once on, older incarnations of this task can write no more when this is called, and the offsets
-        that `context.offset_storage_reader` tells are final.
+        May block. With exactly-once enabled, former attempts of this task are fenced when this is called, so the
+        offsets of `context.offset_storage_reader` are final.
         """
 
     @abstractmethod
     def poll(self) -> list[SourceRecord] | pa.Table | None:
-        """The next records; None or an empty batch if there are none.
+        """Return the next records; None or an empty batch if there are none.
 
-        Called again and again as soon as the last batch has been handed to Kafka. When nothing is there it should wait
-        for a while (a second is plenty), better on the thing itself than in a sleep, and return; it must not spin. It
-        must return soon after `stop`, and returning often keeps a pause and a transaction boundary prompt.
+        Called again as soon as the last batch has been handed to Kafka. Without data, wait up to about a second, on the
+        source itself rather than in a sleep, and return; do not spin. Return soon after `stop`, and return often, so
+        that pauses and transaction boundaries are prompt.
 
-        Either records, or one Arrow table with the columns that `headrace.api.arrow` documents, which costs no Python
-        object per record. RetriableError: polled again after a backoff. Any other error makes the task FAILED.
+        The batch is a list of records, or one Arrow table with the columns that `headrace.api.arrow` documents, which
+        needs no Python object per record. After a RetriableError the runtime polls again, with backoff. Any other error
+        makes the task FAILED.
         """
 
     def commit(self) -> None:
-        """Offsets of everything that was polled so far, or a part of it, are now committed in Kafka.
+        """React to a commit: the offsets of all polled records, or of some of them, are now committed in Kafka.
 
-        Called after each commit of offsets: after each transaction with exactly-once on, else every
-        `offset.flush.interval.ms`. Meant for sources that keep a position themselves. An error is logged, no more.
+        Called after each transaction with exactly-once enabled, else every `offset.flush.interval.ms`. For sources that
+        keep a position themselves. An error is only logged.
         """
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        """A record has been written to Kafka, or was dropped by a transformation or error tolerance (no metadata).
+        """React to a written record, or to one that a transformation or error tolerance dropped (`metadata` is None).
 
-        Called once per record in the order of `poll`, never for Arrow tables. With exactly-once on it is called after
-        the transaction has been committed. `record` is the one that `poll` returned, before transformations. Override
-        it only if needed: where it is not overridden the runtime spares the calls. An error makes the task FAILED.
+        Called once per record in the order of `poll`, never for Arrow tables; with exactly-once enabled after the
+        commit of the transaction. `record` is the object that `poll` returned, before transformations. Override it only
+        if needed: the runtime skips the calls otherwise. An error makes the task FAILED.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Ask the task to end: make `poll` return soon. Called once, from another thread, also during `start`.
+        """Make `poll` return soon. Called once, from another thread, also during `start`.
 
-        It must not block and must not pull resources from under a running `poll`. Release them when `poll` or `start`
-        notices; the process ends a little later in any case. `commit` can still be called after it.
+        Do not block, and do not close resources that a running `poll` uses: release them when `poll` or `start` sees
+        the request. The process ends shortly afterwards in any case. `commit` may still be called after `stop`.
         """

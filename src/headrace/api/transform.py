@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single message transformations and predicates (KIP-66, KIP-585)."""
+"""Single message transformations and predicates (KIP-66, KIP-585).
+
+A transformation of every record's topic::
+
+    class AddPrefix(Transformation[R]):
+        def config(self):
+            return ConfigDef().define("prefix", ConfigType.STRING, doc="Put before the topic's name.")
+
+        def configure(self, configs):
+            self._prefix = self.config().parse(configs)["prefix"]
+
+        def apply(self, record):
+            return record.with_topic(self._prefix + record.topic)
+"""
 
 from __future__ import annotations
 
@@ -17,75 +30,79 @@ R = TypeVar("R", bound=ConnectRecord)
 
 
 class Transformation(ABC, Generic[R]):
-    """Changes one record at a time. Every task has its own instances, used on the task's thread only."""
+    """A change of one record at a time (Java: `Transformation`). Each task has its own instances, for its thread."""
 
     def version(self) -> str:
+        """Return the version that `GET /connector-plugins` shows; by default undefined."""
         return UNDEFINED_VERSION
 
     def config(self) -> ConfigDef:
-        """The properties that this transformation understands."""
+        """Return the definition of the transformation's properties."""
         return ConfigDef()
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the properties under `transforms.<alias>.`, prefix removed. Called once, first."""
+        """Configure by the properties under `transforms.<alias>.`, prefix removed. Called once, first."""
 
     @abstractmethod
     def apply(self, record: R) -> R | None:
-        """The record itself, another one made by its `new_record` or `replace`, or None to drop it.
+        """Return the record, another one made by its `new_record` or `replace`, or None to drop it.
 
-        Called once per record, in order, and again for the same record after a RetriableError. The record that comes
-        in must not be changed, its headers aside. An error is handled as `errors.tolerance` says.
+        Called once per record, in order, and again for the same record after a RetriableError. Do not change `record`
+        in place, except its headers. Other errors are handled according to `errors.tolerance`.
         """
 
     def close(self) -> None:
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""
 
 
 class RecordPart(Enum):
-    """The half of a record that a transformation works on; the value is the suffix of Java's class names."""
+    """The part of a record that a transformation works on; the value is the suffix of Java's class names."""
 
     KEY = "Key"
     VALUE = "Value"
 
 
 class PartTransformation(Transformation[R]):
-    """Changes a record's key or its value, and nothing else of it.
+    """A transformation that changes only a record's key or only its value. Not in Java.
 
-    Write `apply_to` once and name two classes that differ in their `part`, as Java has `Cast$Key` and `Cast$Value`.
-    Neighbours in a chain that are of this kind make one record together, not one each.
+    Write `apply_to` once, and define two subclasses that differ in their `part`, as Java's `Cast$Key` and `Cast$Value`
+    do. Consecutive transformations of this kind create one record together, not one each.
     """
 
     part: ClassVar[RecordPart]
 
     @abstractmethod
     def apply_to(self, record: R, schema: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        """What becomes of the part that has this schema and value; as contract, threads and errors see `apply`.
+        """Return the new schema and value of the part that has this schema and value. Contract and errors as `apply`.
 
-        Use `record` for the rest (topic, timestamp, headers, and the other part): its own `part` may be an older one.
+        Use `record` for everything else only (topic, timestamp, headers, the other part): its own `part` may be
+        outdated.
         """
 
     def apply(self, record: R) -> R | None:
+        """Return a record with the part changed by `apply_to`."""
         if self.part is RecordPart.VALUE:
             return record.with_value(*self.apply_to(record, record.value_schema, record.value))
         return record.with_key(*self.apply_to(record, record.key_schema, record.key))
 
 
 class Predicate(ABC, Generic[R]):
-    """Decides whether a transformation applies to a record. Same threads and life as `Transformation`."""
+    """A condition for applying a transformation to a record (Java: `Predicate`). Threads as for `Transformation`."""
 
     def version(self) -> str:
+        """Return the version that `GET /connector-plugins` shows; by default undefined."""
         return UNDEFINED_VERSION
 
     def config(self) -> ConfigDef:
-        """The properties that this predicate understands."""
+        """Return the definition of the predicate's properties."""
         return ConfigDef()
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the properties under `predicates.<alias>.`, prefix removed. Called once, first."""
+        """Configure by the properties under `predicates.<alias>.`, prefix removed. Called once, first."""
 
     @abstractmethod
     def test(self, record: R) -> bool:
-        """Whether the record meets the predicate."""
+        """Return True if the record meets the condition."""
 
     def close(self) -> None:
-        """Release everything. Called once, last."""
+        """Release all resources. Called once, last."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validators of properties. `str()` of one describes what is valid, for documentation."""
+"""Validators of properties. `str()` of a validator describes the valid values, for documentation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from headrace.api.protected_files import ensure_writable
 
 
 class Validator(ABC):
-    """Checks the parsed value of one property. Stateless; called on any thread."""
+    """A check of the parsed value of one property. Stateless; called on any thread."""
 
     @abstractmethod
     def ensure_valid(self, name: str, value: Any) -> None:
-        """ConfigError if `value`, which may be None, is not valid for property `name`."""
+        """Raise ConfigError if `value`, which may be None, is not valid for property `name`."""
 
     def normalize(self, value: Any) -> Any:
-        """The form in which `ConfigDef.parse` checks a value and hands it on; by default as it is."""
+        """Return the form of a value that `ConfigDef.parse` checks and returns; by default the value itself."""
         return value
 
 
@@ -33,10 +33,12 @@ class Range(Validator):
 
     @classmethod
     def at_least(cls, minimum: float) -> Range:
+        """Return a range without a maximum."""
         return cls(minimum)
 
     @classmethod
     def between(cls, minimum: float, maximum: float) -> Range:
+        """Return a range with both limits."""
         return cls(minimum, maximum)
 
     def ensure_valid(self, name: str, value: Any) -> None:
@@ -58,7 +60,10 @@ def _number(value: float) -> str:
 
 
 class Nullable(Validator):
-    """None, and what is valid for another validator. Of a value that cannot be read so one thing is wrong, not two."""
+    """None, and the values that are valid for another validator.
+
+    A value that cannot be parsed is validated as None, so with this validator it has one error, not two.
+    """
 
     def __init__(self, base: Validator) -> None:
         self._base = base
@@ -150,7 +155,7 @@ class NonEmptyStringWithoutControlChars(Validator):
 class ValidList(Validator):
     """Lists without empty entries, of the given texts (of any, when none are given), each once.
 
-    `ConfigDef.parse` drops duplicates; `ConfigDef.validate` tells of them.
+    `ConfigDef.parse` drops duplicates; `ConfigDef.validate` reports them.
     """
 
     def __init__(self, *values: str, allow_empty: bool = True, allow_null: bool = False) -> None:
@@ -185,13 +190,14 @@ class ValidList(Validator):
 
 
 class ListSize(Validator):
-    """Lists of at most so many entries. None is not valid."""
+    """Lists of at most `maximum` entries. None is not valid."""
 
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
 
     @classmethod
     def at_most(cls, maximum: int) -> ListSize:
+        """Return a limit of `maximum` entries."""
         return cls(maximum)
 
     def ensure_valid(self, name: str, value: Any) -> None:
@@ -205,10 +211,10 @@ class ListSize(Validator):
 
 
 class WritablePath(Validator):
-    """A local file or directory, or None, that is none of the worker's own: nothing that it runs or is set up by.
+    """A local file or directory, or None, that is none of the worker's own code and settings.
 
-    With `uri` a path as Spark understands it, which may be elsewhere. Checked are validation and, when a task parses
-    its configuration, the links that there are then.
+    With `uri` a path as Spark understands it, which may be on another machine. It is checked at validation, and again
+    when a task parses its configuration, since symbolic links may have changed.
     """
 
     def __init__(self, *, uri: bool = False) -> None:
@@ -223,7 +229,7 @@ class WritablePath(Validator):
 
 
 class LambdaValidator(Validator):
-    """A function as validator; it raises ConfigError. `describe` says in words what is valid."""
+    """A validator made of a function that raises ConfigError, and of one that describes the valid values."""
 
     def __init__(self, check: Callable[[str, Any], None], describe: Callable[[], str]) -> None:
         self._check = check
@@ -237,7 +243,7 @@ class LambdaValidator(Validator):
 
 
 class CompositeValidator(Validator):
-    """Valid is what is valid for all of these, as it is: a list among them drops no duplicates."""
+    """Values that are valid for all of the given validators; they are not normalized, so lists keep duplicates."""
 
     def __init__(self, *validators: Validator) -> None:
         self._validators = validators

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kind of value into another, and the text of headers into values and back (Java: `connect.data.Values`).
+"""Conversion of values between types, and of headers' text to values and back (Java: `connect.data.Values`).
 
-Every function takes the schema of the value, or None where it is not known; the schema tells a float32 from a double,
-and what a date or time is stored as. Nothing is configured and nothing kept: any thread may call. A value that cannot
-be converted is a DataError. None stays None, but is a DataError where the docstring says so.
+Every function takes the schema of the value, or None if it is not known; the schema distinguishes a float32 from a
+double, and decides as what number a date or time is stored. The functions have no state and may be called from any
+thread. They raise DataError for a value that cannot be converted. None stays None, except where the docstring says that
+it is a DataError.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ __all__ = [
 
 
 def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
-    """True and false, also as words; of anything that `convert_to_long` takes, whether it is not zero."""
+    """Return a boolean: from a boolean or its text, or from any other value by comparing its long with zero."""
     if value is None or isinstance(value, bool):
         return value
     parsed = parse_string(value).value if isinstance(value, str) else None
@@ -53,45 +54,45 @@ def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
 
 
 def convert_to_byte(schema: Schema | None, value: Any) -> int | None:
-    """As `convert_to_long`, the lowest 8 bits of it."""
+    """Return the lowest 8 bits of `convert_to_long`."""
     return None if value is None else wrapped(as_long(schema, value), 8)
 
 
 def convert_to_short(schema: Schema | None, value: Any) -> int | None:
-    """As `convert_to_long`, the lowest 16 bits of it."""
+    """Return the lowest 16 bits of `convert_to_long`."""
     return None if value is None else wrapped(as_long(schema, value), 16)
 
 
 def convert_to_integer(schema: Schema | None, value: Any) -> int | None:
-    """As `convert_to_long`, the lowest 32 bits of it."""
+    """Return the lowest 32 bits of `convert_to_long`."""
     return None if value is None else wrapped(as_long(schema, value), 32)
 
 
 def convert_to_long(schema: Schema | None, value: Any) -> int | None:
-    """Numbers and text of numbers without their fractions; dates and times as they are stored, by their schema.
+    """Return a number, or the text of one, without its fraction; a date or time as its schema stores it.
 
-    What does not fit into 64 bits wraps, but for floats, which stay at the limit; not-a-number is 0.
+    Numbers beyond 64 bits wrap, except floats, which stay at the limit; not-a-number is 0.
     """
     return None if value is None else as_long(schema, value)
 
 
 def convert_to_float(schema: Schema | None, value: Any) -> float | None:
-    """As `convert_to_double`, rounded to the nearest float32."""
+    """Return `convert_to_double`, rounded to the nearest float32."""
     return None if value is None else to_float32(as_double(schema, value))
 
 
 def convert_to_double(schema: Schema | None, value: Any) -> float | None:
-    """Numbers and text of numbers; dates and times as they are stored, by their schema."""
+    """Return a number, or the text of one, as a float; a date or time as its schema stores it."""
     return None if value is None else as_double(schema, value)
 
 
 def convert_to_string(schema: Schema | None, value: Any) -> str | None:
-    """The text that SimpleHeaderConverter writes: strings as they are, other data in a notation like JSON."""
+    """Return the text that SimpleHeaderConverter writes: strings unchanged, other data in a notation like JSON."""
     return None if value is None else text_of(schema, value)
 
 
 def convert_to_list(schema: Schema | None, value: Any) -> Sequence[Any]:
-    """A list or tuple as it is, or the array that text stands for. DataError for None."""
+    """Return a list or tuple unchanged, or the array that text represents. None is a DataError."""
     array = parse_string(value).value if isinstance(value, str) else value
     if not isinstance(array, (list, tuple)):
         raise cannot_convert(value, "an array")
@@ -99,7 +100,7 @@ def convert_to_list(schema: Schema | None, value: Any) -> Sequence[Any]:
 
 
 def convert_to_map(schema: Schema | None, value: Any) -> Mapping[Any, Any]:
-    """A map as it is, or the map that text stands for. DataError for None."""
+    """Return a map unchanged, or the map that text represents. None is a DataError."""
     entries = parse_string(value).value if isinstance(value, str) else value
     if not isinstance(entries, Mapping):
         raise cannot_convert(value, "a map")
@@ -107,34 +108,34 @@ def convert_to_map(schema: Schema | None, value: Any) -> Mapping[Any, Any]:
 
 
 def convert_to_struct(schema: Schema | None, value: Any) -> Struct:
-    """A struct as it is. DataError for anything else, None as well."""
+    """Return a struct unchanged. Anything else is a DataError, None too."""
     if not isinstance(value, Struct):
         raise cannot_convert(value, "a struct")
     return value
 
 
 def convert_to_date(schema: Schema | None, value: Any) -> datetime.date:
-    """A date, a timestamp's date, or the day of that number since 1970-01-01. DataError for None.
+    """Return a date, a timestamp's date, or the day with that number since 1970-01-01. None is a DataError.
 
-    Text is parsed; one that stands for a date or timestamp is accepted without a schema only, as by Java.
+    Text is parsed; that of a date or timestamp is accepted only without a schema, as in Java.
     """
     return to_date(schema, _parsed(value))
 
 
 def convert_to_time(schema: Schema | None, value: Any) -> datetime.time:
-    """A time of day, a timestamp's time, or the milliseconds since midnight. None and text: as `convert_to_date`."""
+    """Return a time of day, a timestamp's time, or that of milliseconds since midnight; else as `convert_to_date`."""
     return to_time(schema, _parsed(value))
 
 
 def convert_to_timestamp(schema: Schema | None, value: Any) -> datetime.datetime:
-    """A timestamp, a date's midnight, a time of 1970-01-01, or milliseconds since then; else as `convert_to_date`."""
+    """Return a timestamp: of a date, a time of 1970-01-01, or milliseconds since then; else as `convert_to_date`."""
     return to_timestamp(schema, _parsed(value))
 
 
 def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> decimal.Decimal:
-    """Decimals and text with the scale that they have, bytes as an unscaled value of `scale`; DataError for None.
+    """Return a decimal: of text with the text's scale, of bytes as an unscaled value of `scale`. None is a DataError.
 
-    Other numbers go by way of the text of a double, so that 5 becomes 5.0.
+    Other numbers are converted through the text of a double, so that 5 becomes 5.0.
     """
     if isinstance(value, decimal.Decimal):
         return value
@@ -152,10 +153,10 @@ def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> decimal
 
 
 def infer_schema(value: Any) -> Schema | None:
-    """The schema that a value shows: int64 for integers, float64 for floats, and that of a struct.
+    """Return the schema of a value by its Python type: int64 for integers, float64 for floats, a struct's own.
 
-    None if there is none: for None, dates, times, decimals, empty or mixed collections, integers beyond 64 bits. Of
-    nested collections only the outer type is seen. SchemaBuilderError for a collection of nothing but None.
+    None for None, dates, times, decimals, empty or mixed collections, and integers beyond 64 bits. Nested collections
+    keep only their outer type. Raise SchemaBuilderError for a collection that holds only None.
     """
     if isinstance(value, Struct):
         return value.schema
@@ -177,7 +178,7 @@ def infer_schema(value: Any) -> Schema | None:
 
 
 def _common_schema(values: Iterable[Any]) -> Schema | None:
-    """The bare type that all values have, optional if None is among them; None for no values or different types."""
+    """Return the type that all values have, optional if None is among them; None for no values or different types."""
     values = list(values)
     present = [value for value in values if value is not None]
     if values and not present:

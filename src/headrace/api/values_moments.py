@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates, times of day and timestamps as text and as one another: what `headrace.api.values` builds on.
+"""Dates, times of day and timestamps for `headrace.api.values`: their text, and conversions between them.
 
-Java has one class for all three and reads and writes them in the zone of its process; here Python's types tell them
-apart, and the zone is UTC.
+Java has one class for all three, and reads and writes them in the time zone of its process; here they have different
+Python types, and the zone is UTC.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GREGORIAN_FROM: Final = datetime.date(1582, 10, 15).toordinal()
 _FIELD: Final = r"[ \t]*(-?\d+)"
 _DAY: Final = "-".join([_FIELD] * 3)
 _CLOCK: Final = rf"{_FIELD}:{_FIELD}:{_FIELD}\.{_FIELD}Z"
-# By the length of the text, as Java chooses; what follows the last field is not looked at.
+# By the length of the text, as in Java; text after the last field is ignored.
 _PATTERNS: Final = {
     len("yyyy-MM-dd"): (Schema.DATE, re.compile(_DAY)),
     len("HH:mm:ss.SSSZ"): (Schema.TIME, re.compile(_CLOCK)),
@@ -33,9 +33,10 @@ _PATTERNS: Final = {
 
 
 def parse_moment(text: str) -> SchemaAndValue | None:
-    """The date, time or timestamp in ISO 8601 with milliseconds that `text` is; colons may be escaped; None if none.
+    """Return the date, time or timestamp that `text` is in ISO 8601 with milliseconds; None if it is none.
 
-    Lenient as Java: month 13 is the next January. DataError for a moment that Python's types cannot hold.
+    Colons may be escaped. Lenient as Java: month 13 is the next January. Raise DataError for a moment beyond the range
+    of Python's types.
     """
     text = text.replace("\\:", ":")
     schema, pattern = _PATTERNS.get(len(text), (None, None))
@@ -52,9 +53,9 @@ def parse_moment(text: str) -> SchemaAndValue | None:
 
 
 def moment_text(value: datetime.date | datetime.time) -> str:
-    """The text of a moment by its size, as Java chooses it: time before 1970-01-02, date at midnight, else both.
+    """Return the text of a moment in the format that Java chooses by its size.
 
-    So the day of what lies before 1970 is not written.
+    Before 1970-01-02 that is the time of day, without the date; at midnight the date; otherwise both.
     """
     millis = _instant(value)
     if millis < MILLIS_PER_DAY:
@@ -65,7 +66,7 @@ def moment_text(value: datetime.date | datetime.time) -> str:
 
 
 def to_date(schema: Schema | None, value: Any) -> datetime.date:
-    """A date out of a date, a timestamp (cut towards 1970), or the number of days since 1970-01-01."""
+    """Return the date of a date, a timestamp (cut towards 1970), or a number of days since 1970-01-01."""
     name = schema.name if schema is not None else None
     if isinstance(value, datetime.date) and (schema is None or name == DATE):
         return value
@@ -79,7 +80,7 @@ def to_date(schema: Schema | None, value: Any) -> datetime.date:
 
 
 def to_time(schema: Schema | None, value: Any) -> datetime.time:
-    """A time of day out of a time, a timestamp, or milliseconds since midnight."""
+    """Return the time of day of a time, a timestamp, or milliseconds since midnight."""
     name = schema.name if schema is not None else None
     if isinstance(value, datetime.time) and (schema is None or name == TIME):
         return value
@@ -92,7 +93,7 @@ def to_time(schema: Schema | None, value: Any) -> datetime.time:
 
 
 def to_timestamp(schema: Schema | None, value: Any) -> datetime.datetime:
-    """A timestamp out of a timestamp, a date, a time of 1970-01-01, or milliseconds since then."""
+    """Return the timestamp of a timestamp, a date, a time of 1970-01-01, or milliseconds since then."""
     name = schema.name if schema is not None else None
     moment = isinstance(value, (datetime.date, datetime.time))
     if isinstance(value, datetime.datetime) and (schema is None or name == TIMESTAMP):
@@ -103,7 +104,7 @@ def to_timestamp(schema: Schema | None, value: Any) -> datetime.datetime:
 
 
 def _instant(value: datetime.date | datetime.time) -> int:
-    """Milliseconds since 1970-01-01 UTC: Java's only notion of a moment."""
+    """Return milliseconds since 1970-01-01 UTC, the value of Java's `Date`."""
     if isinstance(value, datetime.datetime):
         millis: int = from_logical(Schema.TIMESTAMP, value)
     elif isinstance(value, datetime.time):
@@ -119,7 +120,7 @@ def _clock_text(millis: int) -> str:
 
 
 def _epoch_day(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a lenient date, which is one of the Julian calendar before 1582-10-15."""
+    """Return the days since 1970-01-01 of a lenient date; before 1582-10-15 it is of the Julian calendar."""
     carry, month_index = divmod(month - 1, 12)
     year += carry
     if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
@@ -127,7 +128,7 @@ def _epoch_day(year: int, month: int, day: int) -> int:
     gregorian = datetime.date(year, month_index + 1, 1).toordinal() + day - 1
     if gregorian >= _GREGORIAN_FROM:
         return gregorian - _EPOCH_DAY
-    # Both calendars agree on a month's place in its year but for leap years: take it from one with the Julian's leap.
+    # A month's position in its year differs by leap years only: use a year that is leap if the Julian one is.
     alike = datetime.date(2000 + year % 4, month_index + 1, 1).timetuple().tm_yday
     julian = 365 * (year - 1) + (year - 1) // 4 + alike + day - 1 - 2
     return julian - _EPOCH_DAY

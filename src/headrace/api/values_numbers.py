@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers out of anything, by the rules of Java's `Number` and `BigDecimal`: what `headrace.api.values` builds on."""
+"""Conversion to numbers for `headrace.api.values`, by the rules of Java's `Number` and `BigDecimal`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOMENTS: Final = (DATE, TIME, TIMESTAMP)
 
 
 def cannot_convert(value: Any, target: Any) -> DataError:
-    """The error for a `value` that cannot become a `target`."""
+    """Return the error for a `value` that cannot be converted to `target`."""
     return DataError(f"Unable to convert {value!r} ({type(value).__name__}) to {target}")
 
 
 def big_decimal(text: str) -> decimal.Decimal | None:
-    """The decimal that Java's `BigDecimal` reads in `text`, exactly and with its scale; None if it reads none."""
+    """Return the decimal that Java's `BigDecimal` parses `text` to, exactly and with its scale; None if it fails."""
     match = _NUMBER.fullmatch(text)
-    # Digits beyond the basic plane are two chars to Java, neither of them a digit.
+    # A digit beyond the basic plane is two chars in Java, neither of them a digit.
     if match is None or max(text) > "\uffff":
         return None
     fraction = len(match[1] or match[2] or "")
@@ -40,31 +40,31 @@ def big_decimal(text: str) -> decimal.Decimal | None:
     if not -(1 << 31) <= scale < 1 << 31:
         return None
     number = decimal.Decimal(text)
-    return number if number else number.copy_abs()  # Java's decimals know no negative zero
+    return number if number else number.copy_abs()  # Java's decimals have no negative zero
 
 
 def wrapped(number: int, bits: int) -> int:
-    """The low `bits` of an integer as a signed one: Java's narrowing cast."""
+    """Return the low `bits` of an integer as a signed number: Java's narrowing cast."""
     half = 1 << (bits - 1)
     return (number + half) % (1 << bits) - half
 
 
 def nearest_float32(number: decimal.Decimal) -> float:
-    """The float32 nearest to a decimal, rounded once; infinite beyond the range."""
+    """Return the float32 nearest to a decimal, rounded once; infinite beyond the range."""
     near = float(number)
     exact = decimal.Decimal(near)
     if math.isinf(near) or exact == number:
         return to_float32(near)
-    # Rounded to odd, the double does not hide on which side of two float32's middle the decimal lies.
+    # The double is rounded to odd, so that rounding it to a float32 never sees a tie that is none.
     if int(math.ldexp(math.frexp(near)[0], 53)) % 2 == 0:
         near = math.nextafter(near, math.inf if number > exact else -math.inf)
     return to_float32(near)
 
 
 def as_long(schema: Schema | None, value: Any) -> int:
-    """`value` as a 64-bit integer: fractions are cut off, what is too large wraps (floats: stay at the limit).
+    """Return `value` as a 64-bit integer: fractions are cut off, larger numbers wrap (floats stay at the limit).
 
-    Text is read as a decimal. Dates and times become what they are stored as if `schema` is theirs. DataError for
+    Text is parsed as a decimal. Dates and times become their stored form if `schema` is theirs. Raise DataError for
     everything else.
     """
     if isinstance(value, int) and not isinstance(value, bool):
@@ -82,7 +82,7 @@ def as_long(schema: Schema | None, value: Any) -> int:
 
 
 def as_double(schema: Schema | None, value: Any) -> float:
-    """`value` as a double; otherwise as `as_long`."""
+    """Return `value` as a double; otherwise as `as_long`."""
     if isinstance(value, float):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -108,7 +108,7 @@ def _long_of_float(value: float) -> int:
 
 def _long_of_decimal(number: decimal.Decimal) -> int:
     exponent = number.as_tuple().exponent
-    # 10**64 is a multiple of 2**64; and no million digits are made of a short text.
+    # 10**64 is a multiple of 2**64, so the result is 0; this also avoids expanding a short text to a million digits.
     if number.adjusted() < 0 or (isinstance(exponent, int) and exponent >= 64):
         return 0
     return wrapped(int(number), 64)

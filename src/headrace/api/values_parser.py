@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema and value that a header's text stands for (Java: `Values.parseString`)."""
+"""A parser of headers' text into values with schemas (Java: `Values.parseString`)."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from headrace.api.values_numbers import (
 )
 
 MAX_NESTING: Final = 100
-_SPACE: Final = "".join(map(chr, range(33)))  # what Java's trim takes away
+_SPACE: Final = "".join(map(chr, range(33)))  # the characters that Java's trim removes
 # A delimiter is a token of its own unless a backslash precedes it; the backslash stays in the token.
 _TOKEN: Final = re.compile(r'[:,{}\[\]"]|(?:[^\\:,{}\[\]"]|\\.?)++', re.DOTALL)
 _INTEGERS: Final = tuple((Schema(kind), 1 << (bits - 1)) for kind, bits in INTEGER_BITS.items())
-_SURE_DIGITS: Final = 19  # fewer are a 64-bit integer
+_SURE_DIGITS: Final = 19  # fewer digits always fit into 64 bits
 _LITERALS: Final[Mapping[str, SchemaAndValue]] = {
     "null": NULL,
     "true": SchemaAndValue(Schema.BOOLEAN, True),
     "false": SchemaAndValue(Schema.BOOLEAN, False),
 }
-# In the order of widening; the type of two numbers is the one further to the right.
+# In the order of widening; the common type of two numbers is the one further to the right.
 _NUMBERS: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 
 
 def parse_string(text: str | None) -> SchemaAndValue:
-    """The value that `text` stands for and its schema; `NULL` for None and for the word null.
+    """Return the value that `text` represents, with its schema; `NULL` for None and for the word null. Never raises.
 
     Tried in this order: null, true, false; array and map, nested up to `MAX_NESTING` deep; date, time and timestamp;
-    the narrowest number. All else, and what Python's types cannot hold, is a string. Never raises. As Java does:
-    leading parts count (`1,000` is the int8 1, `[1,2] x` an array), arrays with null beside other values are strings,
+    the narrowest number. Any other text, and values beyond Python's types, are strings. As in Java, a leading part is
+    enough (`1,000` is the int8 1, `[1,2] x` an array), arrays with null beside other values are strings, and
     backslashes stay in quoted strings.
     """
     if text is None:
@@ -59,12 +59,12 @@ def parse_string(text: str | None) -> SchemaAndValue:
     try:
         return _Parser(tokens).parse() or SchemaAndValue(Schema.STRING, text)
     except DataError:
-        # Blanks before a bracket that does not fit are all that Java keeps.
+        # Java keeps only the blanks before a bracket that does not match.
         return SchemaAndValue(Schema.STRING, text if tokens[0].strip(_SPACE) else tokens[0])
 
 
 class _Parser:
-    """Reads the tokens of one text. Inside of arrays and maps whatever does not fit is a DataError."""
+    """A parser of the tokens of one text. Inside arrays and maps it raises DataError for tokens that do not fit."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
@@ -73,11 +73,11 @@ class _Parser:
         self._depth = 0
 
     def parse(self) -> SchemaAndValue | None:
-        """The array, map, moment or number that the text begins with; None if it is but a string."""
+        """Return the array, map, moment or number that the text begins with; None if it is a plain string."""
         return self._container() or self._scalar()
 
     def _element(self) -> SchemaAndValue:
-        """A value inside of an array or map."""
+        """Return the next value inside an array or map."""
         token = self._peek()
         if token is None:
             return NULL
@@ -136,7 +136,7 @@ class _Parser:
         return parse_moment(content) or SchemaAndValue(Schema.STRING, content)
 
     def _scalar(self) -> SchemaAndValue | None:
-        """The next token as a moment or number; None if it is neither."""
+        """Return the next token as a moment or number; None if it is neither."""
         token = self._stripped[self._position]
         self._position += 1
         if not token:
@@ -149,7 +149,7 @@ class _Parser:
         return _number(token) if digit or token[0] in "+-" else None
 
     def _moment(self, token: str) -> SchemaAndValue | None:
-        # The colons of a time are tokens: 14 : 34 : 54.346Z are five.
+        # The colons of a time are separate tokens: 14 : 34 : 54.346Z are five.
         rest = self._tokens[self._position : self._position + 4]
         if len(rest) == 4 and (rest[0] == ":" or "\\" in token):
             moment = parse_moment(token + "".join(rest))
@@ -159,13 +159,13 @@ class _Parser:
         return parse_moment(token)
 
     def _accept(self, expected: str) -> bool:
-        """Step over `expected` if it comes next."""
+        """Skip `expected` if it comes next, and return True."""
         found = self._peek() == expected
         self._position += found
         return found
 
     def _peek(self) -> str | None:
-        """What comes next but for blanks, None at the end. Blanks are gone then, also inside of quotes, as in Java."""
+        """Skip blanks, also inside quotes as Java does, and return the next token; None at the end."""
         last = len(self._tokens) - 1
         if self._position > last:
             return None
@@ -175,14 +175,14 @@ class _Parser:
 
 
 class _CommonSchema:
-    """The schema that fits all elements: numbers widen, others must agree in their type; None if there is none."""
+    """The common schema of all elements: numbers widen, other types must be equal; None if there is none."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self._compatible = True
 
     def add(self, schema: Schema | None) -> None:
-        """Take in the schema of one more element; None, that of null, says nothing."""
+        """Add the schema of one more element; None, the schema of null, changes nothing."""
         if schema is None or not self._compatible:
             return
         self.schema = schema if self.schema is None else _wider(self.schema, schema)
@@ -217,7 +217,7 @@ class _Entries:
         return SchemaAndValue(_map_schema(key_schema, value_schema), dict(zip(keys, values, strict=True)))
 
 
-# Few shapes of headers come again and again.
+# Cached: most headers have one of a few schemas.
 @functools.lru_cache(64)
 def _array_schema(element: Schema | None) -> Schema:
     return Schema(Type.ARRAY, value_schema=element)
@@ -257,7 +257,7 @@ def _narrowest(integer: int) -> SchemaAndValue:
 
 
 def _integer(number: decimal.Decimal) -> int | None:
-    """The 64-bit integer that a decimal is, if it is one; quick whatever the exponent."""
+    """Return the 64-bit integer that a decimal equals, else None; fast for any exponent."""
     if not number:
         return 0
     if not 0 <= number.adjusted() <= 18 or number != number.to_integral_value():
@@ -277,7 +277,7 @@ _ALIGN: Final[Mapping[Any, Callable[[Any], Any]]] = {
 
 
 def _aligned(schema: Schema | None, values: list[Any]) -> list[Any]:
-    """Elements as their common schema, if any, has them. DataError if one cannot be that: null never can."""
+    """Convert elements to their common schema, if any. Raise DataError for one that does not fit: null never does."""
     if schema is None:
         return values
     if None in values:

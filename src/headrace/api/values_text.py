@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of values in headers: strings as they are, other data in a notation like JSON (Java: `Values.append`)."""
+"""The text of headers' values: strings unchanged, other data in a notation like JSON (Java: `Values.append`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headrace.api.values_moments import moment_text
 
 
 def text_of(schema: Schema | None, value: Any, inside: bool = False) -> str:
-    """The text of a value; strings and bytes are quoted only `inside` arrays, maps and structs.
+    """Return the text of a value; strings and bytes are quoted only `inside` arrays, maps and structs.
 
-    `schema` tells a float32 from a double. DataError for a value of no type of Connect's.
+    `schema` distinguishes a float32 from a double. Raise DataError for a value that is not Connect data.
     """
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if inside else value
