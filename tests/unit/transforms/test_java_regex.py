@@ -38,6 +38,7 @@ MATCHES = [
     (r"\p{Lu}\p{IsLl}\p{gc=Nd}", "Äb٣", "äb1"),
     (r"\p{javaLowerCase}\p{IsAlphabetic}", "ßA", "AA"),
     (r"[\p{Lu}\d]+", "A1Ö", "a"),
+    (r"(?i)\p{Upper}\p{Lu}", "aö", "öa"),
     ("[a-z&&[^aeiou]]+", "xyz", "xay"),
     ("[a-z&&b-y&&[^m]]+", "bcy", "bmy"),
     ("[a-d[m-p]]+", "amdp", "e"),
@@ -67,6 +68,8 @@ MATCHES = [
     (r"(a)\10", "aa0", "a"),
     (r"(a)\2", None, "aa"),
     ("(?=ab)a(?!c)b(?<=b)(?<!a)", "ab", "ac"),
+    ("a(?<=x?a{1,2})b", "ab", "b"),
+    ("^*a", "a", "^a"),
     (r"\Aab\z", "ab", "ab\n"),
     (r"ab\Z\n", "ab\n", "ab"),
 ]
@@ -101,6 +104,7 @@ def test_as_java_matches(pattern: str, matching: str | None, other: str | None) 
         (r"\b{g}", "not supported"),
         ("(?<=a+)b", "look-behind"),
         ("(?<1>a)", "group name"),
+        ("(?<n>a)(?<n>b)", "already defined"),
         ("(?P<n>a)", "group name"),
         (r"\k<n>", "the name of a group"),
         (r"(?U)\w", "flag U"),
@@ -112,7 +116,9 @@ def test_what_is_refused(pattern: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("category", ["L", "Lu", "Nd", "Cn", "Co", "Zs"])
-def test_properties_are_those_of_pythons_tables(category: str) -> None:
+def test_properties_are_those_of_unicode(category: str) -> None:
     matches = compile_java_regex(rf"\p{{{category}}}").fullmatch
     for code in [*range(0x3000), *range(0xD7F0, 0xE010), *range(0x1F000, 0x1F100), 0xE0FFF, 0xF0000, 0x10FFFF]:
-        assert (matches(chr(code)) is not None) is unicodedata.category(chr(code)).startswith(category)
+        known = unicodedata.category(chr(code))
+        if known != "Cn" or code == 0xE0FFF:  # the library's tables may be of a newer Unicode than Python's
+            assert (matches(chr(code)) is not None) is known.startswith(category)
