@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from platformdirs import user_cache_path
+
 from headrace.api.errors import ConfigError
 
 _RANDOM: Final = "[a-z0-9_]" * 8
@@ -20,10 +22,13 @@ _RANDOM: Final = "[a-z0-9_]" * 8
 
 
 def cache_directory() -> Path:
-    """`HEADRACE_CACHE_DIR`, else `headrace` in `XDG_CACHE_HOME` or `~/.cache`. Not made here."""
+    """`HEADRACE_CACHE_DIR`, else the platform's place: on Linux `headrace` in `XDG_CACHE_HOME` or `~/.cache`.
+
+    Not made here.
+    """
     if own := os.environ.get("HEADRACE_CACHE_DIR"):
         return Path(own).expanduser().absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "headrace"
+    return user_cache_path("headrace")
 
 
 def make_once(directory: Path, build: Callable[[Path], None]) -> Path:
