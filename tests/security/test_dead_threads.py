@@ -11,7 +11,7 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.model.service_threads import DEATHS
+from headrace.model.service_threads import THREAD_DEATHS
 from tests.support.group_of_workers import Workers
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
@@ -29,9 +29,9 @@ def kill(*args: object, **named: object) -> None:
 
 @pytest.fixture
 def deaths() -> Iterator[None]:
-    with DEATHS.watched():
+    with THREAD_DEATHS.recording():
         yield
-    DEATHS.forget()
+    THREAD_DEATHS.clear()
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def check_query(session: SparkSession, query: str) -> None:
     _check(session, _parser(session).parseQuery(query))
 
 
-def filtered(frame: DataFrame, condition: str) -> DataFrame:
+def filter_frame(frame: DataFrame, condition: str) -> DataFrame:
     """Return the rows for which a condition holds. Raises as `query_frame` does."""
     session = frame.sparkSession
     checked: set[str] = vars(session).setdefault(_CHECKED, set())

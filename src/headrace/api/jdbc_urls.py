@@ -63,18 +63,18 @@ _LOOKUPS: Final = re.compile(r"\b(?:ldaps?|rmi|iiop|jndi|dns):")
 def check_jdbc(session: SparkSession, options: Mapping[str, str]) -> None:
     """Check the options of a reader or writer of any format; those without a JDBC URL pass.
 
-    Raise ConfigError as `refuse` does, and for a `driver` that is no JDBC driver class.
+    Raise ConfigError as `check_urls` does, and for a `driver` that is no JDBC driver class.
     """
     given = {name.lower(): value for name, value in options.items()}
     if not given.get("url", "").strip().lower().startswith("jdbc:"):
         return
     allowed = session.sparkContext.getConf().get(URLS_ALLOWED) or ""
-    refuse(options, [entry.strip() for entry in allowed.split(",") if entry.strip()])
+    check_urls(options, [entry.strip() for entry in allowed.split(",") if entry.strip()])
     if "driver" in given:
         _check_driver(session, given["driver"])
 
 
-def refuse(options: Mapping[str, str], allowed: Sequence[str]) -> None:
+def check_urls(options: Mapping[str, str], allowed: Sequence[str]) -> None:
     """Raise ConfigError, naming the option's property, for a database that the worker does not allow.
 
     `allowed` are URLs in which `*` matches any text. Without any, all databases on other machines are allowed. A

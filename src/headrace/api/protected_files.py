@@ -34,12 +34,12 @@ def ensure_writable(name: str, path: str, *, uri: bool = False) -> None:
 
     The path need not exist. With `uri` it is a path as Spark understands it; a path on another machine passes.
     """
-    reason = why_not_writable(path, uri=uri)
+    reason = write_refusal(path, uri=uri)
     if reason is not None:
         raise ConfigError.invalid(name, path, reason)
 
 
-def why_not_writable(path: str, *, uri: bool = False) -> str | None:
+def write_refusal(path: str, *, uri: bool = False) -> str | None:
     """Return the reason for which `ensure_writable` would raise; None if the path may be written."""
     local = _local_path(path) if uri else path
     place = _place_of(local) if local else None

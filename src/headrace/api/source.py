@@ -172,7 +172,7 @@ class SourceTaskContext(ABC):
 
     @abstractmethod
     def configs(self) -> Mapping[str, str]:
-        """The task's latest configuration, with config provider references resolved."""
+        """Return the task's latest configuration, with references to config providers resolved."""
 
     @property
     @abstractmethod
@@ -187,7 +187,7 @@ class SourceTaskContext(ABC):
     @property
     @abstractmethod
     def frames(self) -> Frames:
-        """To run jobs on Spark DataFrames with, on the task's thread."""
+        """The runner of frame jobs, for the task's thread."""
 
 
 class SourceTask(Task):

@@ -17,7 +17,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import CONTEXT
 from headrace.logs.formats import TEXT, formatter
 from headrace.logs.records import escaped
-from headrace.plugins.log_hiding import HIDING
+from headrace.plugins.log_hiding import LOG_FILTER
 
 EXIT_FAILED: Final = 1
 EXIT_MISCONFIGURED: Final = 2
@@ -44,7 +44,7 @@ def configure_logging(level: LogLevel) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(TEXT))
     handler.addFilter(CONTEXT)
-    handler.addFilter(HIDING)
+    handler.addFilter(LOG_FILTER)
     handler.addFilter(_is_no_lost_jvm)
     root = logging.getLogger()
     for installed in root.handlers[:]:

@@ -19,7 +19,7 @@ from headrace.api.errors import ConnectError
 from headrace.config.worker_config import CONFIG_PROVIDERS, WorkerConfig
 from headrace.herder.herder import Herder
 from headrace.model.deadline import Deadline
-from headrace.model.service_threads import DEATHS
+from headrace.model.service_threads import THREAD_DEATHS
 from headrace.model.set_back_clock import SetBackClock
 from headrace.rest.server import RestServer
 
@@ -81,7 +81,7 @@ class WorkerProcess:
 
     def run(self) -> int:
         """0 after an orderly stop. ConnectError when the herder or the REST server died, or Kafka is not there."""
-        with DEATHS.watched():
+        with THREAD_DEATHS.recording():
             return self._run()
 
     def _run(self) -> int:
@@ -124,7 +124,7 @@ class WorkerProcess:
     def _stops(self) -> bool:
         """Whether a signal came; waits for one for a moment. ConnectError if the herder has died."""
         stops = self._asked_to_stop.wait(_LOOK_SECONDS)
-        self._wall_clock.end_if_set_back("The worker")
+        self._wall_clock.exit_if_set_back("The worker")
         failure = self._herder.failure()
         if failure is None and self._server.has_died():
             failure = ConnectError("The thread of the REST server has died")

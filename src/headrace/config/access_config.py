@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties by which a worker knows its users and what each may do."""
+"""Properties of a worker for authentication and authorization of its users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _check_networks(name: str, value: list[str]) -> None:
 
 
 def define_access(definition: ConfigDef) -> ConfigDef:
-    """Add these properties to a worker's."""
+    """Add these properties to a worker's definition."""
     low = Importance.LOW
     # fmt: off
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all configurations have in common."""
+"""The base of all configurations."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from headrace.api.config_def import ConfigDef
 
 
 class BaseConfig:
-    """Properties parsed by a definition; immutable, so free to be read on any thread.
+    """Properties parsed by a definition; immutable, so any thread may read them. Java: ``AbstractConfig``.
 
-    ConfigError, naming property and value, if the properties do not fit. Java: ``AbstractConfig``.
+    Raise ConfigError, naming property and value, if the properties are not valid.
     """
 
     def __init__(self, definition: ConfigDef, props: Mapping[str, str | None]) -> None:
         self.raw: Mapping[str, str] = MappingProxyType({key: text for key, text in props.items() if text is not None})
-        """The properties as written; those given as null are left out and so have their default."""
+        """The properties as written; those given as null are left out, so they have their default."""
         self._values = definition.parse(self.raw)
 
     def get(self, name: str) -> Any:
-        """The parsed value of a defined property. KeyError for others: see ``raw``."""
+        """Return the parsed value of a defined property. KeyError for others: use ``raw``."""
         return self._values[name]
 
     def seconds(self, name: str) -> float:
-        """A property in milliseconds as seconds."""
+        """Return a property in milliseconds as seconds."""
         return float(self._values[name]) / 1000
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
-        """The raw properties whose names begin with ``prefix``, without it."""
+        """Return the raw properties whose names begin with ``prefix``, without it."""
         return {key[len(prefix) :]: text for key, text in self.raw.items() if key.startswith(prefix) and key != prefix}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java-style properties of every Kafka client of a worker and its tasks: who they are, and what must be so.
+"""Java-style properties of every Kafka client of a worker and its tasks.
 
-A later source of a property wins: what the worker needs, its top-level connection settings, its ``producer.``,
-``consumer.`` or ``admin.`` properties, the connector's ``….override.`` properties, which the worker's policy has judged
-before (``headrace.plugins.override_policies``). What correctness rests on wins over
-all of them, with a warning. Java: ``Worker.baseProducerConfigs`` and its neighbours. Bytes go in and out, so
-serializers are not among the properties.
+A later source of a property wins: the worker's defaults, its top-level connection settings, its ``producer.``,
+``consumer.`` or ``admin.`` properties, the connector's ``….override.`` properties, which the worker's policy has
+accepted before (``headrace.plugins.override_policies``). Properties that correctness depends on win over all of them,
+with a warning. Java: ``Worker.baseProducerConfigs`` and its neighbours. The clients send and receive bytes, so there
+are no serializers among the properties.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _PRODUCER_BASE: Final = {
 
 
 def config_log_consumer(worker: DistributedConfig) -> dict[str, str]:
-    """Reads the config topic; read_committed, for the leader's writes are transactions (invariant 7)."""
+    """Properties of the config topic's consumer; read_committed, as the leader writes transactions (invariant 7)."""
     isolation = "read_committed" if worker.transactional_leader_enabled else "read_uncommitted"
     return _log_consumer(worker, "configs", isolation)
 
 
 def config_log_producer(worker: DistributedConfig) -> dict[str, str]:
-    """Java's writer of the config topic where exactly-once is off; see ``leader_producer``."""
+    """Properties of Java's producer of the config topic with exactly-once disabled; see ``leader_producer``."""
     return _log_producer(worker, "configs")
 
 
 def leader_producer(worker: DistributedConfig) -> dict[str, str]:
-    """The leader's writer of the config topic (invariant 7); nobody can choose its ``transactional.id`` (KIP-618)."""
+    """The leader's producer of the config topic (invariant 7); its ``transactional.id`` is fixed (KIP-618)."""
     if TRANSACTIONAL_ID in worker.raw:
         message = "%s=%s is ignored: the leader writes the config topic as %s"
         log.warning(message, TRANSACTIONAL_ID, worker.raw[TRANSACTIONAL_ID], worker.transactional_leader_id)
@@ -71,34 +71,34 @@ def leader_producer(worker: DistributedConfig) -> dict[str, str]:
 
 
 def status_log_consumer(worker: DistributedConfig) -> dict[str, str]:
-    """Reads the status topic."""
+    """Properties of the consumer of the status topic."""
     return _log_consumer(worker, "statuses", "read_uncommitted")
 
 
 def status_log_producer(worker: DistributedConfig) -> dict[str, str]:
-    """Writes the status topic; gives up after two minutes, as statuses get old."""
+    """Properties of the producer of the status topic; it gives up after two minutes, as statuses become outdated."""
     return _log_producer(worker, "statuses") | {"delivery.timeout.ms": "120000"}
 
 
 def offsets_log_consumer(worker: DistributedConfig) -> dict[str, str]:
-    """Reads the global offsets topic; read_committed with exactly-once on (invariant 3)."""
+    """Properties of the global offsets topic's consumer; read_committed with exactly-once enabled (invariant 3)."""
     return _log_consumer(
         worker, "offsets", "read_committed" if worker.exactly_once_source_enabled else "read_uncommitted"
     )
 
 
 def offsets_log_producer(worker: DistributedConfig) -> dict[str, str]:
-    """Writes the global offsets topic outside of transactions."""
+    """Properties of the producer of the global offsets topic outside transactions."""
     return _log_producer(worker, "offsets")
 
 
 def admin(worker: WorkerConfig) -> dict[str, str]:
-    """Creates and describes the worker's own topics."""
+    """Properties of the admin client that creates and describes the worker's own topics."""
     return _common(worker) | {"client.id": _own_client_id(worker, "shared-admin")}
 
 
 def group_member(worker: DistributedConfig, worker_id: str) -> dict[str, str]:
-    """Joins the group. ``worker_id`` stands in for a ``client.id`` of the worker's, as in Java."""
+    """Properties of the member of the workers' group. ``worker_id`` is the default of its ``client.id``, as in Java."""
     return admin(worker) | {"client.id": worker.client_id or f"connect-{worker_id}"}
 
 
@@ -106,7 +106,7 @@ def group_member(worker: DistributedConfig, worker_id: str) -> dict[str, str]:
 
 
 def source_task_producer(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
-    """Of a source task; transactional with exactly-once on (invariant 2)."""
+    """Properties of the producer of a source task; transactional with exactly-once enabled (invariant 2)."""
     name = _name(connector_config)
     client_id = f"connector-producer-{name}-{task}"
     if not worker.exactly_once_source_enabled:
@@ -116,12 +116,12 @@ def source_task_producer(worker: WorkerConfig, connector_config: Config, task: i
 
 
 def source_task_admin(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
-    """Creates a source task's topics (topic.creation.*)."""
+    """Properties of the admin client that creates a source task's topics (topic.creation.*)."""
     return _source_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}-{task}")
 
 
 def source_offsets_consumer(worker: WorkerConfig, connector_config: Config, task: int | None = None) -> dict[str, str]:
-    """Reads a connector's own offsets topic, for the connector itself or for one of its tasks."""
+    """Properties of the consumer of a connector's own offsets topic, for the connector itself or one of its tasks."""
     required: dict[str, str | None] = {"auto.offset.reset": "earliest"}
     if worker.exactly_once_source_enabled:
         required[ISOLATION] = "read_committed"
@@ -130,27 +130,30 @@ def source_offsets_consumer(worker: WorkerConfig, connector_config: Config, task
 
 
 def source_offsets_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Creates and describes a connector's own offsets topic."""
+    """Properties of the admin client that creates and describes a connector's own offsets topic."""
     return _source_admin(worker, connector_config, f"connector-adminclient-{_name(connector_config)}")
 
 
 def targets_other_cluster(worker: WorkerConfig, connector_config: Config) -> bool:
-    """Whether a source connector's producers write to another Kafka cluster than the worker's internal topics are in.
+    """Return True if a source connector's producers write to another Kafka cluster than that of the internal topics.
 
-    As in Java that is told by ``bootstrap.servers``, in whatever order they are named.
+    As in Java, clusters are compared by ``bootstrap.servers``, in any order.
     """
     return _servers(producer_servers(worker, connector_config)) != _servers(worker.bootstrap_servers)
 
 
 def producer_servers(worker: WorkerConfig, connector_config: Config) -> str:
-    """The ``bootstrap.servers`` of a source connector's producers."""
+    """Return the ``bootstrap.servers`` of a source connector's producers."""
     return _chosen_producer(worker, connector_config).get(BOOTSTRAP_SERVERS) or worker.bootstrap_servers
 
 
 def offset_alter_producer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Writes altered offsets (KIP-875). With exactly-once on its ``transactional.id`` is task 0's, as in released Kafka
-    Connect: so neither can write once the other has begun (invariant 2), and no ACL is needed that tasks do not need.
-    KIP-875's text has ``${groupId}-${connector}``, which is also that of a task where a connector is named ``x-0``."""
+    """Properties of the producer that writes altered offsets (KIP-875).
+
+    With exactly-once enabled its ``transactional.id`` is that of task 0, as in released Kafka Connect: so neither can
+    write once the other has begun (invariant 2), and it needs no ACL that tasks do not need. KIP-875's text has
+    ``${groupId}-${connector}``, which could also be the id of a task of another connector, named ``x-0``.
+    """
     if worker.exactly_once_source_enabled:
         return source_task_producer(worker, connector_config, 0)
     client_id = f"connector-offset-producer-{_name(connector_config)}"
@@ -158,28 +161,28 @@ def offset_alter_producer(worker: WorkerConfig, connector_config: Config) -> dic
 
 
 def sink_task_consumer(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
-    """Of a sink task, which commits its offsets itself, after ``put`` and ``flush`` (invariant 9)."""
+    """Properties of a sink task's consumer; the task commits offsets, after ``put`` and ``flush`` (invariant 9)."""
     return _connector_consumer(worker, connector_config, task, "read_uncommitted", {"enable.auto.commit": "false"})
 
 
 def dead_letter_producer(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
-    """Writes what a sink task sets aside."""
+    """Properties of the producer of a task's dead letters."""
     client_id = f"connector-dlq-producer-{_name(connector_config)}-{task}"
     return _connector_producer(worker, connector_config, client_id, {TRANSACTIONAL_ID: None})
 
 
 def dead_letter_admin(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
-    """Creates a sink connector's dead letter topic."""
+    """Properties of the admin client that creates a connector's dead letter topic."""
     return _connector_admin(worker, connector_config, f"connector-dlq-adminclient-{_name(connector_config)}-{task}")
 
 
 def fencing_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Fences a source connector's task producers, in the cluster that they write to."""
+    """Properties of the admin client that fences a source connector's producers, in the cluster that they write to."""
     return _source_admin(worker, connector_config, f"connector-worker-adminclient-{_name(connector_config)}")
 
 
 def consumer_group_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Reads and alters a sink connector's consumer group."""
+    """Properties of the admin client that reads and alters a sink connector's consumer group."""
     return _connector_admin(worker, connector_config, f"connector-worker-adminclient-{_name(connector_config)}")
 
 
@@ -191,9 +194,9 @@ def _name(connector_config: Config) -> str:
 
 
 def _connection(worker: WorkerConfig) -> dict[str, str]:
-    """How to reach the cluster and who to be there."""
+    """Return the worker's properties of connection and authentication."""
     secured = {key: text for key, text in worker.raw.items() if key.startswith(_CONNECTION_PREFIXES)}
-    secured.pop("ssl.client.auth", None)  # It concerns the REST API's listeners alone.
+    secured.pop("ssl.client.auth", None)  # of the REST API's listeners only
     return {BOOTSTRAP_SERVERS: worker.bootstrap_servers} | secured
 
 
@@ -249,8 +252,10 @@ def _chosen_producer(worker: WorkerConfig, connector_config: Config) -> dict[str
 
 
 def _producers_connection(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
-    """Where the connector's records go its offsets go too (KIP-618), and there is whom to fence. So the clients beside
-    the producer connect as it does to another cluster, if they are not told otherwise."""
+    """Return the connection of the connector's producers, the default for its other clients.
+
+    A connector's offsets are stored in the cluster of its records (KIP-618), and its producers are fenced there.
+    """
     if not targets_other_cluster(worker, connector_config):
         return _connection(worker)
     names = (BOOTSTRAP_SERVERS, *_CONNECTION_PREFIXES)
@@ -265,12 +270,12 @@ def _servers(text: str) -> frozenset[str]:
 def _connector_admin(
     worker: WorkerConfig, connector_config: Config, client_id: str, connection: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """A worker's ``client.id`` replaces the client id here, as in Java."""
+    """Return an admin client's properties; a worker's ``client.id`` replaces ``client_id``, as in Java."""
     return (
         {"client.id": worker.client_id or client_id}
         | _common(worker)
         | dict(connection or {})
-        # Not all that begins so is for a client: the REST API has admin.listeners.
+        # Except admin.listeners, which is the REST API's.
         | {key: text for key, text in worker.with_prefix("admin.").items() if not key.startswith(LISTENERS)}
         | overrides_of(connector_config, "admin")
     )
@@ -279,7 +284,7 @@ def _connector_admin(
 def _require(
     base: Mapping[str, str], chosen: Mapping[str, str], required: Mapping[str, str | None], connector: str
 ) -> dict[str, str]:
-    """``base`` under what users chose under what they cannot choose (None: must not be set)."""
+    """Merge properties: ``chosen`` over ``base``, and ``required`` over both (None: must not be set)."""
     for name, value in required.items():
         if name in chosen and (value is None or chosen[name].lower() != value.lower()):
             instead = "left out" if value is None else value

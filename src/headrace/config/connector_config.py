@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runtime understands of any connector's configuration."""
+"""The properties of all connectors that the runtime understands."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ALIASES: Final = CompositeValidator(NonNull(), LambdaValidator(_check_aliases, l
 
 
 def _connector_def() -> ConfigDef:
-    """Groups, order, widths and display names are Java's: forms are made of them."""
+    """Return the definition; groups, order, widths and display names are Java's, as forms are made of them."""
     high, medium, low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
     return (
         ConfigDef()
@@ -134,7 +134,7 @@ def _connector_def() -> ConfigDef:
 
 
 def with_dead_letter_queue(definition: ConfigDef) -> ConfigDef:
-    """Add what a dead letter topic needs. Java has this for sinks only."""
+    """Add the properties of a dead letter topic. Java has them for sinks only."""
     medium = Importance.MEDIUM
     return (
         definition
@@ -166,7 +166,7 @@ def _check_factor(name: str, value: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ErrorHandling:
-    """The ``errors.*`` of a connector. Times are in seconds; ``retry_timeout`` None is for ever."""
+    """The ``errors.*`` properties of a connector, in seconds; a ``retry_timeout`` of None means no limit."""
 
     tolerates: bool = False
     retry_timeout: float | None = 0.0
@@ -177,7 +177,7 @@ class ErrorHandling:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterQueue:
-    """A connector's dead letter topic. ``replication_factor`` -1 is the broker's default."""
+    """A connector's dead letter topic. A ``replication_factor`` of -1 is the broker's default."""
 
     topic: str
     replication_factor: int
@@ -186,7 +186,7 @@ class DeadLetterQueue:
 
 @dataclass(frozen=True, slots=True)
 class PluginStage:
-    """A transformation or predicate of a connector: ``config`` is what is under its alias."""
+    """A transformation or predicate of a connector; ``config`` are the properties under its alias."""
 
     alias: str
     type: str
@@ -196,7 +196,7 @@ class PluginStage:
 
 
 class ConnectorConfig(BaseConfig):
-    """Java: ``ConnectorConfig``. Properties of the connector's own are in ``raw``."""
+    """The configuration of a connector; the connector's own properties are in ``raw``. Java: ``ConnectorConfig``."""
 
     DEFINITION: ConfigDef = _connector_def()
 
@@ -237,7 +237,7 @@ class ConnectorConfig(BaseConfig):
 
     @property
     def dead_letter_queue(self) -> DeadLetterQueue | None:
-        """None if the connector has none, or is of a kind that has none (see ``with_dead_letter_queue``)."""
+        """The dead letter topic; None without one, or without its properties (see ``with_dead_letter_queue``)."""
         if DLQ_TOPIC not in self.DEFINITION.config_keys or not self.get(DLQ_TOPIC):
             return None
         return DeadLetterQueue(
@@ -245,7 +245,7 @@ class ConnectorConfig(BaseConfig):
         )
 
     def converter(self, property: str, worker: BaseConfig) -> tuple[str, dict[str, str]]:
-        """Class and settings of a converter (``KEY_CONVERTER``, ...): the connector's own, or all of the worker's."""
+        """Return class and settings of a converter (``KEY_CONVERTER``, ...): the connector's, else the worker's."""
         owner: BaseConfig = self if self.get(property) is not None else worker
         return str(owner.get(property)), owner.with_prefix(f"{property}.")
 

@@ -24,7 +24,7 @@ VERIFICATION_ALGORITHMS: Final = "inter.worker.verification.algorithms"
 PROTOCOL: Final = "connect.protocol"
 PROTOCOL_MINIMUM: Final = "connect.protocol.minimum"
 PROTOCOLS: Final = ("eager", "compatible", "sessioned")
-"""Each knows all that those before it know; only the last has signatures."""
+"""In order: each protocol includes those before it; only the last has signatures."""
 RECREATED: Final = "internal.topics.recreated"
 _SETTINGS_OF_OURS: Final = frozenset({"topic", "partitions", "replication.factor"})
 _FIXED_SETTINGS: Final = frozenset({"cleanup.policy"})
@@ -137,7 +137,7 @@ def _distributed_def() -> ConfigDef:
 
 
 class DistributedConfig(WorkerConfig):
-    """Java: ``DistributedConfig``."""
+    """The configuration of a distributed worker. Java: ``DistributedConfig``."""
 
     DEFINITION = _distributed_def()
 
@@ -182,7 +182,7 @@ class DistributedConfig(WorkerConfig):
 
     @property
     def exactly_once_source_support(self) -> str:
-        """disabled, preparing or enabled."""
+        """The value: disabled, preparing or enabled."""
         if SUPPORT not in self.raw and self.get(ENABLED):
             return "enabled"
         return str(self.get(SUPPORT)).lower()
@@ -193,7 +193,7 @@ class DistributedConfig(WorkerConfig):
 
     @property
     def transactional_leader_enabled(self) -> bool:
-        """Whether Java's leader would write the config topic in transactions; ours always does (invariant 7)."""
+        """True if Java's leader would write the config topic in transactions; headrace's always does (invariant 7)."""
         return self.exactly_once_source_support != "disabled"
 
     @property
@@ -203,33 +203,33 @@ class DistributedConfig(WorkerConfig):
 
     @property
     def accepts_recreated_topics(self) -> bool:
-        """Whether a worker is to start though internal topics were lost."""
+        """True if a worker starts even though internal topics were lost."""
         return str(self.get(RECREATED)).lower() == "accept"
 
     @property
     def connect_protocol(self) -> str:
-        """eager, compatible or sessioned."""
+        """The protocol: eager, compatible or sessioned."""
         return str(self.get(PROTOCOL)).lower()
 
     @property
     def connect_protocol_minimum(self) -> str:
-        """What the group has to speak at least."""
+        """The least protocol that the group has to use."""
         default = "sessioned" if self.get(REST_EXTENSIONS) or self.get(AUTHENTICATION) else "eager"
         return str(self.get(PROTOCOL_MINIMUM) or default).lower()
 
     @property
     def key_algorithm(self) -> MacAlgorithm:
-        """What session keys are made for (KIP-507)."""
+        """The algorithm of session keys (KIP-507)."""
         return _algorithm(self.get(KEY_ALGORITHM))
 
     @property
     def key_bytes(self) -> int:
-        """How long session keys are; odd bits are rounded up to a byte, as in Java."""
+        """The length of session keys; bits are rounded up to bytes, as in Java."""
         return ((self.get(KEY_SIZE) or self.key_algorithm.key_bits) + 7) // 8
 
     @property
     def key_ttl_ms(self) -> int:
-        """The age at which a session key is replaced; 0: never."""
+        """The age in ms at which a session key is replaced; 0: never."""
         return int(self.get(KEY_TTL))
 
     @property
@@ -242,7 +242,7 @@ class DistributedConfig(WorkerConfig):
 
     @property
     def config_topic(self) -> InternalTopic:
-        """Always of one partition: its order is the order of all configurations."""
+        """The config topic, always of one partition, which orders all configurations."""
         return self._topic("config")
 
     @property
@@ -266,5 +266,5 @@ class DistributedConfig(WorkerConfig):
 
 def _algorithm(name: str) -> MacAlgorithm:
     algorithm = mac_algorithm(name)
-    assert algorithm is not None  # the definition has let it through
+    assert algorithm is not None  # the definition has validated it
     return algorithm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker's engine is to know of the worker's configuration."""
+"""The part of a worker's configuration that its engine needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class ConsoleLimits:
-    """What is kept of what Spark and tasks print: so many files of so many bytes."""
+    """The limits of the files with the output of Spark and tasks: their number and their bytes."""
 
     max_bytes: int = 10 * 1024 * 1024
     max_files: int = 3
@@ -21,12 +21,12 @@ DEFAULT_CONSOLE: Final = ConsoleLimits()
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """``spark``: all properties ``spark.*``, under their full names. ``plugin_path``: directories.
+    """The settings of an engine. ``spark``: all properties ``spark.*``, by full name. ``plugin_path``: directories.
 
     ``channel_tls`` and ``channel_port`` are ``task.channel.tls`` and ``task.channel.port``; ``start_timeout``, in
     seconds, is ``engine.start.timeout.ms``, ``console`` is ``engine.console.*``; ``frame_timeout``, ``frame_deaths``,
     ``frame_window``, ``frame_result_bytes`` and ``frame_result_rows`` are ``frame.job.*``, times in seconds.
-    ``isolation`` is ``spark.task.isolation``. ``rest_guarded``: the REST API asks who is there.
+    ``isolation`` is ``spark.task.isolation``. ``rest_guarded``: the REST API authenticates its users.
     """
 
     spark: Mapping[str, str] = field(default_factory=dict)

@@ -14,9 +14,9 @@ _ACTIONS: Final = {action.lower(): action for action in ("set", "add", "setDate"
 
 @dataclass(frozen=True, slots=True)
 class HeaderRule:
-    """One header of all answers. ``replaces``: whether it is to be the only one of its name.
+    """One header of all answers. ``replaces``: it replaces other headers of its name.
 
-    ``date``: the value is that of the moment so many milliseconds from the answer.
+    ``date``: the value is the time so many milliseconds after the answer.
     """
 
     replaces: bool
@@ -26,7 +26,7 @@ class HeaderRule:
 
 
 def header_rules(name: str, text: str) -> list[HeaderRule]:
-    """Rules, divided by commas; one with a comma in it stands in double quotes. ConfigError for what is none."""
+    """Parse rules, separated by commas; one with a comma in it is in double quotes. Raise ConfigError if malformed."""
     if not text.strip():
         return []
     if not (text.isascii() and text.isprintable()):

@@ -18,18 +18,18 @@ _PROTECTOR: Final = bytes.fromhex("300e060a2b060104012a021101010500")
 
 
 class WrongPasswordError(Exception):
-    """The password of the store, or that of a key in it, is another one."""
+    """The password of the store, or of a key in it, is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key, protected by a password, and its certificates in DER, the key's own one first."""
+    """A private key, encrypted by a password, and its certificates in DER, the key's own one first."""
 
     protected: bytes
     chain: tuple[bytes, ...]
 
     def private_key(self, password: str) -> bytes:
-        """Return the key in DER (PKCS#8). WrongPasswordError if the password is another one."""
+        """Return the key in DER (PKCS#8). Raise WrongPasswordError if the password is wrong."""
         at = self.protected.find(_PROTECTOR)
         if at < 0:
             raise ValueError("a key in it is protected by an algorithm that JKS does not have")
@@ -44,16 +44,16 @@ class JksKey:
 
 @dataclass(frozen=True, slots=True)
 class JksStore:
-    """What a store has: keys with their certificates, and certificates to trust, each in DER."""
+    """The content of a store: keys with their certificates, and trusted certificates, each in DER."""
 
     keys: tuple[JksKey, ...]
     trusted: tuple[bytes, ...]
 
 
 def read_jks(data: bytes, password: str | None) -> JksStore:
-    """Return what the store ``data`` has. Without a password nobody asks whether it was changed, as in Java.
+    """Return the content of the store ``data``. Without a password its integrity is not checked, as in Java.
 
-    WrongPasswordError if the password is another one, ValueError if this is no store of type JKS.
+    Raise WrongPasswordError if the password is wrong, ValueError if this is no store of type JKS.
     """
     body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
     if password is not None:
@@ -67,7 +67,7 @@ def read_jks(data: bytes, password: str | None) -> JksStore:
 
 
 class _Reader:
-    """Java's ``DataInputStream``."""
+    """A reader of the format of Java's ``DataInputStream``."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -97,7 +97,7 @@ def _entries(reader: _Reader) -> JksStore:
     for _ in range(reader.number()):
         kind = reader.number()
         reader.text()  # the alias
-        reader.number(">Q")  # when it was made
+        reader.number(">Q")  # the time of creation
         if kind == _KEY_ENTRY:
             protected = reader.bytes(reader.number())
             keys.append(JksKey(protected, tuple(_certificate(reader, version) for _ in range(reader.number()))))
@@ -115,7 +115,7 @@ def _certificate(reader: _Reader, version: int) -> bytes:
 
 
 def _octets(der: bytes) -> bytes:
-    """The content of an ASN.1 OCTET STRING that goes to the end."""
+    """Return the content of an ASN.1 OCTET STRING that extends to the end."""
     length_bytes = der[1] & 0x7F if der[1] & 0x80 else 0
     return der[2 + length_bytes :]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and certificates, from wherever Java's properties say that they are, as PEM in memory.
+"""Keys and certificates of Java's ``ssl.`` properties, as PEM in memory.
 
 PEM, PKCS12 and JKS; as a file, or PEM as the property itself. For Kafka clients, which both take PEM, and for the REST
 API. Java: ``DefaultSslEngineFactory``, ``JavaKeyStore.DualFormatJKS``.
@@ -36,7 +36,7 @@ _NO_KEY: Final = "there is no private key with certificates in it"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A private key, not encrypted, and its certificates, its own one first: in PEM."""
+    """A private key, not encrypted, and its certificates, its own one first, in PEM."""
 
     key: str = field(repr=False)
     chain: str
@@ -44,7 +44,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class _Properties:
-    """The ``ssl.`` properties, with the prefix that messages name them by."""
+    """The ``ssl.`` properties, with the prefix of their names in messages."""
 
     values: Mapping[str, str]
     prefix: str
@@ -53,7 +53,7 @@ class _Properties:
         return self.values.get(name)
 
     def bad(self, name: str, location: str | None, reason: str) -> ConfigError:
-        """The value is shown if it is a file's path only."""
+        """Return the error for a property; its value is shown only if it is the path of a file."""
         name = self.prefix + name
         if location is None:
             return ConfigError(f"Invalid configuration {name}: {reason}", name)
@@ -66,9 +66,9 @@ class _Properties:
 
 
 def read_identity(values: Mapping[str, str], prefix: str = "") -> Identity | None:
-    """Return the key and certificates of the ``ssl.keystore.`` properties; None if they say nothing.
+    """Return the key and certificates of the ``ssl.keystore.`` properties; None if they are not set.
 
-    ConfigError that names the property, with ``prefix`` before it; never with a password or a key in it.
+    Raise ConfigError that names the property, with ``prefix`` before it, and contains no password or key.
     """
     props = _Properties(values, prefix)
     chain, key = props.get("ssl.keystore.certificate.chain"), props.get("ssl.keystore.key")
@@ -87,7 +87,7 @@ def read_identity(values: Mapping[str, str], prefix: str = "") -> Identity | Non
 
 
 def read_trusted(values: Mapping[str, str], prefix: str = "") -> str | None:
-    """Return the certificates to trust of the ``ssl.truststore.`` properties; None if they say nothing."""
+    """Return the trusted certificates of the ``ssl.truststore.`` properties; None if they are not set."""
     props = _Properties(values, prefix)
     text, location = props.get("ssl.truststore.certificates"), props.get("ssl.truststore.location")
     if text:
@@ -113,7 +113,7 @@ def read_trusted(values: Mapping[str, str], prefix: str = "") -> str | None:
 
 @contextmanager
 def _readable(props: _Properties, name: str, location: str) -> Iterator[None]:
-    """Tells whatever the libraries make of damaged content."""
+    """Turn the libraries' errors for damaged content into ConfigErrors."""
     try:
         yield
     except (ValueError, TypeError, IndexError, UnsupportedAlgorithm) as error:
@@ -124,7 +124,7 @@ def _readable(props: _Properties, name: str, location: str) -> Iterator[None]:
 
 
 def _store(props: _Properties, store: str, location: str) -> tuple[bytes, str]:
-    """The file's content and its true type. Java, too, reads PKCS12 where JKS is said, and the other way round."""
+    """Return the file's content and its real type. Java too reads PKCS12 where JKS is configured, and vice versa."""
     name, type_name = f"ssl.{store}.location", f"ssl.{store}.type"
     given = (props.get(type_name) or "").strip().upper()
     if given and given not in _TYPES:
@@ -157,7 +157,7 @@ def _pkcs12(props: _Properties, data: bytes, store: str, location: str) -> PKCS1
     try:
         return load_pkcs12(data, password.encode() if password else None)
     except Exception as error:
-        # The library does not tell a wrong password from a damaged file.
+        # The library does not distinguish a wrong password from a damaged file.
         raise props.unopened(store, location) from error
 
 
@@ -246,7 +246,7 @@ def _parsed(props: _Properties, text: str, name: str, location: str | None) -> l
         raise props.bad(name, location, "there is no certificate in PEM in it that can be read") from error
 
 
-# ---- what comes of it
+# ---- the result
 
 
 def _identity(
@@ -260,7 +260,7 @@ def _identity(
 
 
 def _chain(own: Certificate, certificates: Iterable[Certificate]) -> list[Certificate]:
-    """``own`` and whatever of the others leads up from it, in TLS's order."""
+    """Return ``own`` and its chain of issuers among the others, in TLS's order."""
     chain, rest = [own], [each for each in certificates if each != own]
     while above := next((each for each in rest if each.subject == chain[-1].issuer), None):
         chain.append(above)

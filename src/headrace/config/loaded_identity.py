@@ -7,15 +7,16 @@ import ssl
 
 from headrace.api.errors import ConfigError
 from headrace.config.key_stores import Identity
-from headrace.config.private_file import file_of
+from headrace.config.private_file import private_file
 
 
 def load_identity(context: ssl.SSLContext, identity: Identity, prefix: str = "") -> None:
-    """Have ``context`` show ``identity``. ConfigError, with ``prefix`` before the property, if OpenSSL refuses it.
+    """Load ``identity`` into ``context``.
 
-    Python takes a key from a file alone: one that only this user can read, and gone when this returns.
+    Raise ConfigError, with ``prefix`` before the property, if OpenSSL refuses it. Python reads a key from a file only:
+    it is readable by this user alone, and deleted when this returns.
     """
-    with file_of(identity.key + identity.chain) as path:
+    with private_file(identity.key + identity.chain) as path:
         try:
             context.load_cert_chain(path, password="")
         except (ssl.SSLError, ValueError) as error:

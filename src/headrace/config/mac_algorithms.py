@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keyed hashes that requests between workers can be signed with, by the names that Java gives them."""
+"""The algorithms that can sign requests between workers, by Java's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MINIMUM_KEY_BITS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class MacAlgorithm:
-    """``hash_name`` is hashlib's, ``key_bits`` how long Java makes a key for it when nobody says."""
+    """A keyed hash. ``hash_name`` is hashlib's; ``key_bits`` is Java's default length of a key for it."""
 
     name: str
     hash_name: str
@@ -37,5 +37,5 @@ NAMES: Final = tuple(algorithm.name for algorithm in _ALGORITHMS.values())
 
 
 def mac_algorithm(name: str) -> MacAlgorithm | None:
-    """As in Java upper and lower case are the same. None for one that there is not."""
+    """Return the algorithm of that name, in any case as in Java; None if there is none."""
     return _ALGORITHMS.get(name.upper())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's overrides of client properties (KIP-458), and what no connector may lead its clients to.
+"""A connector's overrides of client properties (KIP-458), and the URLs and files that clients may use.
 
-Who decides is a plugin: ``headrace.plugins.override_policies``. What a worker runs has been through it.
+A plugin accepts or refuses the overrides: ``headrace.plugins.override_policies``. Every configuration that a worker
+runs has passed it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PRINCIPAL: Final = frozenset({"security.protocol", "sasl.jaas.config", "sasl.mec
 
 ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 ALLOWED_FILES: Final = "org.apache.kafka.sasl.oauthbearer.allowed.files"
-"""Java's system properties; here they are the worker's."""
+"""Java's system properties; in headrace they are properties of the worker."""
 _OAUTH: Final = "sasl.oauthbearer."
 _COMMAND: Final = "sasl.kerberos.kinit.cmd"
 _CLIENT_PREFIXES: Final = ("producer.", "consumer.", "admin.")
@@ -30,8 +31,11 @@ IGNORED_ANYWAY: Final = frozenset({"transactional.id", "enable.idempotence"})
 
 @dataclass(frozen=True, slots=True)
 class ClientResources:
-    """What a connector's clients may be led to, whatever the policy: the URLs and files of OAUTHBEARER that the worker
-    lists or uses itself. Java: ``ConfigurationUtils``, which asks the same of the worker's own clients."""
+    """The URLs and files of OAUTHBEARER that a connector's clients may use, whatever the policy.
+
+    They are those that the worker lists or uses itself. Java: ``ConfigurationUtils``, which checks the worker's own
+    clients in the same way.
+    """
 
     urls: frozenset[str]
     files: frozenset[str]
@@ -39,7 +43,7 @@ class ClientResources:
     """The worker's own properties, with and without a client's prefix."""
 
     def refusal(self, name: str, value: str) -> str | None:
-        """Why a connector may not set the client property ``name`` to ``value``; None if it may."""
+        """Return the reason why a connector may not set the client property ``name`` to ``value``; None if it may."""
         if name == _COMMAND:
             return f"'{name}' names a program to run: only the worker's own properties may set it."
         kind, listed = (ALLOWED_FILES, self.files) if name.endswith(".file") else (ALLOWED_URLS, self.urls)
@@ -56,7 +60,7 @@ def client_resources(worker: BaseConfig) -> ClientResources:
 
 
 def overrides_of(connector_config: Mapping[str, str | None], client: str) -> dict[str, str]:
-    """A connector's overrides for ``client`` (producer, consumer or admin), prefix removed; refuses none."""
+    """Return a connector's overrides for ``client`` (producer, consumer or admin), prefix removed, unchecked."""
     prefix = f"{client}.override."
     return {
         key[len(prefix) :]: text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PEM as it stands in properties: often in one line, which OpenSSL does not take."""
+"""PEM in properties: often in one line, which OpenSSL does not accept."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def pem_blocks(text: str) -> list[tuple[str, str]]:
 
 
 def pem(text: str) -> str:
-    """Return all blocks of ``text`` as OpenSSL wants them, without what stands between them."""
+    """Return all blocks of ``text`` as OpenSSL wants them, without the text between them."""
     return "".join(block for _, block in pem_blocks(text))
 
 
 def _block(kind: str, body: str) -> str:
-    if ":" not in body:  # else it has headers, whose lines count
+    if ":" not in body:  # a body with headers keeps its lines
         joined = "".join(body.split())
         body = "\n".join(joined[at : at + 64] for at in range(0, len(joined), 64))
     return f"-----BEGIN {kind}-----\n{body.strip()}\n-----END {kind}-----\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of keys for a moment: Python reads them from files alone."""
+"""Short-lived private files, for keys that Python reads from files only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 
 @contextmanager
-def file_of(text: str) -> Iterator[str]:
-    """A path at which this user finds ``text``, and nobody else does. OSError.
+def private_file(text: str) -> Iterator[str]:
+    """Write ``text`` to a file that only this user can read, and delete it at the end. Raises OSError.
 
-    It is in memory where the system has such files: no key is on a disk then, nor has to wait until there is space.
+    The file is in memory where the system supports that, so that no key is on a disk, and a full disk does not matter.
     """
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         with os.fdopen(os.memfd_create("headrace"), "wb", buffering=0) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of a worker that say what its REST API bears, and what of it is open."""
+"""Properties of a worker for the limits of its REST API, and for the part of it that needs no credentials."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ REQUESTS_BYTES: Final = "rest.requests.max.bytes"
 
 
 def define_rest_limits(definition: ConfigDef) -> ConfigDef:
+    """Add these properties to a worker's definition."""
     low, positive = Importance.LOW, Range.at_least(1)
     return (
         definition

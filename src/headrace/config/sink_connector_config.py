@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runtime understands of a sink connector's configuration."""
+"""The properties of sink connectors that the runtime understands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _sink_def() -> ConfigDef:
 
 
 class SinkConnectorConfig(ConnectorConfig):
-    """Java: ``SinkConnectorConfig``."""
+    """The configuration of a sink connector. Java: ``SinkConnectorConfig``."""
 
     DEFINITION = _sink_def()
 
@@ -58,6 +58,6 @@ class SinkConnectorConfig(ConnectorConfig):
             raise ConfigError.invalid(TOPICS_REGEX, pattern, f"not a regular expression: {error}") from error
 
     def reads(self, topic: str) -> bool:
-        """Whether a topic of that name is one of the connector's."""
+        """Return True if the connector reads a topic of that name."""
         regex = self.topics_regex
         return topic in self.topics or (regex is not None and regex.fullmatch(topic) is not None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runtime understands of a source connector's configuration."""
+"""The properties of source connectors that the runtime understands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXACTLY_ONCE: Final = "Exactly Once Support"
 
 
 def own_offsets_topic(config: Mapping[str, str | None]) -> str | None:
-    """The offsets topic that a connector names; None if it names none, or an empty one (KIP-618)."""
+    """Return the offsets topic in a connector's configuration (KIP-618); None if it has none, or an empty one."""
     return (config.get(OFFSETS_TOPIC) or "").strip() or None
 
 
@@ -56,7 +56,7 @@ def _source_def() -> ConfigDef:
 
 
 class SourceConnectorConfig(ConnectorConfig):
-    """Java: ``SourceConnectorConfig``."""
+    """The configuration of a source connector. Java: ``SourceConnectorConfig``."""
 
     DEFINITION = _source_def()
 
@@ -76,7 +76,7 @@ class SourceConnectorConfig(ConnectorConfig):
 
     @property
     def transaction_boundary_interval(self) -> float | None:
-        """Seconds; None: as the worker's ``offset.flush.interval.ms``."""
+        """Seconds; None: use the worker's ``offset.flush.interval.ms``."""
         return None if self.get(BOUNDARY_INTERVAL) is None else self.seconds(BOUNDARY_INTERVAL)
 
     @property

@@ -18,7 +18,7 @@ _EXACTLY_ONCE: Final = {SUPPORT: "enabled", ENABLED: "true"}
 
 
 class StandaloneConfig(WorkerConfig):
-    """Java: ``StandaloneConfig``. What only a group of workers needs is not looked at."""
+    """The configuration of a standalone worker; ignores the properties of groups. Java: ``StandaloneConfig``."""
 
     DEFINITION = ConfigDef(WorkerConfig.DEFINITION).define(
         OFFSETS_FILE, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(),
@@ -28,7 +28,7 @@ class StandaloneConfig(WorkerConfig):
     def __init__(self, props: Mapping[str, str | None]) -> None:
         super().__init__(props)
         for name, on in _EXACTLY_ONCE.items():
-            # Java passes over it; who asks for a guarantee has to hear that there is none.
+            # Java ignores it; but a user who sets it must learn that there is no such guarantee.
             if self.raw.get(name, "").strip().lower() == on:
                 reason = "sources of a standalone worker are at-least-once; exactly-once needs headrace distributed"
                 raise ConfigError.invalid(name, self.raw[name], reason)

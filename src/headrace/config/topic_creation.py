@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a source connector says of the topics that its tasks make (KIP-158). Java: ``TopicCreationConfig``."""
+"""A source connector's settings for the topics that its tasks create (KIP-158). Java: ``TopicCreationConfig``."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NUMBER_DOCS: Final = {
 _NUMBER_NAMES: Final = {_REPLICATION_FACTOR: "Replication Factor", _PARTITIONS: "Partition Count"}
 _OWN: Final = frozenset({INCLUDE, _EXCLUDE, *_NUMBERS})
 IGNORED: Final = frozenset(f"{TOPIC_CREATION}{DEFAULT_GROUP}.{name}" for name in (INCLUDE, _EXCLUDE))
-"""The default group has all topics that no other group has, whatever these say."""
+"""Properties without effect: the default group has all topics that no other group has."""
 
 Props = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicGroup:
-    """How topics that match are made. -1 is the broker's default; ``config`` are topic-level settings of Kafka's."""
+    """The settings of topics that match. -1 is the broker's default; ``config`` are Kafka's topic-level settings."""
 
     name: str
     include: tuple[str, ...]
@@ -45,7 +45,7 @@ class TopicGroup:
 
     @property
     def prefix(self) -> str:
-        """What its properties begin with, without the last dot."""
+        """The prefix of the group's properties, without the last dot."""
         return f"{TOPIC_CREATION}{self.name}"
 
     def matches(self, topic: str) -> bool:
@@ -53,14 +53,14 @@ class TopicGroup:
 
 
 def uses_topic_creation(props: Props) -> bool:
-    """Whether the connector has topics made by its tasks; else they are its brokers' business."""
+    """Return True if the connector's tasks create its topics; otherwise the brokers may."""
     return any(name.startswith(TOPIC_CREATION) for name in props)
 
 
 def topic_groups(props: Props) -> tuple[TopicGroup, ...]:
-    """In the order in which they are tried, the default group last; empty if the connector defines none.
+    """Return the groups in the order in which they are tried, the default group last; empty if there are none.
 
-    ConfigError, naming the property, for one that is missing or cannot be.
+    Raise ConfigError, naming the property, for one that is missing or not valid.
     """
     raw = {name: text for name, text in props.items() if text is not None}
     parsed = topic_creation_definition(raw).parse(raw)
@@ -70,10 +70,10 @@ def topic_groups(props: Props) -> tuple[TopicGroup, ...]:
 
 
 def topic_creation_definition(props: Props) -> ConfigDef:
-    """The properties of all groups that ``props`` has; empty if it uses none of them.
+    """Return the definition of the properties of all groups in ``props``; empty if it uses none of them.
 
-    The default group has to say its numbers, and others have them from it, if not from themselves. Other settings are
-    each group's own.
+    The default group must set its numbers, which are the defaults of the other groups. Other settings are not
+    inherited.
     """
     definition = ConfigDef()
     if not uses_topic_creation(props):
@@ -129,13 +129,13 @@ def _shown_group(group: str) -> str:
 
 
 def named_groups(props: Props) -> list[str]:
-    """All but the default one, which is there without being named."""
+    """Return the groups that the user named: all but the default group."""
     listed = parse_type(GROUPS, props.get(GROUPS), Type.LIST) or ()
     return [group for group in dict.fromkeys(listed) if group and group != DEFAULT_GROUP]
 
 
 def _default_number(name: str, props: Props) -> int:
-    """The default group's. One that it lacks, or that cannot be read, is an error of its own."""
+    """Return the default group's number; one that is missing or malformed is reported at that group."""
     property = f"{TOPIC_CREATION}{DEFAULT_GROUP}.{name}"
     try:
         found = parse_type(property, props.get(property), _NUMBERS[name])

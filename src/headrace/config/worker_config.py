@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of a worker, as far as it is the same for standalone and distributed ones."""
+"""The configuration that standalone and distributed workers have in common."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _NOT_FOR_TASKS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """One of the worker's topics: partitions and replication factor of -1 are the brokers' defaults."""
+    """One of the worker's internal topics; partitions and replication factor of -1 are the brokers' defaults."""
 
     name: str
     partitions: int
@@ -209,8 +209,11 @@ def _worker_def() -> ConfigDef:
 
 
 class WorkerConfig(BaseConfig):
-    """Java: ``WorkerConfig``. Properties it does not know are kept in ``raw``: prefixes (``producer.``, ``consumer.``,
-    ``admin.``, ``spark.``), converters' own settings, client settings."""
+    """The configuration of a worker. Java: ``WorkerConfig``.
+
+    Properties that it does not define are in ``raw``: prefixes (``producer.``, ``consumer.``, ``admin.``, ``spark.``),
+    converters' own settings, client settings.
+    """
 
     DEFINITION: ConfigDef = _worker_def()
 
@@ -223,36 +226,36 @@ class WorkerConfig(BaseConfig):
 
     @property
     def group_id(self) -> str | None:
-        """The group of workers; None for a worker that is alone."""
+        """The group of workers; None for a standalone worker."""
         return None
 
     @property
     def exactly_once_source_enabled(self) -> bool:
-        """Whether source tasks write in transactions (KIP-618), which needs a group of workers."""
+        """True if source tasks write in transactions (KIP-618), which needs a group of workers."""
         return False
 
     @property
     def offset_topic(self) -> InternalTopic | None:
-        """The topic that keeps source offsets; None where they are elsewhere."""
+        """The topic that stores source offsets; None if they are stored elsewhere."""
         return None
 
     def transactional_id(self, connector: str, task: int) -> str:
-        """The ``transactional.id`` of a source task of a group of workers (invariant 2)."""
+        """Return the ``transactional.id`` of a source task in a group of workers (invariant 2)."""
         return f"{self.group_id}-{connector}-{task}"
 
     @property
     def client_id(self) -> str:
-        """What the user set, else the empty string."""
+        """The user's value, else the empty string."""
         return str(self.get(CLIENT_ID))
 
     @property
     def topic_tracking(self) -> bool:
-        """Whether it is kept track of which topics connectors use (KIP-558)."""
+        """True if the worker tracks the topics that connectors use (KIP-558)."""
         return bool(self.get(TOPIC_TRACKING))
 
     @property
     def topic_tracking_reset(self) -> bool:
-        """Whether users may have that forgotten."""
+        """True if users may reset the tracked topics."""
         return bool(self.get(TOPIC_TRACKING_RESET))
 
     @property
@@ -285,7 +288,7 @@ class WorkerConfig(BaseConfig):
 
     @property
     def admin_listeners(self) -> tuple[str, ...] | None:
-        """None: ``/admin`` is served with the rest. Empty: it is not served."""
+        """The listeners of ``/admin``. None: it is served with the rest. Empty: it is not served."""
         given = self.get(ADMIN_LISTENERS)
         return None if given is None else tuple(given)
 
@@ -326,9 +329,9 @@ class WorkerConfig(BaseConfig):
         )
 
     def for_tasks(self) -> dict[str, str]:
-        """The properties that a task's process needs: all but what concerns Spark, the REST API and config providers.
+        """Return the properties that a task's process needs: all but those of Spark, the REST API and config providers.
 
-        The directories of plugins are absolute: the process may run elsewhere.
+        The directories of plugins are absolute, since the process may run in another directory.
         """
         needed = {key: text for key, text in self.raw.items() if not key.startswith(_NOT_FOR_TASKS)}
         if self.plugin_path:

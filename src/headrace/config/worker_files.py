@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a worker's own: what it is set up by, and where its code comes from."""
+"""The worker's own files: those with its settings, and the directories of its code."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from headrace.config.access_config import AUDIT_FILE
 from headrace.config.worker_config import WorkerConfig
 
 _AROUND_PATHS: Final = re.compile(r"[\s,:;=\"']+")
-"""What stands around paths in values: in lists, class paths, URLs, options of the JVM, JAAS."""
+"""The separators of paths in values: in lists, class paths, URLs, JVM options, JAAS."""
 _LOCAL_DIRECTORY: Final = "spark.local.dir"
 
 
 def worker_files(config: WorkerConfig, *files: str | os.PathLike[str]) -> Set[str]:
-    """The given files, each file that is there and that a property names, and all directories that code comes from.
+    """Return the given files, each existing file that a property names, and all directories that code comes from.
 
-    And the record of decisions, which may not be there yet.
+    The audit log is included, which may not exist yet.
     """
     found = {*(os.fspath(file) for file in files), *_named_files(config), *_code(), *config.plugin_path}
     found |= set(filter(None, (*config.raw.get(_LOCAL_DIRECTORY, "").split(","), config.get(AUDIT_FILE))))
@@ -38,7 +38,7 @@ def _named_files(config: WorkerConfig) -> Iterator[str]:
 
 
 def _code() -> Iterator[str]:
-    """The directories that modules are imported from, those of the interpreter and of programs beside it."""
+    """Return the directories of imported modules, of the interpreter and of the programs beside it."""
     yield from filter(os.path.exists, sys.path)
     yield str(Path(headrace.__file__).parent)
     yield str(Path(sys.executable).parent)

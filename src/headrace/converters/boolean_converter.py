@@ -18,7 +18,7 @@ _READ: Final = {None: None, b"\x01": True, b"\x00": False}
 
 
 class BooleanConverter(Converter, HeaderConverter):
-    """Booleans alone; anything else, and any other byte, is a DataError. Null stays null; what is read is optional."""
+    """A converter of booleans; any other value or byte is a DataError. Null stays null; the schema read is optional."""
 
     def version(self) -> str:
         return KAFKA_VERSION
@@ -27,7 +27,7 @@ class BooleanConverter(Converter, HeaderConverter):
         return converter_config_def()
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
-        """There is nothing to configure."""
+        """Do nothing: there are no settings."""
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if schema is not None and schema.type is not Type.BOOLEAN:

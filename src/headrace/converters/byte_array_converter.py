@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ByteArrayConverter: bytes as they are (Java: `org.apache.kafka.connect.converters.ByteArrayConverter`)."""
+"""ByteArrayConverter: bytes unchanged (Java: `org.apache.kafka.connect.converters.ByteArrayConverter`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ByteArrayConverter(Converter, HeaderConverter):
-    """Passes bytes through; anything else is a DataError. Bytes are always read as optional bytes."""
+    """A converter that passes bytes through; anything else is a DataError. The schema read is optional bytes."""
 
     def version(self) -> str:
         return KAFKA_VERSION
@@ -27,7 +27,7 @@ class ByteArrayConverter(Converter, HeaderConverter):
         return converter_config_def()
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
-        """There is nothing to configure."""
+        """Do nothing: there are no settings."""
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if schema is not None and schema.type is not Type.BYTES:
@@ -48,9 +48,9 @@ class ByteArrayConverter(Converter, HeaderConverter):
         return self.to_connect_data(topic, value)
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
-        """Columns of bytes."""
+        """Return the bytes of a column of bytes; None for other columns."""
         return column_bytes(column) if is_bytes(column.type) else None
 
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
-        """The bytes as they are."""
+        """Return the column unchanged."""
         return column

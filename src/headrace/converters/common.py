@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the built-in converters share: the property that tells what they convert, and columns of text and bytes."""
+"""Common parts of the built-in converters: the property `converter.type`, and columns of text and bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPE_CONFIG: Final = "converter.type"
 
 
 def converter_config_def() -> ConfigDef:
-    """The property that every converter has: whether it is for keys, values or headers."""
+    """Return the definition of the property that every converter has: keys, values or headers."""
     return ConfigDef().define(
         TYPE_CONFIG,
         Type.STRING,
@@ -27,25 +27,25 @@ def converter_config_def() -> ConfigDef:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type, encoded or not, is one of text."""
+    """Return True if an Arrow type, encoded or not, is text."""
     return str(logical_type(kind)) in _BYTES_OF_TEXT
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Whether an Arrow type, encoded or not, is one of bytes."""
+    """Return True if an Arrow type, encoded or not, is bytes."""
     kind = logical_type(kind)
     return str(kind) in _BYTES_OF_TEXT.values() or str(kind).startswith("fixed_size_binary")
 
 
 def column_bytes(column: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
-    """A column of text (as UTF-8) or bytes as Python bytes; an entry of a dictionary is one object for all its rows."""
+    """Return a column of text (as UTF-8) or bytes as Python bytes; rows with one dictionary entry share one object."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         return [value for chunk in chunks for value in _dictionary_bytes(chunk)]
     column = decoded(column)
-    # No copy: the same buffers under another type, whose values become bytes without a detour through str.
+    # No copy: the same buffers with another type, whose values become bytes without an intermediate str.
     values: list[bytes | None] = column.cast(_BYTES_OF_TEXT.get(str(column.type), column.type)).to_pylist()
     return values
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow columns as columns of JSON text, with a few vector operations for each field and no object per record.
+"""JSON text of Arrow columns, by a few vector operations per field and without objects per record.
 
-The text is that of `json_writer` for the same values, character by character.
+The text equals that of `json_writer` for the same values, character by character.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from headrace.converters.common import is_bytes, is_text
 from headrace.converters.json_writer import ToJson, WriterOptions
 
 NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
-"""Text with any of these is written value by value."""
+"""Characters of text that has to be written value by value."""
 _NULL: Final = "null"
 _COMMA: Final = b","
 
 
 def texts(column: pa.Array, options: WriterOptions) -> pa.Array | None:
-    """The JSON of each row, null where the row is; None for a column that has to be written row by row.
+    """Return the JSON of each row, null for a null row; None for a column that has to be written row by row.
 
-    That is so for maps, for null in what may not be null, and for the rarest types.
+    That applies to maps, to nulls in required fields, and to the rarest types.
     """
     column = decoded(column)
     kind = column.type
@@ -56,7 +56,7 @@ def _structs(column: pa.StructArray, options: WriterOptions) -> pa.Array | None:
     pieces: list[Any] = []
     for field, values in zip(column.type, column.flatten(), strict=True):
         inner = texts(values, options)
-        # A null struct is one in each of its fields.
+        # A null struct counts as a null in each of its fields.
         if inner is None or (values.null_count > column.null_count and not field.nullable):
             return None
         name = json_writer.java_json(field.name).decode()
@@ -79,7 +79,7 @@ def _lists(column: pa.ListArray, options: WriterOptions) -> pa.Array | None:
 
 
 def _singly(column: pa.Array, schema: Schema, options: WriterOptions) -> pa.Array:
-    """Value by value, of which none has a comma in its JSON: all are written at once, and then parted."""
+    """Write values that have no comma in their JSON: as one list, which is then split at the commas."""
     write: ToJson = json_writer.json_function(schema, options)
     rows = [None if row is None else write(row) for row in column.to_pylist()]
     written = json_writer.dumps(rows)[1:-1].split(_COMMA) if rows else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JsonConverter (Java: `org.apache.kafka.connect.json.JsonConverter`), byte for byte what Java writes."""
+"""JsonConverter (Java: `org.apache.kafka.connect.json.JsonConverter`), equal to Java's byte for byte."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _config_def() -> ConfigDef:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """How values of one schema are written: the envelope up to the payload, and the payload's function."""
+    """The writer of one schema's values: the envelope up to the payload, and the payload's function."""
 
     head: bytes
     to_json: json_writer.ToJson
@@ -94,7 +94,7 @@ _SCHEMALESS_WRITER: Final = _Writer(_BEFORE_SCHEMA + b"null," + _PAYLOAD, json_w
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """How values of one schema are read. `exact`: a decimal's digits depend on the text of its number."""
+    """The reader of one schema's values. `exact`: a decimal's digits depend on the text of its number."""
 
     schema: Schema | None
     from_json: json_reader.FromJson
@@ -107,7 +107,7 @@ class _Reader:
         return cls(schema, json_reader.value_function(schema, replace_null), _has_decimal(schema))
 
     def read(self, text: bytes) -> SchemaAndValue:
-        """Reads as leniently as Java does."""
+        """Read a payload as leniently as Java does."""
         if not self.exact:
             try:
                 return SchemaAndValue(self.schema, self.from_json(json_parser.parse_json(text)))
@@ -116,7 +116,7 @@ class _Reader:
         return SchemaAndValue(self.schema, self.from_json(json_parser.parse_exactly(text)))
 
     def read_strictly(self, text: bytes) -> SchemaAndValue:
-        """ValueError if the text is not one JSON value and nothing else."""
+        """Read a payload. Raise ValueError if the text is not exactly one JSON value."""
         if not self.exact:
             try:
                 return SchemaAndValue(self.schema, self.from_json(json_parser.parse_strictly(text)))
@@ -129,7 +129,7 @@ _SCHEMALESS_READER: Final = _Reader(None, json_reader.schemaless_value, False)
 
 
 class _Cache(Generic[K, V]):
-    """Keeps the newest `size` entries."""
+    """A dictionary of the newest `size` entries."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -137,7 +137,7 @@ class _Cache(Generic[K, V]):
         self.get = self._entries.get
 
     def put(self, key: K, value: V) -> V:
-        """Adds an entry, if there is room for any, and returns its value."""
+        """Add an entry, unless `size` is 0, and return its value."""
         if self._size > 0:
             if len(self._entries) >= self._size:
                 del self._entries[next(iter(self._entries))]
@@ -151,9 +151,9 @@ def _has_decimal(schema: Schema) -> bool:
 
 
 def _is_whole(head: bytes, tail: bytes) -> bool:
-    """Whether `head` is the envelope up to its payload and `tail` what is left of it: then the head is a key.
+    """Return True if `head` is an envelope up to its payload and `tail` the rest: then `head` identifies the schema.
 
-    The name might occur within the schema, or in an envelope that puts the payload first.
+    The name `payload` could also occur inside the schema, or in an envelope that has the payload first.
     """
     before = head.removesuffix(_PAYLOAD).rpartition(b",")[0]
     try:
@@ -165,7 +165,7 @@ def _is_whole(head: bytes, tail: bytes) -> bool:
 
 
 class JsonConverter(Converter, HeaderConverter):
-    """JSON, by default in an envelope with its schema. Schemas are compiled to functions once and kept."""
+    """A converter to JSON, by default in an envelope with the schema. Each schema is compiled to functions once."""
 
     def __init__(self) -> None:
         self.configure({})
@@ -199,7 +199,7 @@ class JsonConverter(Converter, HeaderConverter):
             writer = self._writer(schema)
             self._last_written = (schema, writer)
         json = writer.to_json(value)
-        # Not `java_json`, whose calls take a tenth of the time.
+        # Inlined `java_json`: its calls would take a tenth of the time.
         try:
             text = _dumps(json)
         except TypeError as error:
@@ -226,7 +226,7 @@ class JsonConverter(Converter, HeaderConverter):
             try:
                 return reader.read_strictly(tail[:-1])
             except ValueError:
-                pass  # what follows the head is not one payload: find out what it is
+                pass  # the head is not followed by exactly one payload: parse the whole
         try:
             return self._read_envelope(json_parser.parse_json(value), head, tail)
         except json_parser.LostDigitsError:
@@ -239,7 +239,7 @@ class JsonConverter(Converter, HeaderConverter):
         return self.to_connect_data(topic, value)
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
-        """Columns of whatever JSON can be written by vector operations: see `json_columns`."""
+        """Return the JSON of a column that vector operations can write (see `json_columns`); None for others."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

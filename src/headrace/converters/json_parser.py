@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing JSON as Java's converter does: by orjson where that comes to the same, exactly or leniently where it must."""
+"""A parser of JSON with the results of Java's: orjson where those are equal, else an exact or a lenient parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 from headrace.api.errors import DataError
 
 MISSING: Final = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-"""What empty text is parsed to."""
+"""The result of parsing empty text."""
 _WHITESPACE: Final = " \t\r\n"
 _STRING_OR_NUMBER: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _LEADING_ZEROS: Final = re.compile(r"^(-?)0+(?=[0-9])")
@@ -21,19 +21,19 @@ _LONGEST_NUMBER: Final = 1000
 _GREATEST_SCALE: Final = (1 << 31) - 1
 
 parse_strictly: Final = orjson.loads
-"""One plain JSON value and nothing else, or ValueError. Integers beyond 64 bits are floats."""
+"""Parse exactly one JSON value, or raise ValueError. Integers beyond 64 bits become floats."""
 
 
 class LostDigitsError(ValueError):
-    """A number came as a float and may have lost digits that count: parse the text with `parse_exactly`."""
+    """A number was parsed as a float and may have lost digits that matter: use `parse_exactly`."""
 
 
 def parse_json(data: bytes) -> Any:
-    """JSON with whole numbers as int and others as float, those beyond 64 bits too (see `LostDigitsError`).
+    """Parse JSON with whole numbers as int and others as float, those beyond 64 bits too (see `LostDigitsError`).
 
-    Like Java's, it takes leading zeros and a byte order mark, and does not look at what follows the first value; what
-    only this makes readable has Decimals for floats, as `parse_exactly`. DataError for what is no JSON; `MISSING` for
-    no text at all.
+    Like Java's parser it accepts leading zeros and a byte order mark, and ignores text after the first value; text that
+    needs this leniency has Decimals for floats, as with `parse_exactly`. Raise DataError for text that is no JSON;
+    return `MISSING` for empty text.
     """
     try:
         return orjson.loads(data)
@@ -42,7 +42,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def parse_exactly(data: bytes) -> Any:
-    """As `parse_json`, but every number that is not whole is a Decimal, with the digits and scale of its text."""
+    """Parse as `parse_json`, but with a Decimal, of the text's digits and scale, for every number that is not whole."""
     try:
         return parse_exactly_and_strictly(data)
     except (ValueError, RecursionError):
@@ -50,13 +50,13 @@ def parse_exactly(data: bytes) -> Any:
 
 
 def parse_exactly_and_strictly(data: bytes) -> Any:
-    """One plain JSON value and nothing else, or ValueError; numbers as `parse_exactly` has them."""
+    """Parse exactly one JSON value, with the numbers of `parse_exactly`, or raise ValueError."""
     return _EXACT.decode(data.decode())
 
 
 def _parse_leniently(data: bytes) -> Any:
     try:
-        # Java finds out the encoding as JSON's first RFC told how.
+        # Java detects the encoding as JSON's first RFC defines.
         text = data.decode(json.detect_encoding(data)).lstrip(_WHITESPACE)
         if not text:
             return MISSING
@@ -69,7 +69,7 @@ def _parse_leniently(data: bytes) -> Any:
 
 
 def _check_end_of_word(value: Any, following: str) -> None:
-    """What follows the first value does not matter, but a number or a word must have come to its end there."""
+    """Raise DataError if a number or a word continues in the text after the first value, which is ignored otherwise."""
     ends = following in _WHITESPACE if is_number(value) else not f"_{following}".isidentifier()
     if following and not isinstance(value, (str, dict, list)) and not ends:
         raise ValueError(f"Unexpected character {following!r} after {value}")
@@ -85,7 +85,7 @@ def _integer_of(text: str) -> int:
 
 
 def _decimal_of(text: str) -> decimal.Decimal:
-    """Java's decimals have no negative zero."""
+    """Return a Decimal; a negative zero becomes zero, as Java's decimals have none."""
     _check_length(sum(map(str.isdigit, text)))
     try:
         value = decimal.Decimal(text)
@@ -109,5 +109,5 @@ def _without_leading_zeros(match: re.Match[str]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is what a JSON number was parsed to."""
+    """Return True if a parsed value is a number."""
     return isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)

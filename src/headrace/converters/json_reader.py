@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsed JSON to Connect data: one function per schema, made once."""
+"""Conversion of parsed JSON to Connect data: one function per schema, made once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALL_ZEROS_FROM: Final = 64
 
 
 def value_function(schema: Schema, replace_null_with_default: bool) -> FromJson:
-    """The function from the JSON of a value of `schema` to the value."""
+    """Return the function from the JSON of a value of `schema` to the value."""
     convert = _convert_function(schema, replace_null_with_default)
     null = _null_function(schema, replace_null_with_default)
 
@@ -63,12 +63,12 @@ def _convert_function(schema: Schema, replace: bool) -> FromJson:
 
 
 def _may_be_whole(value: Any) -> bool:
-    """Whether this may be what orjson makes of a whole number beyond 64 bits."""
+    """Return True if orjson may have parsed a whole number beyond 64 bits to this value."""
     return value.__class__ is float and not _FLOATS_DOWN_FROM < value < _FLOATS_FROM
 
 
 def _integer_function(bits: int) -> FromJson:
-    """Java's casts: fractions are cut off, what is too big wraps around, what is no number is 0."""
+    """Return the function of Java's casts: fractions are cut off, larger numbers wrap, other values become 0."""
     limit, span = 1 << (bits - 1), 1 << bits
 
     def integer(value: Any) -> int:
@@ -83,7 +83,7 @@ def _integer_function(bits: int) -> FromJson:
 
 
 def _whole(value: Any) -> int:
-    # Ten to that power is a multiple of all spans: what a cast leaves of it is 0, however big the exponent.
+    # Ten to that power is a multiple of the ranges of all integers: its cast is 0 for any exponent.
     if isinstance(value, decimal.Decimal) and value.adjusted() >= len(value.as_tuple().digits) + _ALL_ZEROS_FROM:
         return 0
     return int(value)
@@ -91,7 +91,7 @@ def _whole(value: Any) -> int:
 
 def _double(value: Any) -> float:
     if value.__class__ is float:
-        return value + 0.0  # Java parses to decimals, which have no negative zero
+        return value + 0.0  # Java's parser goes through decimals, which have no negative zero
     try:
         return float(value) if is_number(value) else 0.0
     except OverflowError:
@@ -120,7 +120,7 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def _bytes_of_quartets(text: str) -> bytes:
-    """Java takes white space, and any control character, before each four characters, and padding in any of them."""
+    """Decode base64 as Java does: before each four characters white space or controls, in any of them padding."""
     text = text.rstrip("".join(map(chr, range(0x21))))
     quartets = _BASE64_QUARTETS.findall(text)
     if _BASE64_QUARTETS.sub("", text):
@@ -164,7 +164,7 @@ def _not_an_integer(schema: Schema, value: Any) -> DataError:
 
 
 def _decimal(schema: Schema, value: Any) -> decimal.Decimal:
-    """A number keeps the scale of its text; text is the base64 of the unscaled value."""
+    """Return the decimal of a number, with the scale of its text, or of text, the base64 of the unscaled value."""
     if value.__class__ is float:
         raise LostDigitsError
     if is_number(value):
@@ -179,7 +179,7 @@ def _array_function(schema: Schema, replace: bool) -> FromJson:
     element = schemaless_value if schema.value_schema is None else value_function(schema.value_schema, replace)
 
     def array(value: Any) -> list[Any]:
-        if isinstance(value, dict):  # Java iterates over whatever it finds
+        if isinstance(value, dict):  # Java iterates over objects too
             value = list(value.values())
         return [element(entry) for entry in value] if isinstance(value, list) else []
 
@@ -248,7 +248,7 @@ def _struct_function(schema: Schema, replace: bool) -> FromJson:
 
 
 def _as_is(schema: Schema) -> type | None:
-    """The Python type of JSON values that are values of the schema as they are, if there is one."""
+    """Return the Python type of JSON values that need no conversion for the schema; None if there is none."""
     return None if is_logical(schema) else _AS_IS.get(schema.type)
 
 
@@ -256,7 +256,7 @@ _AS_IS: Final[Mapping[Type, type]] = {Type.STRING: str, Type.BOOLEAN: bool}
 
 
 def _field_function(field: Field, replace: bool) -> FromJson:
-    """The function of a field's value. Where a wrong type is read as null it may not fit the field: then DataError."""
+    """Return the function of a field's value; DataError if a wrong type, read as null, does not fit the field."""
     schema = field.schema
     convert = _convert_function(schema, replace)
     if schema.type in _NEVER_NULL and not is_logical(schema):
@@ -274,7 +274,7 @@ _NEVER_NULL: Final = {*INTEGER_BITS, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, T
 
 
 def schemaless_value(value: Any) -> Any:
-    """Connect data without schema: whole numbers wrap to 64 bits, other numbers are floats."""
+    """Return Connect data without schema: whole numbers wrap to 64 bits, other numbers are floats."""
     if value is MISSING:
         return None
     try:
@@ -284,7 +284,7 @@ def schemaless_value(value: Any) -> Any:
 
 
 def _is_as_is(value: Any) -> bool:
-    """Whether Java would hold the value, and all that is in it, as orjson does. So it is with most."""
+    """Return True if Java would represent the value, with everything in it, as orjson does; true for most values."""
     kind = value.__class__
     if kind is dict:
         value = value.values()

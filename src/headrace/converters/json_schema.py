@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas as JsonConverter writes them beside the data, in Java's order of keys."""
+"""JSON of schemas, as JsonConverter writes it beside the data, with keys in Java's order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INT32_END: Final = 1 << 31
 
 
 def schema_to_json(schema: Schema, default_to_json: Callable[[Schema], Any]) -> dict[str, Any]:
-    """The JSON of a schema; `default_to_json` makes the JSON of a schema's default."""
+    """Return the JSON of a schema; `default_to_json` converts a schema's default."""
     json: dict[str, Any] = {"type": TYPE_NAMES[schema.type]}
     if schema.type is Type.ARRAY and schema.value_schema is not None:
         json["items"] = schema_to_json(schema.value_schema, default_to_json)
@@ -39,7 +39,7 @@ def schema_to_json(schema: Schema, default_to_json: Callable[[Schema], Any]) -> 
 
 
 def schema_from_json(json: Any, default_from_json: Callable[[Schema, Any], Any]) -> Schema | None:
-    """The schema of its JSON; `default_from_json` makes a default of its JSON. DataError for what is no schema."""
+    """Return the schema of a JSON; `default_from_json` converts a default. Raise DataError if it is no schema."""
     if json is None:
         return None
     name = json.get("type") if isinstance(json, dict) else None
@@ -88,7 +88,7 @@ def _take_fields(builder: SchemaBuilder, fields: Any, default_from_json: Callabl
 
 
 def _take_attributes(builder: SchemaBuilder, json: dict[str, Any]) -> None:
-    """Attributes of the wrong type are passed over, as in Java, and a version is cut to 32 bits; parameters are not."""
+    """Set the attributes. As in Java, wrong types are ignored, except in parameters; a version is cut to 32 bits."""
     name, version, doc, parameters = (json.get(key) for key in ("name", "version", "doc", "parameters"))
     if isinstance(name, str):
         builder.name(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connect data to what orjson writes as Java's JSON: one function per schema, made once.
+"""Conversion of Connect data to values that orjson writes as Java's JSON: one function per schema, made once.
 
-Where orjson's text would differ from Java's (doubles with exponents, float32, decimals) the function puts in the text
-itself as an `orjson.Fragment`; `java_json` mends the escapes of the whole afterwards, where there are any.
+Where orjson's text would differ from Java's (doubles with exponents, float32, decimals) the function inserts the text
+as an `orjson.Fragment`; `java_json` corrects the escapes of the whole text afterwards, where there are any.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """Properties that change what is written: `decimal.format=NUMERIC`, `replace.null.with.default`."""
+    """Properties that change the output: `decimal.format=NUMERIC`, `replace.null.with.default`."""
 
     numeric_decimals: bool
     replace_null_with_default: bool
 
 
 def java_json(json: Any) -> bytes:
-    """The JSON text with Java's escapes: upper-case hexadecimal, and surrogates for what is beyond the BMP."""
+    """Return the JSON text with Java's escapes: upper-case hexadecimal, and surrogates beyond the BMP."""
     try:
         text = dumps(json)
     except TypeError as error:
@@ -47,16 +47,16 @@ def java_json(json: Any) -> bytes:
 
 
 dumps: Final = orjson.dumps
-"""JSON text, but for Java's escapes. TypeError for a lone surrogate, or what is nested too deeply; see `unwritable`."""
+"""Return JSON text without Java's escapes. TypeError for a lone surrogate or too deep nesting; see `unwritable`."""
 
 
 def unwritable(error: TypeError) -> DataError:
-    """What is raised in place of the error of `dumps`."""
+    """Return the DataError to raise in place of an error of `dumps`."""
     return DataError(f"Converting Kafka Connect data to bytes failed due to serialization error: {error}")
 
 
 def as_java(text: bytes) -> bytes:
-    """Text of `dumps` with Java's escapes, where it is not ASCII or holds `ESCAPE`; else it is Java's."""
+    """Apply Java's escapes to text of `dumps`; needed only if it is not ASCII or contains `ESCAPE`."""
     if ESCAPE in text:
         text = _ESCAPED_CONTROL.sub(_upper_case, text)
     return text if text.isascii() else _BEYOND_BMP.sub(_surrogates, text)
@@ -73,7 +73,7 @@ def _surrogates(match: re.Match[bytes]) -> bytes:
 
 
 def json_function(schema: Schema, options: WriterOptions) -> ToJson:
-    """The function from a value of `schema`, or None, to its JSON. It raises DataError for what does not fit."""
+    """Return the function from a value of `schema`, or None, to its JSON; it raises DataError for other values."""
     convert = _value_function(schema, options)
     null = _null_function(schema, convert, options)
 
@@ -119,7 +119,7 @@ def _checked(schema: Schema, convert: ToJson | None) -> ToJson:
 
 
 def _double(value: float) -> Any:
-    # The common part of `is_plain` at hand: this runs for every double.
+    # The common part of `is_plain`, inlined, as this runs for every double.
     return value if 1e-3 <= value < 1e7 or is_plain(value) else _number(double_text(value))
 
 
@@ -148,7 +148,7 @@ def _logical_function(schema: Schema, options: WriterOptions) -> ToJson:
 
 
 def _decimal_digits(value: decimal.Decimal) -> Any:
-    """The digits with the value's own scale. Java's decimals know neither a negative zero nor what is no number."""
+    """Return the digits with the value's own scale. Java's decimals have no negative zero and no not-a-number."""
     if not value.is_finite():
         raise DataError(f"{value} is not a number that a decimal can be")
     return orjson.Fragment(str(value if value else value.copy_abs()))
@@ -183,14 +183,14 @@ def _map_function(schema: Schema, options: WriterOptions) -> ToJson:
 
 
 def _struct_function(schema: Schema, options: WriterOptions) -> ToJson:
-    """Values of a struct were checked when they were put, so that most can be handed to orjson as they are."""
+    """Return the function of structs, whose values were checked when put: most are passed to orjson unchanged."""
 
     def check(value: Any) -> None:
         if value.__class__ is not Struct:
             raise DataError(f"Invalid type for STRUCT: {type(value).__name__}")
         if value.schema != schema:
             raise DataError("Mismatching schema.")
-        latest[0] = value.schema  # to compare once only: others of this batch have the same
+        latest[0] = value.schema  # compare once only: the batch's other values have the same schema
 
     latest = [schema]
     variables: dict[str, Any] = {"Struct": Struct, "latest": latest, "check": check}
@@ -211,7 +211,7 @@ def _struct_function(schema: Schema, options: WriterOptions) -> ToJson:
 
 
 def _unchecked(schema: Schema, options: WriterOptions) -> ToJson | None:
-    """The function of a value that fits `schema` for sure and is not None; None if the value stays as it is."""
+    """Return the function of a value that is known to fit `schema`, never None; None if the value needs no change."""
     if is_logical(schema):
         return _logical_function(schema, options)
     return None if schema.type in _AS_IS else _STORED.get(schema.type) or _value_function(schema, options)
@@ -225,7 +225,7 @@ _AS_IS: Final = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.B
 
 
 def schemaless_json(value: Any) -> Any:
-    """The JSON of a value without schema, by its Python type. DataError for what Java has no type for."""
+    """Return the JSON of a value without schema, by its Python type. Raise DataError for types that Java lacks."""
     try:
         return value if _is_as_is(value) else _any_json(value)
     except RecursionError as error:
@@ -233,7 +233,7 @@ def schemaless_json(value: Any) -> Any:
 
 
 def _is_as_is(value: Any) -> bool:
-    """Whether orjson writes the value, and all that is in it, as Java does. So it is with most, and is quickly seen."""
+    """Return True if orjson writes the value, with everything in it, as Java does; true for most values, and fast."""
     kind = value.__class__
     if kind is dict:
         for key in value:
@@ -273,7 +273,7 @@ def _any_json(value: Any) -> Any:
         return _bytes(value)
     if isinstance(value, Struct):
         raise DataError("Mismatching schema: a struct needs its schema beside it")
-    if isinstance(value, str):  # subclasses, written as what they are made of
+    if isinstance(value, str):  # subclasses are written as plain strings
         return str.__str__(value)
     if isinstance(value, int):
         if not -_INT64_END <= value < _INT64_END:

@@ -16,9 +16,9 @@ from headrace.converters.common import converter_config_def
 
 
 class _NumberConverter(Converter, HeaderConverter):
-    """Numbers of one type in a fixed number of bytes. Null stays null, and all that is read is optional.
+    """A converter of numbers of one type to a fixed number of bytes. Null stays null; the schema read is optional.
 
-    The value's type counts, its schema is not looked at. DataError for values of another type or out of range, and
+    The value's type is checked, its schema is ignored. Raises DataError for values of another type or out of range, and
     for bytes of another length.
     """
 
@@ -33,7 +33,7 @@ class _NumberConverter(Converter, HeaderConverter):
         return converter_config_def()
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
-        """There is nothing to configure."""
+        """Do nothing: there are no settings."""
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if value is None:
@@ -62,7 +62,7 @@ class _NumberConverter(Converter, HeaderConverter):
 
 
 class ShortConverter(_NumberConverter):
-    """Converts int16."""
+    """A converter of int16."""
 
     _layout = struct.Struct(">h")
     _schema = Schema.OPTIONAL_INT16
@@ -70,7 +70,7 @@ class ShortConverter(_NumberConverter):
 
 
 class IntegerConverter(_NumberConverter):
-    """Converts int32."""
+    """A converter of int32."""
 
     _layout = struct.Struct(">i")
     _schema = Schema.OPTIONAL_INT32
@@ -78,7 +78,7 @@ class IntegerConverter(_NumberConverter):
 
 
 class LongConverter(_NumberConverter):
-    """Converts int64."""
+    """A converter of int64."""
 
     _layout = struct.Struct(">q")
     _schema = Schema.OPTIONAL_INT64
@@ -86,7 +86,7 @@ class LongConverter(_NumberConverter):
 
 
 class FloatConverter(_NumberConverter):
-    """Converts float32."""
+    """A converter of float32."""
 
     _layout = struct.Struct(">f")
     _schema = Schema.OPTIONAL_FLOAT32
@@ -94,7 +94,7 @@ class FloatConverter(_NumberConverter):
 
 
 class DoubleConverter(_NumberConverter):
-    """Converts float64."""
+    """A converter of float64."""
 
     _layout = struct.Struct(">d")
     _schema = Schema.OPTIONAL_FLOAT64

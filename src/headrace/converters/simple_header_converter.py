@@ -12,10 +12,10 @@ from headrace.api.schema import Schema
 
 
 class SimpleHeaderConverter(HeaderConverter):
-    """Strings as they are, other data in a notation like JSON; what is read gets the schema that its text suggests.
+    """A converter of headers to text: strings unchanged, other data in the JSON-like notation of `headrace.api.values`.
 
-    The notation is that of `headrace.api.values`. Schemas are not written: what was a string of digits comes back as a
-    number, and a struct as a map.
+    Schemas are not written, but inferred from the text on reading: a string of digits is read as a number, and a struct
+    as a map.
     """
 
     def version(self) -> str:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 ENCODING_CONFIG: Final = "converter.encoding"
 _UTF_8: Final = "utf-8"
-# Java's UTF-16 writes big-endian with a byte order mark; Python's follows the machine.
+# Java's UTF-16 is big-endian with a byte order mark; Python's has the machine's byte order.
 _UTF_16: Final = "utf-16"
 _new: Final = tuple.__new__
 
 
 class StringConverter(Converter, HeaderConverter):
-    """Strings in the encoding `converter.encoding` (UTF-8 by default); what it cannot express becomes `?`.
+    """A converter of strings in `converter.encoding` (UTF-8 by default); characters that it lacks become `?`.
 
-    Null stays null. Bytes are always read as optional strings.
+    Null stays null. The schema read is always the optional string.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class StringConverter(Converter, HeaderConverter):
 
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         text = None if value is None else value.decode(self._encoding, "replace")
-        # Called for each record: the constructor of a named tuple takes longer than all the rest.
+        # Called for each record, and a named tuple's constructor would take longer than everything else.
         return _new(SchemaAndValue, (Schema.OPTIONAL_STRING, text))
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
@@ -75,11 +75,11 @@ class StringConverter(Converter, HeaderConverter):
         return self.to_connect_data(topic, value)
 
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
-        """Columns of text in UTF-8."""
+        """Return the UTF-8 of a column of text; None for other columns and encodings."""
         return column_bytes(column) if self._encoding == _UTF_8 and is_text(column.type) else None
 
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
-        """Text in UTF-8; where that is not valid, replacement characters are the rows' business."""
+        """Return a column of UTF-8 as text. Invalid UTF-8 is an error: single rows get replacement characters."""
         import pyarrow as pa
 
         return column.cast(pa.string()) if self._encoding == _UTF_8 else None

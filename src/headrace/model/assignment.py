@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs what, as one rebalance decided it."""
+"""Assignments: the connectors and tasks that a rebalance gave to each worker."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class GroupTopics:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one member is to run from a generation on. ``delay_ms`` > 0: rejoin after so long (KIP-415).
+    """The connectors and tasks of one member in a generation. ``delay_ms`` > 0: rejoin after so long (KIP-415).
 
-    ``topics`` are those of the leader, or of the workers that the leader leaves the group to; None if nobody says.
+    ``topics`` are those of the leader, or of the workers that the leader leaves the group to; None if not reported.
     """
 
     leader: str

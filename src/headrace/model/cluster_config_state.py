@@ -16,7 +16,7 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """The key that signs requests between workers (KIP-507); ``key`` is base64, ``created_ms`` since the epoch."""
+    """A key that signs requests between workers (KIP-507); ``key`` is base64, ``created_ms`` since the epoch."""
 
     key: str = field(repr=False)
     algorithm: str
@@ -25,10 +25,10 @@ class SessionKey:
 
 @dataclass(frozen=True, slots=True)
 class RemovedOffsets:
-    """A connector that was removed with its offsets, which wait to be deleted.
+    """A connector that was removed together with its offsets, which are still to be deleted.
 
-    ``config`` is its last configuration, which tells where they are; ``producers`` is how many task producers have to
-    be fenced before.
+    ``config`` is its last configuration, which names their topic; ``producers`` is the number of task producers to
+    fence before.
     """
 
     config: Config
@@ -37,7 +37,7 @@ class RemovedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsTopic:
-    """The workers' offsets topic, as their leader has last used it; ``id`` is its own among all of its name."""
+    """The workers' offsets topic, as the leader last used it; ``id`` is its topic id (KIP-516)."""
 
     name: str
     id: str
@@ -45,9 +45,9 @@ class OffsetsTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfigState:
-    """What the cluster is to run, as of ``offset`` of the config topic (-1: nothing read yet).
+    """The connectors and tasks of the cluster, as of ``offset`` of the config topic (-1: nothing read yet).
 
-    The mappings are never changed after construction: a fold makes a new state. Reading is safe from any thread.
+    Immutable: applying a record creates a new state. Any thread may read it.
     """
 
     offset: int = -1
@@ -58,7 +58,7 @@ class ClusterConfigState:
     """Connector to the number of tasks of its last commit record."""
     task_configs: Mapping[ConnectorTaskId, Config] = field(default_factory=dict)
     task_config_offsets: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    """Connector to the offset of its last commit record: names a generation of task configs."""
+    """Connector to the offset of its last commit record, which identifies a generation of task configs."""
     task_count_records: Mapping[str, int] = field(default_factory=lambda: _NONE)
     """Connector to the number of task producers that the next round of zombie fencing has to fence (KIP-618)."""
     pending_fencing: frozenset[str] = frozenset()
@@ -68,10 +68,10 @@ class ClusterConfigState:
     removed_offsets: Mapping[str, RemovedOffsets] = field(default_factory=dict)
     """Removed connectors whose offsets are still to be deleted."""
     offsets_topic: OffsetsTopic | None = None
-    """The topic that source offsets were kept in; None if no leader has said so."""
+    """The topic that stores source offsets; None if no leader has recorded it."""
 
     def connectors(self) -> tuple[str, ...]:
-        """Names of all connectors, sorted."""
+        """Return the names of all connectors, sorted."""
         return tuple(sorted(self.connector_configs))
 
     def contains(self, connector: str) -> bool:
@@ -81,13 +81,13 @@ class ClusterConfigState:
         return self.connector_configs.get(connector)
 
     def target_state(self, connector: str) -> TargetState | None:
-        """None if there is no such connector; STARTED if nothing else was asked for."""
+        """Return the target state, STARTED by default; None if there is no such connector."""
         if connector not in self.connector_configs:
             return None
         return self.target_states.get(connector, TargetState.STARTED)
 
     def tasks(self, connector: str) -> tuple[ConnectorTaskId, ...]:
-        """The connector's tasks in order; empty while the connector is inconsistent."""
+        """Return the connector's tasks in order; empty while the connector is inconsistent."""
         if connector in self.inconsistent:
             return ()
         return tuple(ConnectorTaskId(connector, n) for n in range(self.task_counts.get(connector, 0)))
@@ -97,7 +97,7 @@ class ClusterConfigState:
         return self.task_config_offsets.get(connector, -1)
 
     def all_task_configs(self, connector: str) -> tuple[Config, ...]:
-        """Configs of the connector's tasks in order; empty while the connector is inconsistent."""
+        """Return the configs of the connector's tasks in order; empty while the connector is inconsistent."""
         return tuple(self.task_configs[task] for task in self.tasks(connector) if task in self.task_configs)
 
     def task_config(self, task: ConnectorTaskId) -> Config | None:

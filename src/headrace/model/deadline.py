@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one moment by which all steps of something have to be done."""
+"""A deadline that the steps of one operation share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Clock = Callable[[], float]
-"""Seconds on a clock that never goes back, such as ``time.monotonic``."""
+"""A function that returns seconds of a clock that never goes back, such as ``time.monotonic``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Passed down a path of blocking steps, so that together they take no longer than the first caller allowed."""
+    """A point in time by which all blocking steps of an operation have to end. Passed down from caller to callee."""
 
     at: float
     clock: Clock
@@ -23,7 +23,7 @@ class Deadline:
         return cls(clock() + seconds, clock)
 
     def remaining(self) -> float:
-        """Seconds left, never below 0."""
+        """Return the seconds left, never below 0."""
         return max(0.0, self.at - self.clock())
 
     @property

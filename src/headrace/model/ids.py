@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of the things a cluster runs."""
+"""Identifiers of tasks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the REST API answers with; field names are Kafka Connect's JSON names."""
+"""Entities of the REST API's answers; field names are Kafka Connect's JSON names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.model.ids import ConnectorTaskId
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """``GET /``. ``version`` is Kafka's, by which clients tell what a worker can do."""
+    """``GET /``. ``version`` is Kafka's, from which clients derive a worker's features."""
 
     version: str
     commit: str
@@ -72,8 +72,11 @@ class ConnectorStateInfo:
 
 @dataclass(frozen=True, slots=True)
 class SparkAttempt:
-    """What Spark runs of a task now. ``attempt`` counts the processes of a launch from 0, of which ``pid`` is the
-    latest, on ``host``; the rest is Spark's, and None where Spark does not tell."""
+    """The attempt at a task that Spark runs now.
+
+    ``attempt`` counts the processes of a launch from 0; ``pid`` is the latest of them, on ``host``. The other fields
+    are Spark's, and None where Spark does not report them.
+    """
 
     app_id: str | None
     job_id: int | None
@@ -87,7 +90,7 @@ class SparkAttempt:
 class PluginInfo:
     """One element of ``GET /connector-plugins``; ``class_name`` is shown as ``class``.
 
-    ``error`` tells why a plugin cannot be used; only then is it shown.
+    ``error`` is the reason why a plugin cannot be used; it is shown only if there is one.
     """
 
     class_name: str

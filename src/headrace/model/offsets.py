@@ -12,11 +12,11 @@ from headrace.model.info import ConnectorOffset
 
 @dataclass(frozen=True, slots=True)
 class OffsetsChange:
-    """What is wanted of a stopped connector's offsets.
+    """A change of a stopped connector's offsets.
 
-    ``offsets`` are the partitions to write, each with an offset or with None to delete it, and no other is touched;
-    None in their place resets all that there are. ``dry_run``: tell the difference, change nothing.
-    ``removal``: the connector is no more, and nothing of its target is to be changed.
+    ``offsets`` are the partitions to write, each with an offset or with None to delete it; other partitions stay. If it
+    is None, all offsets are reset. ``dry_run``: report the differences, change nothing. ``removal``: the connector is
+    deleted, and its target must not be changed.
     """
 
     offsets: tuple[ConnectorOffset, ...] | None
@@ -26,7 +26,7 @@ class OffsetsChange:
 
 @dataclass(frozen=True, slots=True)
 class OffsetDifference:
-    """One partition whose offset is another one afterwards; None where there is none."""
+    """One partition whose offset changes, with both offsets; None where there is none."""
 
     partition: Mapping[str, Any]
     before: Mapping[str, Any] | None
@@ -35,7 +35,7 @@ class OffsetDifference:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsChanged:
-    """What became, or with ``dry_run`` would become, of a change; ``message`` is for the user."""
+    """The outcome of a change, or with ``dry_run`` the expected one; ``message`` is for the user."""
 
     message: str
     differences: tuple[OffsetDifference, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that serve for as long as the process lives, and what becomes of the process when one of them dies."""
+"""Service threads, which live as long as the process, and a record of threads that died."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _MOST_KEPT: Final = 20
 
 
 class ServiceThread(threading.Thread):
-    """A daemon that ends only with what it serves; ``loss`` says what the worker cannot do without it."""
+    """A daemon thread that ends only with its owner; ``loss`` says what the worker cannot do without it."""
 
     def __init__(self, name: str, target: Callable[[], None], loss: str) -> None:
         super().__init__(target=target, name=name, daemon=True)
@@ -22,7 +22,7 @@ class ServiceThread(threading.Thread):
 
 
 class ThreadDeaths:
-    """The threads that have died of an exception that nobody caught, of any kind. Thread-safe."""
+    """The threads that have died of an uncaught exception. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,16 +30,16 @@ class ThreadDeaths:
         self._others: dict[str, str] = {}
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Hear meanwhile of all threads of the process, whoever has started them."""
-        before, threading.excepthook = threading.excepthook, self.died
+    def recording(self) -> Iterator[None]:
+        """Record the deaths of all threads of the process while the context is open."""
+        before, threading.excepthook = threading.excepthook, self.record
         try:
             yield
         finally:
             threading.excepthook = before
 
-    def died(self, args: threading.ExceptHookArgs) -> None:
-        """Note and log the death of a thread; `threading.excepthook`."""
+    def record(self, args: threading.ExceptHookArgs) -> None:
+        """Record and log the death of a thread; a `threading.excepthook`."""
         name = args.thread.name if args.thread is not None else "of an unknown name"
         reason = f"Thread {name} died of {args.exc_type.__name__}: {_text(args.exc_value)}"
         loss = getattr(args.thread, "loss", None)
@@ -48,20 +48,20 @@ class ThreadDeaths:
                 self._losses[name] = f"{reason}; {loss}. Restart the worker"
             elif len(self._others) < _MOST_KEPT:
                 self._others[name] = reason
-        _log.critical("%s", reason, exc_info=args.exc_value)
+        log.critical("%s", reason, exc_info=args.exc_value)
 
     def losses(self) -> tuple[str, ...]:
-        """What the worker cannot do any more, and why."""
+        """Return the losses of dead service threads: what the worker cannot do any more, and why."""
         with self._lock:
             return tuple(self._losses.values())
 
-    def others(self) -> tuple[str, ...]:
-        """Deaths of threads that served one connector, task or request only."""
+    def minor(self) -> tuple[str, ...]:
+        """Return the deaths of threads that served a single connector, task or request."""
         with self._lock:
             return tuple(self._others.values())
 
-    def forget(self) -> None:
-        """Begin anew, as a test does."""
+    def clear(self) -> None:
+        """Remove all records, for tests."""
         with self._lock:
             self._losses.clear()
             self._others.clear()
@@ -74,5 +74,5 @@ def _text(error: BaseException | None) -> str:
         return "(it cannot say why)"
 
 
-DEATHS: Final = ThreadDeaths()
-"""Of this process: `threading.excepthook` is the process' too."""
+THREAD_DEATHS: Final = ThreadDeaths()
+"""The record of this process, as there is one `threading.excepthook` per process."""

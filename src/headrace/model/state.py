@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a connector is wanted to be, and what a connector or a task is."""
+"""Target states of connectors, and states of connectors and tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class TargetState(str, Enum):
-    """What the users of a connector want of it; kept in the config topic (KIP-875 added STOPPED)."""
+    """The state of a connector that its users requested; stored in the config topic (KIP-875 added STOPPED)."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -15,7 +15,7 @@ class TargetState(str, Enum):
 
 
 class State(str, Enum):
-    """What a connector or a task is; kept in the status topic. Java: ``AbstractStatus.State``."""
+    """The state of a connector or a task; stored in the status topic. Java: ``AbstractStatus.State``."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statuses as the status topic keeps them."""
+"""Statuses as the status topic stores them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """A task's status; the fields are a connector status' own."""
+    """A task's status; its fields are those of ``ConnectorStatus``."""
 
     id: ConnectorTaskId
     state: State
@@ -35,7 +35,7 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """A topic that a connector was seen to use (KIP-558); ``discovered_ms`` is milliseconds since the epoch."""
+    """A topic that a connector uses (KIP-558); ``discovered_ms`` is milliseconds since the epoch."""
 
     topic: str
     connector: str

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds connectors, converters and transformations by name."""
+"""Plugins: they are found by name, loaded and listed; config providers; policies for client overrides."""

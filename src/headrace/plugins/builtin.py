@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of plugins, those that come with headrace, and the Java classes whose names they answer to."""
+"""The kinds of plugins, the built-in plugins, and the names of the Java classes that they stand for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace import KAFKA_VERSION, __version__
 
 
 class PluginKind(Enum):
-    """A kind of plugin: the value is the entry point group without ``headrace.``."""
+    """A kind of plugin; the value is the entry point group without ``headrace.``."""
 
     CONNECTOR = "connectors"
     TASK = "tasks"
@@ -24,7 +24,7 @@ class PluginKind(Enum):
     CLIENT_OVERRIDE_POLICY = "client_override_policies"
     REST_EXTENSION = "rest_extensions"
     FUNCTIONS = "functions"
-    """Functions that no configuration names: ``session_plugins`` calls them all."""
+    """Functions that no configuration names; ``session_plugins`` calls them all."""
 
     @property
     def group(self) -> str:
@@ -32,20 +32,20 @@ class PluginKind(Enum):
 
     @property
     def type(self) -> str:
-        """What REST calls the type: header_converter. Of connectors it is source or sink instead."""
+        """The type in REST answers, such as header_converter; for connectors it is source or sink instead."""
         return "client_override_policy" if self is PluginKind.CLIENT_OVERRIDE_POLICY else self.value.removesuffix("s")
 
     @property
     def noun(self) -> str:
-        """For messages: header converter."""
+        """The name of the kind in messages, such as header converter."""
         return self.type.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlugin:
-    """A plugin that can be named: ``target`` is ``module:Class``, ``java`` the class of Kafka's it stands for.
+    """A plugin that is known by name: ``target`` is ``module:Class``, ``java`` the class of Kafka that it stands for.
 
-    ``type`` is known without an import where it is not None, and so is the ``version`` then.
+    If ``type`` is not None, it and the ``version`` are known without an import.
     """
 
     kind: PluginKind
@@ -53,9 +53,9 @@ class KnownPlugin:
     java: str | None = None
     type: str | None = None
     alias: str | None = None
-    """One more short name; an entry point's name."""
+    """Another short name: that of the entry point."""
     path: str | None = None
-    """The dotted name that users know, and that is stored, wherever the module is; None if it is the target's."""
+    """The dotted name that users know and that is stored, wherever the module is; None if it is the target's."""
 
     @property
     def module(self) -> str:
@@ -63,16 +63,16 @@ class KnownPlugin:
 
     @property
     def class_name(self) -> str:
-        """The name it is listed and stored under: Java's where there is one."""
+        """The name that is listed and stored: Java's where there is one."""
         return self.java or self.path or self.target.replace(":", ".")
 
     @property
     def version(self) -> str:
-        """Of one that came with headrace: Kafka's for what stands for a class of Kafka's."""
+        """The version of a built-in plugin; Kafka's if it stands for a class of Kafka."""
         return __version__ if self.java is None else KAFKA_VERSION
 
     def names(self) -> Iterator[str]:
-        """All names that mean it: Java: ``PluginUtils`` for the short ones."""
+        """Iterate over all names of the plugin. Java: ``PluginUtils`` for the short ones."""
         yield self.target
         yield self.target.replace(":", ".")
         if self.path:
@@ -99,7 +99,7 @@ _SUFFIXES: Final = {
 }
 _KAFKA: Final = "org.apache.kafka.connect"
 
-# Per connector: package, module, name, Java's package if there is such a class, type. Its task is beside it.
+# Per connector: package, module, name, Java's package if there is such a class, type. Its task is in the same module.
 _CONNECTORS: Final = (
     ("file_stream", "file_stream_sink", "FileStreamSink", "file", "sink"),
     ("file_stream", "file_stream_source", "FileStreamSource", "file", "source"),
@@ -126,7 +126,7 @@ _CONVERTERS: Final = (
     ("string_converter", "storage", "StringConverter"),
 )
 
-# Per transformation: module, class. Java has a nested class for each half of a record, Python one with a suffix.
+# Per transformation: module, class. For each part of a record Java has a nested class, Python a class with a suffix.
 _HALVES: Final = (
     ("cast", "Cast"),
     ("extract_field", "ExtractField"),
@@ -201,7 +201,7 @@ def _predicates() -> Iterator[KnownPlugin]:
 
 
 def _workers_own() -> Iterator[KnownPlugin]:
-    """What a worker's configuration names, and no connector's."""
+    """Iterate over the plugins that only a worker's configuration names."""
     kind, java = PluginKind.CONFIG_PROVIDER, "org.apache.kafka.common.config.provider"
     for module, name, alias in _CONFIG_PROVIDERS:
         target = f"headrace.plugins.config_providers.{module}:{name}"

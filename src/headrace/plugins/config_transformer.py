@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts values in place of references like ``${file:/etc/secrets:key}``, where a connector, a task or a worker starts.
+"""Resolution of references such as ``${file:/etc/secrets:key}`` when a connector, a task or a worker starts.
 
-What is stored, answered and logged keeps the references. Java: ``ConfigTransformer``, ``WorkerConfigTransformer``.
+Topics, REST answers and logs keep the references. Java: ``ConfigTransformer``, ``WorkerConfigTransformer``.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.worker_config import CONFIG_PROVIDERS
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.discovery import Plugins, comma_separated
-from headrace.plugins.log_hiding import HIDING
+from headrace.plugins.log_hiding import LOG_FILTER
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.plugins.secret_options import secret_values
 
 log = logging.getLogger(__name__)
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}:]*):(?:([^}]*?):)?([^}]*)\}")
-"""As Kafka Connect's, but that no part goes beyond its brace: ``${env:USER}:${env:PASSWORD}`` are two references."""
+"""Kafka Connect's pattern, except that no part extends beyond its brace: ``${env:USER}:${env:PASSWORD}`` are two."""
 _REDACTION: Final = "spark.redaction.regex"
 _DEFAULT_REDACTION: Final = "(?i)secret|password|token|access[.]?key"
-"""Spark's own."""
+"""Spark's own default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One ``${provider:path:key}`` in the value of ``property``; ``text`` is all of it, the path may be empty."""
+    """One ``${provider:path:key}`` in the value of ``property``; ``text`` is the whole of it, the path may be empty."""
 
     property: str
     text: str
@@ -45,23 +45,23 @@ class Reference:
 
 @runtime_checkable
 class Limitable(Protocol):
-    """A config provider that a parameter limits."""
+    """A config provider with a parameter that limits what may be read."""
 
     def missing_limit(self) -> str | None:
         """Return the parameter that would limit what may be read; None if it is set."""
 
 
 class ConfigTransformer:
-    """Over the providers of one worker. Any thread may use it; it blocks as long as a provider does."""
+    """A resolver of references to one worker's providers. Any thread may use it; it blocks while a provider does."""
 
     def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
         self._providers = providers
 
     def transform(self, config: Config) -> ResolvedConfig:
-        """Resolves every reference to a known provider, once: values are not searched for references again.
+        """Resolve every reference to a known provider, once: values are not searched for references again.
 
-        A reference to an unknown provider or a missing key stays as it is, as in Kafka Connect. ConfigError, of one
-        line, where a provider refuses a path or cannot read it.
+        A reference to an unknown provider or a missing key stays as it is, as in Kafka Connect. Raise ConfigError, of
+        one line, if a provider refuses a path or cannot read it.
         """
         references = [reference for reference in _references(config) if reference.provider in self._providers]
         answers = self._answers(references)
@@ -75,13 +75,13 @@ class ConfigTransformer:
                 values[reference.text] = value
         written_out = {name: text for name, text in config.items() if text and not _REFERENCE.search(text)}
         secrets = secret_values(written_out)
-        HIDING.add({**dict.fromkeys(secrets, HIDDEN), **{value: text for text, value in values.items()}})
+        LOG_FILTER.add({**dict.fromkeys(secrets, HIDDEN), **{value: text for text, value in values.items()}})
         resolved = {name: None if text is None else _replace(text, values) for name, text in config.items()}
         ttls = [answer.ttl_ms for answer in answers.values() if answer.ttl_ms is not None and answer.ttl_ms >= 0]
         return ResolvedConfig(config, resolved, values, min(ttls) / 1000 if ttls else None, secrets)
 
     def warn_of_missing_limits(self) -> None:
-        """One line about providers that may read whatever the worker can; for its start."""
+        """Log one warning about providers that may read whatever the worker can; for the worker's start."""
         missing = {
             name: limit
             for name, provider in self._providers.items()
@@ -97,7 +97,7 @@ class ConfigTransformer:
             )
 
     def close(self) -> None:
-        """Closes the providers. Called once, last."""
+        """Close the providers. Called once, last."""
         for name, provider in self._providers.items():
             try:
                 provider.close()
@@ -105,7 +105,7 @@ class ConfigTransformer:
                 log.warning("Config provider %s failed to close", name, exc_info=True)
 
     def _answers(self, references: list[Reference]) -> dict[tuple[str, str], ConfigData]:
-        """One question per provider and path."""
+        """Return the providers' data, with one call per provider and path."""
         asked: dict[tuple[str, str], list[Reference]] = {}
         for reference in references:
             asked.setdefault((reference.provider, reference.path), []).append(reference)
@@ -117,16 +117,16 @@ class ConfigTransformer:
         try:
             return self._providers[first.provider].get(first.path, keys)
         except ConfigError as error:
-            raise ConfigError.invalid(first.property, first.text, _told(first.provider, error)) from error
+            raise ConfigError.invalid(first.property, first.text, _message(first.provider, error)) from error
         except RetriableError as error:
-            raise RetriableError(f"{first.property}={first.text}: {_told(first.provider, error)}") from error
+            raise RetriableError(f"{first.property}={first.text}: {_message(first.provider, error)}") from error
         except BaseException as error:
             reason = f"config provider {first.provider} failed: {error_line(error)}"
             raise ConnectError(f"{first.property}={first.text}: {reason}") from error
 
 
 def config_transformer(properties: Mapping[str, str], plugins: Plugins) -> ConfigTransformer:
-    """Over the ``config.providers`` of a worker's properties. ConfigError for one that is not there or not usable."""
+    """Create the transformer for a worker's ``config.providers``. Raise ConfigError for one missing or not usable."""
     providers: dict[str, ConfigProvider] = {}
     transformer = ConfigTransformer(providers)
     try:
@@ -139,9 +139,9 @@ def config_transformer(properties: Mapping[str, str], plugins: Plugins) -> Confi
 
 
 def resolve_worker_properties(properties: Mapping[str, str], plugins: Plugins) -> ResolvedConfig:
-    """A worker's own properties with values, as Kafka Connect resolves them too. ConfigError where that is impossible.
+    """Resolve the references in a worker's own properties, as Kafka Connect does. Raise ConfigError if one fails.
 
-    Spark shows its properties in its UI and its logs: those that were references are among those it redacts.
+    Spark shows its properties in its UI and its logs: those with references are added to those that it redacts.
     """
     transformer = config_transformer(properties, plugins)
     try:
@@ -185,8 +185,8 @@ def _replace(text: str, values: Mapping[str, str]) -> str:
     return _REFERENCE.sub(lambda match: values.get(match[0], match[0]), text)
 
 
-def _told(provider: str, error: ConnectError) -> str:
-    """Where the error is about a parameter of the provider's, that is named as the worker's property."""
+def _message(provider: str, error: ConnectError) -> str:
+    """Return an error's text, with a provider's parameter by its name among the worker's properties."""
     name = error.name if isinstance(error, ConfigError) else None
     hint = f" ({CONFIG_PROVIDERS}.{provider}.param.{name} in the worker's properties)" if name else ""
     return f"config provider {provider}: {error_text(error)}{hint}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which connectors a worker runs, by ``connectors.allowlist`` and ``connectors.denylist``."""
+"""The connectors that a worker runs, by ``connectors.allowlist`` and ``connectors.denylist``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GLOB: Final = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class ConnectorLists:
-    """Names, or glob patterns of them, of which one has to match any name of a connector. ``allowed`` empty is all."""
+    """Names and glob patterns; one has to match any of a connector's names. An empty ``allowed`` allows all."""
 
     allowed: Collection[str] = ()
     denied: Collection[str] = ()
@@ -24,7 +24,7 @@ class ConnectorLists:
         return bool(self.allowed or self.denied)
 
     def refusal(self, names: Collection[str]) -> str | None:
-        """Why a connector of these names does not run here; None if it does."""
+        """Return the reason why a connector with these names does not run here; None if it does."""
         pattern = _match(self.denied, names)
         if pattern is not None:
             return f"this worker runs no such connector: {CONNECTORS_DENIED} has '{pattern}'"
@@ -33,7 +33,7 @@ class ConnectorLists:
         return None
 
     def unknown(self, names: Collection[str]) -> Iterator[str]:
-        """Of the denied ones the plain names that no connector has: they may be misspelled."""
+        """Iterate over the denied plain names that no connector has: they may be misspelled."""
         return (each for each in self.denied if _GLOB.isdisjoint(each) and each not in names)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds plugin classes by the names that users give: aliases, entry points, Java class names, ``module:Class``."""
+"""Lookup of plugin classes by users' names: aliases, entry points, Java class names, ``module:Class``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BASES: Final[Mapping[PluginKind, type]] = {
     PluginKind.REST_EXTENSION: ConnectRestExtension,
 }
 _NEAR: Final = 0.8
-"""The likeness, of 1, from which a name counts as a misspelling of another one."""
+"""The similarity, up to 1, from which a name counts as a misspelling of another one."""
 _UNKNOWN: Final = "unknown"
 _LISTED: Final = (
     PluginKind.CONNECTOR,
@@ -55,11 +55,11 @@ _LISTED: Final = (
     PluginKind.TRANSFORMATION,
     PluginKind.PREDICATE,
 )
-"""What REST lists, as Kafka Connect's does: the kinds that a connector's configuration may name."""
+"""The kinds that REST lists, as in Kafka Connect: those that a connector's configuration may name."""
 
 
 class WrongKindError(ConfigError):
-    """There is such a class, and it is no plugin of the kind that is wanted. ``reason``: `is not a converter`."""
+    """The class exists, and is no plugin of the wanted kind. ``reason`` is text such as `is not a converter`."""
 
     def __init__(self, name: str, property: str, class_name: str, reason: str) -> None:
         super().__init__(str(ConfigError.invalid(property, name, f"{class_name} {reason}")), property, name)
@@ -68,10 +68,10 @@ class WrongKindError(ConfigError):
 
 
 class Plugins:
-    """One per process, on the worker and in each task's process; may be used from any thread.
+    """The plugins of a process: there is one instance in the worker and in each task's process. Thread-safe.
 
-    Nothing is imported to find plugins: a class is imported when it is first asked for, which may block on that import.
-    ConfigError, of one line, for a name that means nothing or several things, for a module that may not or cannot be
+    Plugins are found without importing them: a class is imported when it is first requested, which may block. Methods
+    raise ConfigError, of one line, for a name that is unknown or ambiguous, for a module that may not or cannot be
     imported, and for a class of another kind.
     """
 
@@ -81,7 +81,10 @@ class Plugins:
         module_prefixes: Sequence[str] | None = None,
         lists: ConnectorLists = ALL_CONNECTORS,
     ) -> None:
-        """``module_prefixes``: see ``ModuleAccess``; None is no limit, for who runs headrace's parts by themselves."""
+        """Read the known plugins.
+
+        ``module_prefixes`` are those of ``ModuleAccess``; None is no limit, for headrace's parts without a worker.
+        """
         for directory in plugin_path:
             if not Path(directory).exists():
                 log.warning("%s: there is no %s", PLUGIN_PATH, directory)
@@ -124,10 +127,11 @@ class Plugins:
         return cast("type[ConnectRestExtension]", self._load(PluginKind.REST_EXTENSION, name, property))
 
     def task_target(self, name: str, connector: type[Connector]) -> str:
-        """The importable ``module:Class`` of a task class' name, without importing it.
+        """Return the importable ``module:Class`` of a task class' name, without importing it.
 
-        ConfigError unless the connector gives that class, or has it beside itself, or this worker imports from its
-        module anyway and has no lists of connectors: the name is from the config topic, and could be any.
+        Since the name comes from the config topic, and could be any, raise ConfigError unless the connector returns
+        that class, or is in the same module, or this worker imports from its module anyway and has no lists of
+        connectors.
         """
         target = self._target(PluginKind.TASK, name, "task.class")
         if target != _task_target(connector):
@@ -135,15 +139,15 @@ class Plugins:
         return target
 
     def warn_of_unknown_connectors(self) -> None:
-        """Of names in ``connectors.denylist`` that no connector has, so that they keep none away."""
+        """Log a warning for names in ``connectors.denylist`` that no connector has, which have no effect."""
         known = {name for kind, name in self._by_name if kind is PluginKind.CONNECTOR}
         for name in self._lists.unknown(known):
             log.warning("%s: no connector is known as %s", CONNECTORS_DENIED, name)
 
     def load_class(self, name: str) -> type:
-        """Any class that a connector's configuration names (``Type.CLASS``), from where plugins may be imported.
+        """Return any class that a connector's configuration names (``Type.CLASS``), from modules of plugins only.
 
-        LookupError, as ``ConfigDef`` expects it, for a module that may not be imported and a class that is not there.
+        Raise LookupError, as ``ConfigDef`` expects, for a module that may not be imported and a class that is missing.
         """
         module = name.replace(":", ".").rpartition(".")[0]
         if self._access is not None and not self._access.allows(module):
@@ -151,7 +155,7 @@ class Plugins:
         return load_class(name)
 
     def function(self, name: str, property: str) -> Callable[..., Any]:
-        """A function, ``module:function``, that a connector's configuration names, from where plugins may come."""
+        """Return a function that a configuration names as ``module:function``, from modules of plugins only."""
         module, colon, path = name.strip().partition(":")
         if not colon or not path:
             raise ConfigError.invalid(property, name, "must be module:function")
@@ -161,34 +165,34 @@ class Plugins:
         try:
             found: Any = getattr(importlib.import_module(module), path)
         except BaseException as error:
-            raise ConfigError.invalid(property, name, f"no such function: {_why(error, module)}") from error
+            raise ConfigError.invalid(property, name, f"no such function: {_reason(error, module)}") from error
         if not callable(found):
             raise ConfigError.invalid(property, name, f"{name.strip()} is no function")
         function: Callable[..., Any] = found
         return function
 
     def class_name(self, kind: PluginKind, cls: type) -> str:
-        """The name to store a class under: Java's where it stands for one, so that a Java cluster can read it."""
+        """Return the name to store for a class: Java's where there is one, so that a Java cluster can read it."""
         target = target_of(cls)
         known = self._by_name.get((kind, target))
         return known[0].class_name if known else target.replace(":", ".")
 
     def describe(self) -> tuple[PluginInfo, ...]:
-        """All plugins that are known by name. The first call imports those that did not come with headrace.
+        """Return all plugins that are known by name. The first call imports those that are not built in.
 
-        One that cannot be imported or made is listed with its error: a broken connector as of type unknown, a type that
-        Kafka Connect's clients know.
+        A plugin that cannot be imported or instantiated is listed with its error; a broken connector with the type
+        unknown, which Kafka Connect's clients accept.
         """
         with self._lock:
             described = self._described
         if described is None:
-            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED and self._runs(plugin)]
+            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED and self._allows(plugin)]
             described = tuple(sorted(infos, key=lambda info: (info.type, info.class_name)))
             with self._lock:
                 self._described = described
         return described
 
-    def _runs(self, plugin: KnownPlugin) -> bool:
+    def _allows(self, plugin: KnownPlugin) -> bool:
         return plugin.kind is not PluginKind.CONNECTOR or self._lists.refusal({*plugin.names()}) is None
 
     def _info(self, plugin: KnownPlugin) -> PluginInfo:
@@ -210,7 +214,7 @@ class Plugins:
         cls = self._import(target, name, kind, property)
         if not issubclass(cls, _BASES[kind]):
             raise WrongKindError(name, property, f"{cls.__module__}.{cls.__qualname__}", f"is not a {kind.noun}")
-        if kind is PluginKind.CONNECTOR:  # which may be known under another module's name too
+        if kind is PluginKind.CONNECTOR:  # which may also be known by another module's name
             self._check_lists(target_of(cls), name, property)
         return cls
 
@@ -221,7 +225,7 @@ class Plugins:
             raise ConfigError.invalid(property, name, refusal)
 
     def _check_task(self, target: str, name: str, connector: type[Connector]) -> None:
-        """Of a class that the connector does not give as long as it is not started."""
+        """Check a class that the connector does not return before it is started."""
         module = target.partition(":")[0]
         if module == connector.__module__:
             for other in _connectors_beside(connector):
@@ -250,13 +254,13 @@ class Plugins:
         return f"{module}:{cls}"
 
     def _check_kind(self, kind: PluginKind, name: str, property: str) -> None:
-        """Of those kinds that a connector's configuration names. To be asked of a name that is none of ``kind``."""
+        """Raise WrongKindError if a name, unknown as ``kind``, is a plugin of another kind that users can name."""
         for other in _LISTED if kind in _LISTED else ():
             for plugin in self._by_name.get((other, name), ()):
                 raise WrongKindError(name, property, plugin.class_name, f"is a {other.noun}, not a {kind.noun}")
 
     def _check_access(self, kind: PluginKind, module: str, name: str, property: str) -> None:
-        """Of all classes but tasks', which connectors name and no user does."""
+        """Raise ConfigError unless the module may be imported. Not for tasks, which only connectors name."""
         if kind is PluginKind.TASK or self._access is None or self._access.allows(module):
             return
         hint = f"; {PLUGIN_PATH}, an entry point or {PLUGIN_MODULE_PREFIXES} can allow it"
@@ -275,7 +279,7 @@ class Plugins:
                 found = getattr(found, part)
         except BaseException as error:  # importing runs the plugin's own code
             near = "" if (kind, name.strip()) in self._by_name else self._nearest(kind, name)
-            reason = f"no such {kind.noun}: {_why(error, module)}{near}"
+            reason = f"no such {kind.noun}: {_reason(error, module)}{near}"
             raise ConfigError.invalid(property, name, reason) from error
         if kind is PluginKind.TRANSFORMATION and isinstance(found, FunctionType):
             found = DataFrameFunction.of(module, path)
@@ -285,7 +289,7 @@ class Plugins:
             return self._classes.setdefault(target, found)
 
     def _nearest(self, kind: PluginKind, name: str) -> str:
-        """`; did you mean 'FileStreamSource'?`, or what there is."""
+        """Return `; did you mean 'FileStreamSource'?`, or else the names that exist."""
         short = sorted({plugin.class_name.rpartition(".")[2] for plugin in self._known if plugin.kind is kind})
         return self._misspelled(kind, name) or (f"; known are {', '.join(short)}" if short else "")
 
@@ -300,7 +304,7 @@ class Plugins:
 
 
 def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
-    """As a worker's properties say, for the worker and its tasks' processes."""
+    """Create the plugins that a worker's properties describe, for the worker and its tasks' processes."""
     return Plugins(
         comma_separated(worker_properties.get(PLUGIN_PATH)),
         comma_separated(worker_properties.get(PLUGIN_MODULE_PREFIXES)),
@@ -312,12 +316,12 @@ def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
 
 
 def target_of(cls: type) -> str:
-    """``module:Class``."""
+    """Return the name ``module:Class`` of a class."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _task_target(connector: type[Connector]) -> str | None:
-    """Of the class that a connector's tasks have; None if one that is not started cannot tell."""
+    """Return the target of a connector's task class; None if it is only known after `start`."""
     try:
         return target_of(connector().task_class())
     except Exception:
@@ -330,14 +334,14 @@ def _connectors_beside(connector: type[Connector]) -> list[type[Connector]]:
 
 
 def connector_type(cls: type) -> str | None:
-    """source or sink; None for what is no connector."""
+    """Return source or sink; None for a class that is no connector."""
     if issubclass(cls, SourceConnector):
         return "source"
     return "sink" if issubclass(cls, SinkConnector) else None
 
 
 def _index(known: Sequence[KnownPlugin]) -> dict[tuple[PluginKind, str], list[KnownPlugin]]:
-    """By every name, with all that claim it. A built-in shares its names with nobody."""
+    """Map every name to the plugins that have it. The names of a built-in plugin are reserved."""
     index: dict[tuple[PluginKind, str], list[KnownPlugin]] = {}
     for plugin in known:
         for name in set(plugin.names()):
@@ -348,16 +352,16 @@ def _index(known: Sequence[KnownPlugin]) -> dict[tuple[PluginKind, str], list[Kn
 
 
 def comma_separated(value: str | None) -> tuple[str, ...]:
-    """The entries of a list as a worker's properties have it."""
+    """Return the entries of a list in a worker's properties."""
     return tuple(entry.strip() for entry in (value or "").split(",") if entry.strip())
 
 
 def _shown(error: BaseException) -> str:
-    """In one line."""
+    """Return an error in one line."""
     text = " ".join(error_text(error).split())
     return text if isinstance(error, ConfigError) and text else " ".join(error_line(error).split())
 
 
-def _why(error: BaseException, module: str) -> str:
+def _reason(error: BaseException, module: str) -> str:
     text = next(iter(error_text(error).splitlines()), "") or type(error).__name__
     return text if isinstance(error, AttributeError) else f"importing {module} failed: {text}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins that are known by name before anything is imported: the built-ins and the entry points of packages."""
+"""The plugins that are known without an import: the built-in ones and the entry points of packages."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ log = logging.getLogger(__name__)
 
 _KINDS: Final = {kind.group: kind for kind in PluginKind}
 _OWN: Final = "headrace"
-_OURS: Final = "[headrace."
-"""What the entry points of a package that interests us have in them."""
+_GROUP_PREFIX: Final = "[headrace."
+"""The text that is in the entry points of every package with plugins."""
 
 
 def known_plugins() -> tuple[KnownPlugin, ...]:
-    """The built-ins, which need no installation to be found, and the entry points of all that ``sys.path`` has."""
+    """Return the built-in plugins, and the entry points of all packages on ``sys.path``."""
     return _known_on(tuple(sys.path))
 
 
 @functools.cache
 def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
-    """Looked up once per process and ``sys.path``: reading what is installed takes a tenth of a second."""
+    """Look plugins up once per process and ``sys.path``: reading the installed packages takes a tenth of a second."""
     found = {(plugin.kind, plugin.target): plugin for plugin in BUILT_IN}
     seen = set()
     for distribution in distributions():
         try:
             text = distribution.read_text("entry_points.txt") or ""
-            if _OURS not in text or distribution.name in seen:  # of two versions of a package the first on the path
+            if _GROUP_PREFIX not in text or distribution.name in seen:  # the first of two versions on the path
                 continue
             seen.add(distribution.name)
             for plugin in _plugins_of(distribution):
@@ -44,7 +44,7 @@ def _known_on(path: tuple[str, ...]) -> tuple[KnownPlugin, ...]:
 
 
 def plugin_packages() -> Iterator[tuple[Distribution, frozenset[str]]]:
-    """The installed packages that plugins come from, ours left out, each with its plugins' top-level modules."""
+    """Iterate over the installed packages with plugins, headrace left out, with their plugins' top-level modules."""
     for distribution in distributions():
         plugins = list(_plugins_of(distribution)) if distribution.name != _OWN else []
         if plugins:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the values that config providers hand out from the log: lines show the references instead."""
+"""A log filter that replaces the values of config providers by their references."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from headrace.logs.records import message_of, trace_of
 
 _SHORTEST: Final = 6
-"""Characters; shorter values stand in too many lines that have nothing to do with them."""
+"""Characters; shorter values occur in too many unrelated lines."""
 _MOST: Final = 10_000
-"""Values that are remembered, the newest ones: rotated secrets stop to matter."""
+"""The number of values to keep, the newest ones: rotated secrets no longer matter."""
 
 
 class HidingFilter(logging.Filter):
-    """For a handler: a filter of a logger sees nothing of the loggers below it. Thread-safe."""
+    """A filter for handlers, since a logger's filter does not see the lines of loggers below it. Thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class HidingFilter(logging.Filter):
         self._references: dict[str, str] = {}
 
     def add(self, references: Mapping[str, str]) -> None:
-        """From now on shows the references (values of the mapping) where a line has one of the values (its keys)."""
+        """Replace secrets (the keys of the mapping) by their references (its values) from now on."""
         with self._lock:
             for value, reference in references.items():
                 for text in {value, value.strip()}:
@@ -36,7 +36,7 @@ class HidingFilter(logging.Filter):
                 del self._references[text]
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Never drops a record."""
+        """Replace secrets in a record's text; never drop a record."""
         with self._lock:
             references = dict(self._references)
         if not references:
@@ -58,5 +58,5 @@ def _hide(text: str, references: Mapping[str, str]) -> str:
     return text
 
 
-HIDING: Final = HidingFilter()
-"""The process's one, as the log is: every ``ConfigTransformer`` adds to it."""
+LOG_FILTER: Final = HidingFilter()
+"""The filter of this process; every ``ConfigTransformer`` adds to it."""

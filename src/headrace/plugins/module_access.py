@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which modules a worker imports because a user named a class in them. Importing runs code, so it is asked before."""
+"""The modules that a worker may import for users' class names. Checked before the import, which runs code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ANY_MODULE: Final = "*"
 
 
 class ModuleAccess:
-    """Immutable; may be used from any thread.
+    """The set of modules that may be imported. Immutable; any thread may use it.
 
-    Allowed are modules below one of ``prefixes`` (``*``: all modules), modules found in a directory of ``plugin_path``,
-    and modules beside a known plugin's: in the package that its entry point names, or in that package's packages.
+    These are modules below one of ``prefixes`` (``*``: all modules), modules found in a directory of ``plugin_path``,
+    and modules in the package, or in packages below it, that a known plugin's entry point names.
     """
 
     def __init__(self, prefixes: Iterable[str], plugin_path: Iterable[str], known: Iterable[KnownPlugin]) -> None:
@@ -26,14 +26,14 @@ class ModuleAccess:
         self._packages = frozenset(plugin.module.rpartition(".")[0] or plugin.module for plugin in known)
 
     def allows(self, module: str) -> bool:
-        """Reads directories; imports nothing."""
+        """Return True if the module may be imported. Reads directories; imports nothing."""
         if ANY_MODULE in self._prefixes:
             return True
         parents = {module[:end] for end, char in enumerate(module) if char == "."} | {module}
         return not parents.isdisjoint(self._prefixes | self._packages) or self._on_plugin_path(module)
 
     def _on_plugin_path(self, module: str) -> bool:
-        """Whether an import would find it there; a module of the same name that stands before it on the path counts."""
+        """Return True if an import would find the module there, and no other one of its name before it on the path."""
         path: Sequence[str] | None = None
         name = ""
         for part in module.split("."):
@@ -41,7 +41,7 @@ class ModuleAccess:
             spec = PathFinder.find_spec(name, path)
             if spec is None:
                 return False
-            if spec.origin is not None:  # all that is in a package comes from where the package is
+            if spec.origin is not None:  # the modules of a package are in its directory
                 origin = Path(spec.origin).resolve()
                 return any(origin.is_relative_to(directory) for directory in self._directories)
             path = list(spec.submodule_search_locations or ())  # a namespace package, spread over directories

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policies that come with headrace (KIP-458; KIP-1188 for ``Allowlist``), and how a worker asks its one."""
+"""The built-in policies for client overrides (KIP-458; KIP-1188 for ``Allowlist``), and the checks of a worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class _NamesPolicy(ConnectorClientConfigOverridePolicy):
-    """Decides by the names of the properties alone. Java: ``AbstractConnectorClientConfigOverridePolicy``."""
+    """A policy by the names of properties only. Java: ``AbstractConnectorClientConfigOverridePolicy``."""
 
     policy_name: str
     hint = ""
@@ -47,7 +47,7 @@ class _NamesPolicy(ConnectorClientConfigOverridePolicy):
 
 
 class AllConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """Everything may be overridden; the default, as in Kafka Connect."""
+    """A policy that allows all properties; the default, as in Kafka Connect."""
 
     policy_name = "All"
 
@@ -56,7 +56,7 @@ class AllConnectorClientConfigOverridePolicy(_NamesPolicy):
 
 
 class NoneConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """Nothing may be overridden."""
+    """A policy that refuses all properties."""
 
     policy_name = "None"
 
@@ -65,7 +65,7 @@ class NoneConnectorClientConfigOverridePolicy(_NamesPolicy):
 
 
 class PrincipalConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """Only who the clients log in as may be overridden. Deprecated, as in Kafka Connect."""
+    """A policy that allows only the properties of the clients' login. Deprecated, as in Kafka Connect."""
 
     policy_name = "Principal"
 
@@ -79,7 +79,7 @@ class PrincipalConnectorClientConfigOverridePolicy(_NamesPolicy):
 
 
 class AllowlistConnectorClientConfigOverridePolicy(_NamesPolicy):
-    """What the worker's ``connector.client.config.override.allowlist`` has; by default nothing."""
+    """A policy that allows the properties in ``connector.client.config.override.allowlist``; by default none."""
 
     policy_name = "Allowlist"
     hint = f" The worker's {ALLOWLIST_PROPERTY} lists what may be."
@@ -95,7 +95,7 @@ class AllowlistConnectorClientConfigOverridePolicy(_NamesPolicy):
 
 
 class _WithinResources(ConnectorClientConfigOverridePolicy):
-    """Another policy, and what a worker refuses whatever its policy."""
+    """Another policy, plus the properties that a worker refuses with any policy."""
 
     def __init__(self, policy: ConnectorClientConfigOverridePolicy, resources: ClientResources) -> None:
         self._policy = policy
@@ -119,7 +119,7 @@ class _WithinResources(ConnectorClientConfigOverridePolicy):
 
 
 def override_policy(worker: BaseConfig, plugins: Plugins) -> ConnectorClientConfigOverridePolicy:
-    """The worker's, configured. ConfigError if there is none of that name, or it is not usable."""
+    """Create and configure the worker's policy. Raise ConfigError if it is unknown or not usable."""
     name = worker.get(POLICY_PROPERTY)
     cls = plugins.override_policy(name, POLICY_PROPERTY)
     try:
@@ -138,7 +138,7 @@ def override_values(
     connector_class: type | None,
     is_source: bool,
 ) -> list[ConfigValue]:
-    """The policy's judgement of each client override of a connector, under its full name, ``producer.override.x``."""
+    """Return the policy's outcome for each client override of a connector, by its full name ``producer.override.x``."""
     judged: list[ConfigValue] = []
     for client in ClientType:
         overrides = overrides_of(connector_config, client.value)
@@ -156,7 +156,7 @@ def check_overrides(
     connector_class: type | None,
     is_source: bool,
 ) -> None:
-    """ConfigError for the first override that the policy refuses."""
+    """Raise ConfigError for the first override that the policy refuses."""
     for value in override_values(policy, connector_config, connector_class, is_source):
         if value.error_messages:
             raise ConfigError.invalid(value.name, value.value, " ".join(value.error_messages))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration whose references have been replaced by values, and the way back to the references."""
+"""A configuration with its references resolved to values, which can restore the references in texts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from headrace.api.errors import ConfigError
 from headrace.model.cluster_config_state import Config
 
 RELOAD_ACTION: Final = "config.action.reload"
-_LEAST: Final = 4
-"""Characters; a shorter value is hidden only in quotes, as errors show bad values, so that texts stay legible."""
-_TELLING: Final = 8
-"""Characters from which a value that turns up in another property is no coincidence."""
+_SHORTEST: Final = 4
+"""Characters; a shorter value is hidden only in quotes, as errors show values, so that texts stay legible."""
+_DISTINCTIVE: Final = 8
+"""Characters; a value as long in another property is no coincidence."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ResolvedConfig:
-    """``given`` is as written, ``config`` is what to run with. ``values`` has the value of each reference.
+    """A configuration before (``given``) and after (``config``) its references were resolved.
 
-    ``ttl`` is how many seconds all values are good, None if for good. ``secrets`` are values that are written out, and
-    not to be told either. Immutable; shows no values by itself.
+    ``values`` has the value of each reference. ``ttl`` is the time in seconds for which all values are valid, None for
+    no limit. ``secrets`` are values in plain text that must be hidden too. Immutable; its ``repr`` shows no values.
     """
 
     given: Config
@@ -40,32 +40,32 @@ class ResolvedConfig:
 
     @property
     def referring(self) -> frozenset[str]:
-        """The properties that had references which were resolved."""
+        """The properties with resolved references."""
         return frozenset(name for name, text in self.config.items() if text != self.given.get(name))
 
     @property
     def reloads(self) -> bool:
-        """Whether a change of the values restarts what runs with them (``config.action.reload``)."""
+        """True if a change of the values restarts the connector (``config.action.reload``)."""
         return self.ttl is not None and (self.config.get(RELOAD_ACTION) or "restart").strip().lower() == "restart"
 
     def with_value(self, name: str, text: str) -> ResolvedConfig:
         return replace(self, config={**self.config, name: text})
 
     def along_with(self, other: ResolvedConfig) -> ResolvedConfig:
-        """This configuration, with the values of another one too, good as long as both are."""
+        """Return this configuration with the values of another one too, valid as long as both are."""
         ttls = [ttl for ttl in (self.ttl, other.ttl) if ttl is not None]
         values, secrets = {**self.values, **other.values}, self.secrets | other.secrets
         return replace(self, values=values, ttl=min(ttls, default=None), secrets=secrets)
 
     def hide(self, text: str) -> str:
-        """An error's text with references where it shows values, and nothing where it shows secrets."""
-        return self._hide(text, [*((secret, HIDDEN) for secret in self.secrets), *_turned(self.values)])
+        """Return an error's text with references in place of values, and without secrets."""
+        return self._hide(text, [*((secret, HIDDEN) for secret in self.secrets), *_value_first(self.values)])
 
     def _hide(self, text: str, hidden: Iterable[tuple[str, str]]) -> str:
         shown: dict[str, str] = {}
         for value, reference in hidden:
             for form in _forms(value):
-                if len(form) >= _LEAST:
+                if len(form) >= _SHORTEST:
                     shown[form] = reference
                 elif form:
                     shown[f"'{form}'"] = f"'{reference}'"
@@ -76,7 +76,7 @@ class ResolvedConfig:
 
     @contextmanager
     def hidden_errors(self) -> Iterator[None]:
-        """A ConfigError from inside comes out with references in place of values, and without its cause."""
+        """Hide values in a ConfigError that is raised inside the context, and drop its cause."""
         try:
             yield
         except ConfigError as error:
@@ -86,7 +86,7 @@ class ResolvedConfig:
             raise ConfigError(self.hide(error_text(error)), error.name, value) from None
 
     def conceal(self, values: Sequence[ConfigValue]) -> list[ConfigValue]:
-        """The outcome of a validation with references in place of values; ``values`` stay as they are."""
+        """Return the outcome of a validation with references in place of values; ``values`` are not changed."""
         return [self._conceal(value) for value in values]
 
     def _conceal(self, value: ConfigValue) -> ConfigValue:
@@ -99,10 +99,10 @@ class ResolvedConfig:
         )
 
     def restore(self, task_config: Mapping[str, str]) -> dict[str, str]:
-        """What a connector made for a task, ready to be stored: with references again. Java: ``reverseTransform``.
+        """Return a task's configuration with references in place of values, for storage. Java: ``reverseTransform``.
 
-        A property that the connector's configuration has with references is written so again. In others a value that
-        is long enough to be told gives way to its reference.
+        A property that has references in the connector's configuration gets them back. In other properties, values that
+        are long enough to be distinctive are replaced by their references.
         """
         restored = dict(task_config)
         for name in task_config:
@@ -111,21 +111,21 @@ class ResolvedConfig:
                 restored[name] = written
             else:
                 for reference, value in self.values.items():
-                    if len(value) >= _TELLING:
+                    if len(value) >= _DISTINCTIVE:
                         restored[name] = restored[name].replace(value, reference)
         return restored
 
     def _hide_in(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._hide(value, _turned(self.values))
+            return self._hide(value, _value_first(self.values))
         return [self._hide_in(each) for each in value] if isinstance(value, list) else value
 
 
-def _turned(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _value_first(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     return ((value, reference) for reference, value in values.items())
 
 
 def _forms(value: str) -> set[str]:
-    """The ways in which errors show a value: as it is, trimmed, in one line, and a list's entries one by one."""
+    """Return the forms in which errors show a value: unchanged, trimmed, in one line, and each entry of a list."""
     in_line = value.replace("\n", "\\n").replace("\r", "\\r")
     return {value, value.strip(), in_line, repr(value)[1:-1], *(entry.strip() for entry in value.split(","))}

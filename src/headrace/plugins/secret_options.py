@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets among the properties that nothing defines: options of Spark's readers and writers. Pure."""
+"""Secrets among properties without a definition: options of Spark's readers and writers. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.model.cluster_config_state import Config
 
 _OPTION: Final = re.compile(r"spark\.option\..+|transforms\.[^.]+\.table\..+")
-"""Options of a connector's format, and of the reference tables of a query."""
+"""The options of a connector's format, and of the reference tables of a query."""
 _SECRET: Final = re.compile(
     r"password|passwd|passphrase|secret|token|credential|(?:access|account|api|private|encryption|shared)[._-]?key"
     r"|keytab|jaas|\bpwd\b|\bsas\b",
@@ -24,7 +24,7 @@ _IN_TABLE: Final = re.compile(r"(?:^|,)([^,:]+):([^,]*)")
 
 
 def secret_definitions(config: Mapping[str, str]) -> ConfigDef:
-    """Those options that are secrets as a whole."""
+    """Return the definition of the options whose whole value is a secret."""
     definition = ConfigDef()
     for name in filter(is_secret, config):
         definition.define(name, Type.PASSWORD, None, importance=Importance.LOW, doc="An option of Spark's, not shown.")
@@ -32,12 +32,12 @@ def secret_definitions(config: Mapping[str, str]) -> ConfigDef:
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option's value is never shown, by its name."""
+    """Return True if the value of an option with this name is never shown."""
     return _OPTION.fullmatch(name) is not None and _SECRET.search(name.rpartition(".table.")[2]) is not None
 
 
 def secret_values(config: Config) -> frozenset[str]:
-    """What must not be told, in whatever text it turns up: values of such options, and secrets within URLs."""
+    """Return the texts to hide in any output: values of such options, and secrets within URLs."""
     return frozenset(value for name, text in config.items() if text for value in _values(name, text) if value)
 
 

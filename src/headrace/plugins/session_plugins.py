@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins add to a Spark session: functions for queries, data sources of Python."""
+"""Plugins' additions to a Spark session: functions for queries, Python data sources."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 def register_plugins(session: object) -> None:
-    """Call the function of each entry point of ``headrace.functions`` with a session that nobody uses yet.
+    """Call the function of each entry point of ``headrace.functions`` with a session that is not in use yet.
 
-    Runs code of plugins, on the caller's thread. One that fails is logged and left out; the others are not hidden.
+    Runs plugins' code on the caller's thread. A function that fails is logged and skipped.
     """
     for plugin in known_plugins():
         if plugin.kind is PluginKind.FUNCTIONS:

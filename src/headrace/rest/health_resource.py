@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
-from headrace.model.service_threads import DEATHS, ThreadDeaths
+from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
 from headrace.rest.accepted import json_router
 from headrace.rest.request_handler import RequestHandler
 
@@ -31,7 +31,7 @@ def health_router(
     herder: Herder,
     timeout: float = HEALTH_TIMEOUT_SECONDS,
     trouble: Callable[[], str | None] = lambda: None,
-    deaths: ThreadDeaths = DEATHS,
+    deaths: ThreadDeaths = THREAD_DEATHS,
     remark: Callable[[], str | None] = lambda: None,
 ) -> APIRouter:
     """A worker that has started has ``timeout`` seconds to show that it serves requests.
@@ -58,7 +58,7 @@ def health_router(
             if (hindrance := trouble()) is not None:
                 # Not 500: it mends itself, as one that is starting does.
                 return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
-            return _answer(HTTPStatus.OK, "healthy", " ".join(filter(None, (_HEALTHY, *deaths.others(), remark()))))
+            return _answer(HTTPStatus.OK, "healthy", " ".join(filter(None, (_HEALTHY, *deaths.minor(), remark()))))
         return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
 
     return router

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How single values become another type, as Java casts them: numbers wrap or saturate, text is parsed and printed."""
+"""Casts of single values between types, as in Java: numbers wrap or saturate, text is parsed and formatted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Cast = Callable[[Any], Any]
 
 _MOST_DIGITS: Final = 4000
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-# Java trims what is not above a space, and takes the suffixes of its own literals.
+# Java trims all characters up to the space, and accepts the suffixes of its literals.
 _TRIMMED: Final = "".join(map(chr, range(33)))
 _DECIMAL: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEXADECIMAL: Final = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
@@ -35,7 +35,7 @@ _INT_LIMIT: Final = 1 << 31
 
 
 class Casts(dict[type, Cast]):
-    """The ways of values to the type `target`, by their Python type: `casts[type(value)](value)`."""
+    """The casts to the type `target`, by the Python type of the value: `casts[type(value)](value)`."""
 
     def __init__(self, target: Type, ways: Mapping[type, Cast]) -> None:
         super().__init__(ways)
@@ -50,7 +50,7 @@ class Casts(dict[type, Cast]):
 
 
 def casts_to(target: Type, schema: Schema | None) -> Casts:
-    """The ways from values with this schema (None: without one) to `target`, one of `TARGETS`."""
+    """Return the casts of values with this schema (None: without one) to `target`, one of `TARGETS`."""
     ways = dict(_WAYS[target])
     if schema is not None:
         ways[int] = _INTEGER_WAYS.get(target, ways[int])  # no schema allows more than 64 bits
@@ -81,7 +81,7 @@ def _wrapped(value: int, bits: int) -> int:
 
 
 def _saturated(value: float, limit: int) -> int:
-    """A double as the integer towards zero, held within the limits; not-a-number is 0 (JLS 5.1.3)."""
+    """Return a double rounded towards zero, within the limits; not-a-number is 0 (JLS 5.1.3)."""
     if value != value:
         return 0
     if value >= limit:
@@ -97,11 +97,11 @@ def _integer_ways(bits: int) -> Mapping[type, Cast]:
         return value if least <= value < limit else _wrapped(_long(value), bits)
 
     def from_float(value: float) -> int:
-        # What is narrower than an int goes by way of one.
+        # Types narrower than an int are cast through int.
         return _saturated(value, limit) if bits >= 32 else _wrapped(_saturated(value, _INT_LIMIT), bits)
 
     def from_text(value: str) -> int:
-        # Python reads no more digits than that, and no number of 64 bits has more that count.
+        # Python's limit for digits, far above those of a 64-bit number.
         if _INTEGER.fullmatch(value) and len(value) < _MOST_DIGITS and least <= (number := int(value)) < limit:
             return number
         raise DataError(f"{shown(value)} is no int{bits}")
@@ -110,16 +110,16 @@ def _integer_ways(bits: int) -> Mapping[type, Cast]:
 
 
 def nearest_float32(value: int | decimal.Decimal) -> float:
-    """The float32 nearest to an exact number. By way of the nearest double it would be rounded twice."""
+    """Return the float32 nearest to an exact number. A conversion through the nearest double would round twice."""
     near = float(value)
     if near != value and not math.isinf(near) and not struct.unpack("<q", struct.pack("<d", near))[0] & 1:
-        # Of the two doubles around the number the odd one is never a tie between two float32s.
+        # Of the two doubles around the number, the odd one is never a tie between two float32s.
         near = math.nextafter(near, math.inf if value > near else -math.inf)
     return to_float32(near)
 
 
 def _number(value: str) -> str | float:
-    """The number that a text tells: in decimal digits as text, else as a double."""
+    """Return the number in a text: decimal digits as text, others as a double."""
     text = value.strip(_TRIMMED)
     found = _DECIMAL.fullmatch(text)
     if found:
@@ -139,7 +139,7 @@ def _float32_from_text(value: str) -> float:
     number = _number(value)
     try:
         return nearest_float32(decimal.Decimal(number)) if isinstance(number, str) else to_float32(number)
-    except decimal.InvalidOperation:  # an exponent that only a double takes
+    except decimal.InvalidOperation:  # an exponent that only a double can have
         return to_float32(float(number))
 
 
@@ -154,7 +154,7 @@ def _base64_text(value: bytes | bytearray | memoryview) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it; long text is cut."""
+    """Return a value as messages show it; long text is cut."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java's `GregorianCalendar` in UTC, lenient: Julian before 15 October 1582, Gregorian from then on.
 
-Days are counted from 1970-01-01, years without a gap (0 is 1 BC), weeks as in the USA: they begin on Sunday, and the
-one with 1 January is the first. Lenient means that months, days and hours beyond their range carry over.
+Days are counted from 1970-01-01, years without a gap (0 is 1 BC). Weeks are those of the USA: they begin on Sunday, and
+the first one is that of 1 January. Lenient means that months, days and hours beyond their range carry over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUNDAY: Final = 1
 
 
 class CalendarField(IntEnum):
-    """The fields that a date is made of; the days of the week count from 1, Sunday, months from 0."""
+    """The fields of a date; days of the week count from 1, Sunday, months from 0."""
 
     ERA = 0
     YEAR = 1
@@ -48,7 +48,7 @@ Fields = Mapping[CalendarField, int]
 
 @functools.lru_cache(maxsize=1024)
 def civil(day: int) -> tuple[int, int, int]:
-    """Year, month (1 to 12) and day of month of a day."""
+    """Return the year, month (1 to 12) and day of month of a day."""
     if day >= _CUTOVER:
         era, rest = divmod(day + _GREGORIAN_EPOCH, 146_097)
         year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
@@ -64,41 +64,41 @@ def civil(day: int) -> tuple[int, int, int]:
 
 
 def first_of_month(year: int, month: int, julian: bool) -> int:
-    """The first day of a month (1 to 12) in one of the two calendars."""
+    """Return the first day of a month (1 to 12) in one of the two calendars."""
     shifted = year - (month <= 2)
     days = 365 * shifted + shifted // 4 + (153 * (month - 3 if month > 2 else month + 9) + 2) // 5
     return days - _JULIAN_EPOCH if julian else days - shifted // 100 + shifted // 400 - _GREGORIAN_EPOCH
 
 
 def first_of_year(year: int) -> int:
-    """1 January of a year."""
+    """Return 1 January of a year."""
     return first_of_month(year, 1, julian=year <= _CUTOVER_YEAR)
 
 
 def day_of_week(day: int) -> int:
-    """1 for Sunday to 7 for Saturday."""
+    """Return the day of the week, from 1 for Sunday to 7 for Saturday."""
     return (day + 4) % 7 + 1
 
 
 def on_or_before(day: int, wanted: int) -> int:
-    """The last `wanted` day of the week up to `day`."""
+    """Return the last day up to `day` that is the day of the week `wanted`."""
     return day - (day_of_week(day) - wanted) % 7
 
 
 def week_of(day: int, year: int) -> tuple[int, int]:
-    """The week of a day of `year`, and the year that this week belongs to."""
+    """Return the week of a day of `year`, and the year that this week belongs to."""
     if day >= on_or_before(first_of_year(year + 1), _SUNDAY):
         return 1, year + 1
     return week_in_period(day, first_of_year(year)), year
 
 
 def week_in_period(day: int, first: int) -> int:
-    """The week of a day in a month or year that begins with the day `first`; the first week has number 1."""
+    """Return the week of a day in a month or year that begins with the day `first`; the first week has number 1."""
     return (day - on_or_before(first, _SUNDAY)) // 7 + 1
 
 
 def millis_of(fields: Fields) -> int:
-    """The moment that fields make, in ms; they are in the order in which they were set, as the later ones prevail."""
+    """Return the moment of `fields`, in ms. They are in the order of their setting, as later ones prevail."""
     stamps = {field: stamp for stamp, field in enumerate(fields, 1)}
     days, millis = divmod(_time_of_day(fields, stamps), MILLIS_PER_DAY)
     if stamps.get(F.WEEK_YEAR, 0) > stamps.get(F.YEAR, 0):
@@ -126,7 +126,7 @@ def _time_of_day(fields: Fields, stamps: Mapping[CalendarField, int]) -> int:
 
 
 def _together(stamps: Mapping[CalendarField, int], one: CalendarField, other: CalendarField) -> int:
-    """When both were set; 0 if one was not."""
+    """Return the time when both fields were set; 0 if one was not."""
     return max(stamps[one], stamps[other]) if one in stamps and other in stamps else 0
 
 
@@ -136,7 +136,7 @@ def _week_date(fields: Fields) -> int:
 
 
 def _date_fields(fields: Fields, stamps: Mapping[CalendarField, int]) -> Fields:
-    """Those fields that tell the date, where they contradict each other (Java: `Calendar.selectFields`)."""
+    """Return the fields that determine the date, if they contradict each other (Java: `Calendar.selectFields`)."""
     at = {field: stamps.get(field, 0) for field in CalendarField}
     weekday = at[F.DAY_OF_WEEK]
     day_of_month = at[F.DAY_OF_MONTH]
@@ -165,12 +165,12 @@ def _date_fields(fields: Fields, stamps: Mapping[CalendarField, int]) -> Fields:
         chosen = [F.DAY_OF_YEAR]
     else:
         chosen = [F.DAY_OF_WEEK, F.WEEK_OF_YEAR]
-    # A month belongs to the choice even if it is the first one by default.
+    # The month is always included, with the first month as its default.
     return {field: fields.get(field, 0) for field in chosen if field in fields or field is F.MONTH}
 
 
 def _day_of(used: Fields, year: int, julian: bool) -> int:
-    """The day that the chosen fields tell, in one of the two calendars."""
+    """Return the day of the selected fields, in one of the two calendars."""
     carried, month = divmod(used.get(F.MONTH, 0), 12)
     first = first_of_month(year + carried, month + 1, julian)
     if F.MONTH not in used:
@@ -189,7 +189,7 @@ def _day_of(used: Fields, year: int, julian: bool) -> int:
 
 
 def _in_week(first: int, used: Fields, week: CalendarField) -> int:
-    """A day of a numbered week of the period that begins with `first`."""
+    """Return a day of a numbered week of the period that begins with `first`."""
     start = on_or_before(first, _SUNDAY)
     weekday = (used.get(F.DAY_OF_WEEK, _SUNDAY) - _SUNDAY) % 7
     return start + weekday + 7 * (used.get(week, 1) - 1)

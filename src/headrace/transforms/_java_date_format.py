@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java's `SimpleDateFormat` in UTC and US English, lenient as it is by default: one object per pattern.
 
-Unlike Java's, a zone that a text names (`PST`) holds for that text alone. The names known are the common ones of
-`_java_date_names`, where Java knows the zones of the whole world.
+Unlike in Java, a zone in a text (`PST`) applies to that text only. The known names are the common ones of
+`_java_date_names`, while Java knows the zones of the whole world.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOKEN: Final = re.compile(r"''|'((?:[^']|'')*)'|(([a-zA-Z])\3*)|([^a-zA-Z']+)",
 _NUMBER: Final = re.compile(r"-?\d+")
 _MINUTE: Final = 60_000
 
-# What a letter shows of (day, ms of the day, year, month, day of the month).
+# The parts that a letter formats: day, ms of the day, year, month, day of the month.
 _Moment = tuple[int, int, int, int, int]
 _SHOWN: Final[Mapping[str, Callable[[_Moment], int]]] = {
     "y": lambda at: at[2] if at[2] > 0 else 1 - at[2],
@@ -84,19 +84,22 @@ _STEPS: Final = {"S": 1, "s": 1000, "m": _MINUTE, "H": 3_600_000, "k": 3_600_000
 
 
 class _NoMatch(Exception):
-    """The text does not have what the pattern asks for at this place."""
+    """The text does not match the pattern at this position."""
 
 
 class JavaDateFormat:
     """A compiled pattern. Stateless after construction."""
 
     def __init__(self, pattern: str, now: datetime.datetime | None = None) -> None:
-        """ValueError if the pattern is wrong. Years of two digits are within 80 years before `now` and 20 after it."""
+        """Compile a pattern; raise ValueError if it is wrong.
+
+        Years of two digits are within 80 years before `now` and 20 after it.
+        """
         self.pattern = pattern
         self._tokens = _tokens(pattern)
         letters = [letter for letter, count in self._tokens if count]
         self.step: int = min((_STEPS.get(letter, MILLIS_PER_DAY) for letter in letters), default=MILLIS_PER_DAY)
-        """Moments in the same step, of so many ms, have the same text."""
+        """Milliseconds; moments in the same step have the same text."""
         self._template = "".join(_placeholder(letter, count) for letter, count in self._tokens)
         self._shown = [_show(letter, count) for letter, count in self._tokens if count and letter not in "zZX"]
         self._abuts = [_is_number(*self._tokens[index : index + 1]) for index in range(1, len(self._tokens) + 1)]
@@ -104,13 +107,13 @@ class JavaDateFormat:
         self._century_start = _eighty_years_before(now or datetime.datetime.now(datetime.UTC))
 
     def format(self, millis: int) -> str:
-        """The text of a moment, in ms since 1970."""
+        """Return the text of a moment, in ms since 1970."""
         day, rest = divmod(millis, MILLIS_PER_DAY)
         at = (day, rest, *civil(day))
         return self._template % tuple([show(at) for show in self._shown])
 
     def parse(self, text: str) -> int:
-        """The moment that a text begins with, in ms since 1970; what follows it does not count. ValueError if none."""
+        """Return the moment that a text begins with, in ms since 1970. Raise ValueError if there is none."""
         millis = None if self._quick is None else self._quick.read(text)
         return self._read(text) if millis is None else millis
 
@@ -130,7 +133,7 @@ class JavaDateFormat:
 
 
 class _Reader:
-    """One text on its way to a moment. `fields` are in the order of their last setting."""
+    """A parser of one text. `fields` are in the order of their last setting."""
 
     def __init__(self, text: str, century_start: int) -> None:
         self.position = 0
@@ -155,7 +158,7 @@ class _Reader:
         self.position += len(literal)
 
     def read(self, letter: str, count: int, abuts: bool) -> None:
-        """Take what one run of letters asks for. `abuts`: a number follows directly, so the count is to be obeyed."""
+        """Parse the part for one run of letters. `abuts`: a number follows directly, so `count` limits the digits."""
         start = self.position
         first = start
         while self._text[first : first + 1] in (" ", "\t"):
@@ -204,7 +207,7 @@ class _Reader:
         return value + 100 * (century + (value < start))
 
     def _read_zone(self, start: int, first: int) -> None:
-        """`+0100`, `GMT`, `GMT+1:00`, or the name of a zone."""
+        """Parse `+0100`, `GMT`, `GMT+1:00`, or the name of a zone."""
         sign = self._text[first]
         if sign in "+-":
             self._read_offset(first, 0, colon=False)
@@ -232,7 +235,7 @@ class _Reader:
             raise _NoMatch
 
     def _read_offset(self, first: int, count: int, colon: bool) -> None:
-        """Hours of two digits (one is enough after GMT), and minutes unless the count is 1."""
+        """Parse hours of two digits (one is enough after GMT), and minutes unless the count is 1."""
         hours = r"\d\d?" if colon and not count else r"\d\d"
         minutes = "()" if count == 1 else r":(\d\d)" if colon else r"(\d\d)"
         found = re.compile(rf"([+-])({hours}){minutes}", re.ASCII).match(self._text, first)
@@ -251,7 +254,7 @@ class _Reader:
 
 
 def _tokens(pattern: str) -> list[tuple[str, int]]:
-    """Runs of a letter with their length, and literal text with length 0."""
+    """Split a pattern into runs of a letter with their length, and literal text with length 0."""
     tokens: list[tuple[str, int]] = []
     position = 0
     while position < len(pattern):
@@ -273,7 +276,7 @@ def _tokens(pattern: str) -> list[tuple[str, int]]:
 
 
 def _placeholder(letter: str, count: int) -> str:
-    """A token's place in the template of `format`."""
+    """Return a token's placeholder in the template of `format`."""
     if not count:
         return letter.replace("%", "%%")
     if letter in "zZX":
@@ -287,7 +290,7 @@ def _is_named(letter: str, count: int) -> bool:
 
 
 def _show(letter: str, count: int) -> Callable[[_Moment], Any]:
-    """What a token with a place of its own in the template puts there."""
+    """Return the function that formats a token with its own placeholder."""
     table = names.shown(letter, long=count >= 4)
     if letter == "G":
         return lambda at: table[at[2] > 0]
@@ -304,12 +307,12 @@ def _show(letter: str, count: int) -> Callable[[_Moment], Any]:
 
 
 def _is_number(*next_token: tuple[str, int]) -> bool:
-    """Whether a token, if there is one, is read as a number."""
+    """Return True if there is a token and it is parsed as a number."""
     return any(count and letter in _READ and (letter not in "ML" or count <= 2) for letter, count in next_token)
 
 
 def _to_int32(value: int) -> int:
-    """As Java narrows what its number parser gives: a long wraps, and what is no long either is the nearest int."""
+    """Narrow a number to int as Java's number parser does: a long wraps, a larger number becomes the nearest int."""
     if -(1 << 63) <= value < 1 << 63:
         return (value + (1 << 31)) % (1 << 32) - (1 << 31)
     return (1 << 31) - 1 if value > 0 else -(1 << 31)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that dates have in US English, and the zones that texts commonly name."""
+"""The names in dates in US English, and the names of common time zones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UTC_LONG: Final = "Coordinated Universal Time"
 
 
 def shown(letter: str, long: bool) -> Sequence[str]:
-    """The names that a pattern letter shows; none for a letter that shows numbers."""
+    """Return the names that a pattern letter formats; none for a letter of numbers."""
     match letter:
         case "G":
             return _LONG_ERAS if long else _SHORT_ERAS
@@ -32,7 +32,7 @@ def shown(letter: str, long: bool) -> Sequence[str]:
 
 
 def _both(letter: str, first: int) -> Mapping[str, int]:
-    """Long and short names with their numbers."""
+    """Return long and short names with their numbers."""
     return {name: first + n for long in (True, False) for n, name in enumerate(shown(letter, long))}
 
 

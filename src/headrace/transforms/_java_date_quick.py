@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick way to read dates: one expression for texts as they mostly are, made once per pattern.
+"""A fast parser of dates: one regular expression per pattern, for the usual texts.
 
-What it does not match, such as signs, blanks before numbers, or names of zones, is for the slow and complete way.
+Texts that it does not match, such as signs, blanks before numbers, or names of zones, are left to the complete parser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headrace.transforms import _java_date_names as names
 from headrace.transforms._java_calendar import first_of_month
 
 _FIRST_YEAR: Final = 1583
-"""From here on the calendar is Gregorian alone."""
+"""The first year that is Gregorian as a whole."""
 _MINUTE: Final = 60_000
 _HALF_DAY: Final = 12
 
@@ -27,7 +27,7 @@ def _any_of(table: Mapping[str, int]) -> str:
 
 
 def _lookup(table: Mapping[str, int], first: int, times: int) -> Callable[[str], int]:
-    """From a name in any case to its number, those of the table counted from `first`."""
+    """Return the function from a name, in any case, to `times` its number in the table, which counts from `first`."""
     numbers = {name.lower(): (number + first) * times for name, number in table.items()}
     return lambda text: numbers[text.lower()]
 
@@ -39,7 +39,7 @@ def _zone_millis(text: str) -> int:
     return -minutes * _MINUTE if text[0] == "-" else minutes * _MINUTE
 
 
-# What the letters read, all of it numbers.
+# The expressions and functions of letters for numbers.
 _NUMBERS: Final[Mapping[str, tuple[str, Callable[[str], int]]]] = {
     "y": ("year", int),
     "M": ("month", int),
@@ -56,16 +56,16 @@ _ZONE: Final = ("zone", _zone_millis)
 
 
 class QuickReader:
-    """Reads texts of one pattern. Stateless."""
+    """A parser of texts of one pattern. Stateless."""
 
     def __init__(self, expression: str, groups: Sequence[tuple[str, Callable[[str], int]]]) -> None:
-        """`groups` tell what each group of the expression is, and how to read it."""
+        """Compile the expression; `groups` are the names of its groups, with the function that parses each."""
         self._match = re.compile(expression, re.ASCII).match
         self._names = [name for name, _ in groups]
         self._readers = [read for _, read in groups]
 
     def read(self, text: str) -> int | None:
-        """The moment in ms since 1970, None for a text that is out of the ordinary."""
+        """Return the moment in ms since 1970; None for a text that needs the complete parser."""
         found = self._match(text)
         if found is None:
             return None
@@ -80,11 +80,11 @@ class QuickReader:
 
 
 def quick_reader(tokens: Sequence[tuple[str, int]], abuts: Sequence[bool]) -> QuickReader | None:
-    """The reader for a pattern, None for one with uncommon letters. `abuts`: a number follows the token directly."""
+    """Return a pattern's parser; None if it has uncommon letters. `abuts`: a number follows the token directly."""
     letters = [letter for letter, count in tokens if count]
     present = set(letters)
     if len(present) < len(letters) or {"H", "h"} <= present or {"X", "Z"} <= present:
-        return None  # said twice
+        return None  # one field twice
     if ("h" in present) != ("a" in present) or ("E" in present and "d" not in present):
         return None
     parts, groups = [], []
@@ -103,7 +103,7 @@ def quick_reader(tokens: Sequence[tuple[str, int]], abuts: Sequence[bool]) -> Qu
 
 
 def _part(letter: str, count: int, abuts: bool) -> tuple[str, tuple[str, Callable[[str], int]]] | None:
-    """The expression for a token and what it reads, None for an uncommon one."""
+    """Return the expression of a token and its group; None for an uncommon token."""
     if letter in ("X", "Z"):
         minutes = {1: "", 3: r":[0-5]\d"}.get(count if letter == "X" else 2, r"[0-5]\d")
         return rf"[+-](?:[01]\d|2[0-3]){minutes}{'|Z' if letter == 'X' else ''}", _ZONE

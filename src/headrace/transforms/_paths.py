@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths to fields, also nested ones (KIP-821; Java: `transforms.field.SingleFieldPath`).
+"""Paths to fields, also to nested ones (KIP-821; Java: `transforms.field.SingleFieldPath`).
 
-Version 1 of the syntax: the text is the name of a top-level field, dots and all. Version 2: dots separate the names of
-nested fields; a name in backticks may hold dots itself (`` `a.b`.c ``). A backtick inside such a name is taken as it is
-unless a dot follows it, and then it needs a backslash before it.
+Version 1 of the syntax: the text is the name of a top-level field, dots included. Version 2: dots separate the names of
+nested fields; a name in backticks may contain dots (`` `a.b`.c ``). A backtick inside such a name needs a backslash
+before it only if a dot follows it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _PURPOSE: Final = "nested field access"
 
 
 class FieldPath:
-    """The way to one field, parsed once. `steps` are the names on it, outermost first."""
+    """The path to one field, parsed once. `steps` are its names, outermost first."""
 
     __slots__ = ("_last", "_parents", "steps")
 
     def __init__(self, text: str, version: str = _V1) -> None:
-        """ConfigError if a backtick is never closed. An empty path is one that finds nothing (version 2)."""
+        """Parse a path; raise ConfigError if a backtick is not closed. An empty path of version 2 finds nothing."""
         self.steps = tuple(_parse(text)) if version.upper() == _V2 else (text,)
         self._parents = self.steps[:-1]
         self._last = self.steps[-1] if self.steps else None
 
     def fields_in(self, schema: Schema) -> list[Field] | None:
-        """The fields on the way, outermost first; None if one is not there. DataError for a step into no struct."""
+        """Return the path's fields, outermost first; None if one is missing. DataError for a step into no struct."""
         self._last_step()
         fields = []
         for step in self.steps:
@@ -48,7 +48,7 @@ class FieldPath:
         return fields
 
     def value_in(self, value: Mapping[str, Any]) -> Any:
-        """The value in a map of maps, None if the way to it ends early. DataError if a step on it is no map."""
+        """Return the value in a map of maps; None if the path ends early. Raise DataError if a step on it is no map."""
         for step in self._parents:
             inner = value.get(step)
             if inner is None:
@@ -63,7 +63,7 @@ class FieldPath:
 
 
 def define_field_syntax_version(definition: ConfigDef) -> ConfigDef:
-    """Add the property that tells how a transformation's field paths are written."""
+    """Add the property with the syntax version of a transformation's field paths."""
     return definition.define(
         FIELD_SYNTAX_VERSION,
         ConfigType.STRING,
@@ -87,13 +87,13 @@ def _parse(text: str) -> list[str]:
 
 
 def _plain(text: str, start: int) -> tuple[str, int]:
-    """The step that begins here, up to the next dot, and where the next one begins."""
+    """Return the step that begins here, up to the next dot, and the start of the next step."""
     end = text.find(".", start)
     return (text[start:], len(text)) if end < 0 else (text[start:end], end + 1)
 
 
 def _quoted(text: str, opening: int) -> tuple[str, int]:
-    """The step between this backtick and the one that closes it: the next that has a dot or nothing after it."""
+    """Return the step between this backtick and the closing one: the next with a dot or nothing after it."""
     name = ""
     start = position = opening + 1
     while (closing := text.find("`", position)) >= 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What transformations share about schemas: one plan per schema, copies of schemas, values that are absent."""
+"""Schemas in transformations: a cache of one plan per schema, copies of schemas, absent values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headrace.api.schema_builder import SchemaBuilder
 P = TypeVar("P")
 
 CACHE_SIZE: Final = 16
-"""How many schemas Java's transformations remember."""
+"""The size of Java's caches of schemas."""
 
 REPLACE_NULL_WITH_DEFAULT: Final = "replace.null.with.default"
 
 
 class SchemaCache(dict[Schema, P]):
-    """What `compile` made of each schema: `cache[schema]`. Bounded; the oldest goes first. For one thread."""
+    """A cache of `compile` for each schema: `cache[schema]`. Bounded: the oldest is evicted. For one thread."""
 
     def __init__(self, compile: Callable[[Schema], P], size: int = CACHE_SIZE) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class SchemaCache(dict[Schema, P]):
 
 
 def copy_basics(source: Schema, builder: SchemaBuilder) -> SchemaBuilder:
-    """Give `builder` the name, version, doc and parameters of `source`; not whether it is optional, nor its default."""
+    """Copy the name, version, doc and parameters of `source` to `builder`, but not `optional` and `default`."""
     for attribute in ("name", "version", "doc"):
         value = getattr(source, attribute)
         if value is not None:
@@ -46,10 +46,10 @@ def copy_basics(source: Schema, builder: SchemaBuilder) -> SchemaBuilder:
 
 
 def fill_absent(schema: Schema, values: list[Any], with_defaults: bool) -> None:
-    """Put the defaults of a struct's fields where `values` holds None, and find what is missing.
+    """Replace None in `values` by the defaults of a struct's fields, and check required fields.
 
-    Call it only for values that do hold None. DataError for a None that stays where its field is required: a copy of a
-    struct is checked as Java's `Struct.put` checks it, where even a default does not excuse a stored null.
+    Call it only for values that contain None. Raise DataError for a None that stays in a required field: a copy of a
+    struct is checked like Java's `Struct.put`, which refuses a null even if there is a default.
     """
     for field in schema.fields:
         if values[field.index] is None:
@@ -60,7 +60,7 @@ def fill_absent(schema: Schema, values: list[Any], with_defaults: bool) -> None:
 
 
 def define_replace_null_with_default(definition: ConfigDef) -> ConfigDef:
-    """Add the property that most transformations have."""
+    """Add the property `replace.null.with.default`, which most transformations have."""
     return definition.define(
         REPLACE_NULL_WITH_DEFAULT,
         ConfigType.BOOLEAN,

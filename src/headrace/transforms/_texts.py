@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of properties, read as Java reads it."""
+"""Parsing of properties as in Java."""
 
 from __future__ import annotations
 
 
 def split_pair(text: str) -> list[str]:
-    """The parts of `a:b`, without empty ones at the end (Java: `String.split`); one without a colon is one part."""
+    """Return the parts of `a:b`, without empty ones at the end (Java: `String.split`); one part without a colon."""
     if ":" not in text:
         return [text]
     parts = text.split(":")

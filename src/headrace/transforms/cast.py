@@ -32,7 +32,7 @@ _PURPOSE: Final = "cast types"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What becomes of data with one schema: `whole` for all of it, or for its fields by place."""
+    """The casts of data with one schema: `whole` for all of it, or one for each field by position."""
 
     schema: Schema
     whole: Casts | None
@@ -40,10 +40,10 @@ class _Plan:
 
 
 class Cast(PartTransformation[R]):
-    """Casts to int8, int16, int32, int64, float32, float64, boolean or string. Null and absent data stay as they are.
+    """A cast to int8, int16, int32, int64, float32, float64, boolean or string. Null and absent data are unchanged.
 
-    Integers wrap around and floats are cut off towards zero as in Java; bytes become text in base64. DataError names
-    the field whose value cannot be cast.
+    Integers wrap around and floats are cut off towards zero as in Java; bytes become text in base64. Raises DataError
+    that names the field whose value cannot be cast.
     """
 
     def version(self) -> str:
@@ -110,7 +110,7 @@ class Cast(PartTransformation[R]):
             if target is not None:
                 casts = casts_to(target, inner)
                 fields.append((field.index, casts))
-                inner = _cast_schema(SchemaBuilder(target), inner, casts)  # without its name: no logical type any more
+                inner = _cast_schema(SchemaBuilder(target), inner, casts)  # without its name: no longer a logical type
             builder.field(field.name, inner)
         if schema.optional:
             builder.optional()
@@ -149,7 +149,7 @@ def _of_field(name: str, error: DataError) -> DataError:
 
 
 def _targets(spec: Sequence[str]) -> dict[str | None, Type]:
-    """The type for each field; None as name stands for the whole of the data."""
+    """Return the type for each field; the name None means the whole data."""
     targets: dict[str | None, Type] = {}
     for entry in spec:
         parts = split_pair(entry)

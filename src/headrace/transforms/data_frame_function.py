@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's function of a DataFrame as a transformation. Not in Kafka Connect."""
+"""A user's function of a DataFrame as a transformation. Not in Java."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NAME: Final = "function"
 
 
 class DataFrameFunction(FrameTransformation[ConnectRecord]):
-    """Has a subclass for each function, DataFrame → DataFrame, that `transforms.<alias>.type` names."""
+    """Base of the classes made for functions, DataFrame → DataFrame, that `transforms.<alias>.type` names."""
 
     function: ClassVar[str]
-    """`module:function`"""
+    """The name `module:function`."""
 
     def version(self) -> str:
         return __version__
@@ -39,7 +39,7 @@ class DataFrameFunction(FrameTransformation[ConnectRecord]):
             self._settings[VALUE_SCHEMA] = value_schema.strip()
 
     def check(self) -> FrameJob | None:
-        """With a type of its own for the value, the function shows what it is worth by being called."""
+        """Return a job that calls the function with an empty batch, if the type of the value is configured."""
         if VALUE_SCHEMA not in self._settings:
             return None
         settings = {**self._settings, STEP: self.job().function}
@@ -50,7 +50,7 @@ class DataFrameFunction(FrameTransformation[ConnectRecord]):
 
     @classmethod
     def of(cls, module: str, name: str) -> type[DataFrameFunction]:
-        """The transformation that is the function `name` of `module`."""
+        """Return a transformation class for the function `name` of `module`."""
         named = {"function": f"{module}:{name}", "__module__": module, "__qualname__": name}
         return type(name, (cls,), named)
 
@@ -66,7 +66,7 @@ _CONFIG: Final = ConfigDef().define(
 
 
 def call(session: SparkSession, records: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """The function of its jobs."""
+    """Call the user's function. The `FrameFunction` of the jobs."""
     module, _, name = settings[_NAME].partition(":")
     result: DataFrame = getattr(importlib.import_module(module), name)(records)
     return result

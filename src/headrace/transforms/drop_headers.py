@@ -16,7 +16,7 @@ HEADERS: Final = "headers"
 
 
 class DropHeaders(Transformation[R]):
-    """Removes every header with one of the names."""
+    """A transformation that removes every header with one of the names."""
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put one field in the place of the whole (Java: `org.apache.kafka.connect.transforms.ExtractField`)."""
+"""Replace data by one of its fields (Java: `org.apache.kafka.connect.transforms.ExtractField`)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PURPOSE: Final = "field extraction"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The way through structs of one schema: at each step a place and what stands for null there."""
+    """The path through structs of one schema: at each step the position and the default of null."""
 
     schema: Schema
     steps: Sequence[tuple[int, Any]]
 
 
 class ExtractField(PartTransformation[R]):
-    """Extracts a field of a struct or map; null stays null.
+    """A transformation that extracts a field of a struct or map; null stays null.
 
-    A map without the field gives null. DataError if a schema has no such field, or the data is no map or struct.
+    A map without the field gives null. Raises DataError if a schema has no such field, or the data is no map or struct.
     """
 
     def version(self) -> str:

@@ -8,7 +8,7 @@ from headrace.api.transform import R, Transformation
 
 
 class Filter(Transformation[R]):
-    """Drops every record that it gets; a predicate decides which those are."""
+    """A transformation that drops every record; use it with a predicate."""
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make nested data flat (Java: `org.apache.kafka.connect.transforms.Flatten`)."""
+"""Flatten nested data (Java: `org.apache.kafka.connect.transforms.Flatten`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DELIMITER: Final = "delimiter"
 _PURPOSE: Final = "flattening"
 _LONG_LIMIT: Final = 1 << 63
 _LEAVES: Final = (str, int, float, bytes, list, tuple, bytearray, memoryview)
-# Nearly all values that come by, without a look at their base classes; an int must also be in range.
+# The exact types of nearly all values; an int must also be in range.
 _PLAIN_LEAVES: Final = frozenset({str, float, bool, bytes, list, tuple, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A field that stays; `default` stands for null, which a `required` one must not be."""
+    """A field that stays; `default` replaces null, which a `required` field must not be."""
 
     name: str
     default: Any
@@ -36,7 +36,7 @@ class _Leaf:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring fields that stay, from the place `start` on."""
+    """Consecutive fields that stay, from the position `start`."""
 
     start: int
     leaves: list[_Leaf]
@@ -44,7 +44,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """A struct at the place `start` whose fields move up, `width` of them in the end."""
+    """A struct at the position `start` whose fields move up, to `width` fields in the result."""
 
     start: int
     parts: Sequence[_Run | _Branch]
@@ -58,9 +58,9 @@ class _Plan:
 
 
 class Flatten(PartTransformation[R]):
-    """Joins the names on the way to each field with a delimiter. Null stays null; arrays are left as they are.
+    """A transformation that joins the names on the path to each field. Null stays null; arrays are unchanged.
 
-    DataError for maps inside of structs, and for names that meet.
+    Raises DataError for maps inside structs, and for two fields of the same joined name.
     """
 
     def version(self) -> str:
@@ -102,7 +102,7 @@ class Flatten(PartTransformation[R]):
                 flat[name] = entry
 
     def _prefix(self, name: str) -> str:
-        """What the names inside of `name` begin with; below an empty name they stand alone."""
+        """Return the prefix of the names inside `name`; empty for an empty name."""
         return name + self._delimiter if name else ""
 
     def _plan(self, schema: Schema) -> _Plan:
@@ -115,7 +115,7 @@ class Flatten(PartTransformation[R]):
     ) -> _Branch:
         """Add the leaves of a struct field to `builder`.
 
-        `optional` tells whether it or a struct on the way to it may be null, `default` is what stands for it.
+        `optional`: it or a struct on the path to it may be null, and `default` replaces it.
         """
         parts: list[_Run | _Branch] = []
         for field in struct.schema.fields:

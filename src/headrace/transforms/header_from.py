@@ -34,7 +34,7 @@ _Added = list[tuple[str, Any, Schema | None]]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What becomes of structs of one schema: headers with the fields they take, and what is left after a move."""
+    """The headers of structs of one schema with the fields they take, and the schema that is left after a move."""
 
     taken: Sequence[tuple[str, Field]]
     schema: Schema
@@ -42,10 +42,10 @@ class _Plan:
 
 
 class HeaderFrom(Transformation[R]):
-    """Adds a header for each of the fields, after those that are there, with the field's schema.
+    """A transformation that appends a header for each of the fields, with the field's schema.
 
-    A field that a map does not have makes a header of null. DataError for a field that a schema does not have, and for
-    data that is no map or struct, tombstones included: give a predicate to leave those alone.
+    A field that a map does not have becomes a header of null. Raises DataError for a field that a schema does not have,
+    and for data that is no map or struct, tombstones included: use a predicate to skip those.
     """
 
     part: ClassVar[RecordPart]
@@ -85,7 +85,7 @@ class HeaderFrom(Transformation[R]):
         return changed
 
     def _split(self, schema: Schema | None, value: Any) -> tuple[Schema | None, Any, _Added]:
-        """What is left of the data, and the headers to add: name, value, schema."""
+        """Return the remaining data, and the headers to add: name, value, schema."""
         if schema is not None:
             return self._split_struct(schema, require_struct(value, self._purpose))
         left = dict(require_map(value, self._purpose))
@@ -139,7 +139,7 @@ def _check_not_empty(name: str, value: Any) -> None:
         raise ConfigError.invalid(name, value, "Empty list")
 
 
-# Not ValidList: a name may come twice.
+# Not ValidList: a name may occur twice.
 _NOT_EMPTY: Final = LambdaValidator(_check_not_empty, lambda: "non-empty list")
 _CONFIG: Final = define_replace_null_with_default(
     ConfigDef()

@@ -17,7 +17,7 @@ FIELD: Final = "field"
 
 
 class HoistField(PartTransformation[R]):
-    """Makes a struct (without a schema a map) with one field that holds the data, null as well."""
+    """A transformation to a struct, or without a schema a map, whose only field is the data, also if that is null."""
 
     def version(self) -> str:
         return KAFKA_VERSION

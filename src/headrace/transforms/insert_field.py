@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Insert what a record's metadata says, or a fixed value (Java: `org.apache.kafka.connect.transforms.InsertField`)."""
+"""Insert fields of a record's metadata, or a fixed value (Java: `org.apache.kafka.connect.transforms.InsertField`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Getter = Callable[[ConnectRecord], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Insertion:
-    """A field to insert: `get` for maps, `get_stored` for structs, `keep_null` for maps, which else leave nulls out."""
+    """A field to insert, by `get` into maps and by `get_stored` into structs. `keep_null`: maps get a null too."""
 
     name: str
     schema: Schema
@@ -49,10 +49,10 @@ class _Insertion:
 
 
 class InsertField(PartTransformation[R]):
-    """Inserts fields into structs and maps; what is null stays null.
+    """A transformation that inserts fields into structs and maps; null stays null.
 
-    A required field of which a record has no partition or timestamp stays unset, as in Java, and the converter tells.
-    DataError for a struct that already has such a field; in a map the old value is replaced.
+    A required field stays unset for a record without a partition or timestamp, as in Java, and the converter raises the
+    error. Raises DataError for a struct that already has such a field; in a map the old value is replaced.
     """
 
     def version(self) -> str:
@@ -110,7 +110,7 @@ class InsertFieldValue(InsertField[R]):
 
 
 def _insertions(config: Mapping[str, Any]) -> list[_Insertion]:
-    """In the order in which Java inserts them."""
+    """Return the fields to insert, in Java's order."""
     makers: Mapping[str, Callable[[str, bool], _Insertion]] = {
         TOPIC_FIELD: _topic,
         PARTITION_FIELD: _partition,

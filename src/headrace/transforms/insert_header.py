@@ -18,7 +18,7 @@ VALUE_LITERAL: Final = "value.literal"
 
 
 class InsertHeader(Transformation[R]):
-    """Adds the header to every record, after those that are there, also ones of the same name."""
+    """A transformation that appends a header to every record, also after headers of the same name."""
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -45,11 +45,11 @@ Mask = Callable[[str], Any]
 
 
 class _Masks(dict[type, Any]):
-    """What stands for values of each Python type: `masks[type(value)]`. Remembers what it found out."""
+    """The mask for values of each Python type: `masks[type(value)]`. Caches its results."""
 
     def __missing__(self, kind: type) -> Any:
         if issubclass(kind, (list, tuple)):
-            return []  # not remembered: each record has its own
+            return []  # not cached: each record needs a new list
         if issubclass(kind, Mapping):
             return {}
         mask = self[kind] = _by_type(_EMPTY, kind)
@@ -57,7 +57,7 @@ class _Masks(dict[type, Any]):
 
 
 class _Replacements(dict[type, Any]):
-    """What the replacement is as a value of each Python type; `ways` parse its text."""
+    """The replacement as a value of each Python type; `ways` parse its text."""
 
     def __init__(self, text: str, ways: Mapping[type, Mask]) -> None:
         super().__init__()
@@ -70,9 +70,10 @@ class _Replacements(dict[type, Any]):
 
 
 class MaskField(PartTransformation[R]):
-    """Puts an empty value of the same type, or a replacement for numbers and text, where a field has a value.
+    """A transformation that replaces fields by an empty value of the same type, or numbers and text by a replacement.
 
-    Bytes and structs cannot be masked, nor can dates and booleans be replaced: DataError. So is null data.
+    Raises DataError for bytes and structs, which cannot be masked; for a replacement of dates and booleans; and for
+    null data.
     """
 
     def version(self) -> str:
@@ -151,7 +152,7 @@ class MaskFieldValue(MaskField[R]):
 
 
 def _by_type(entries: Mapping[type, Any], kind: type) -> Any:
-    """The entry of a type or else of its nearest base class. A boolean is no number here."""
+    """Return the entry of a type, or else of its nearest base class; a boolean is not a number here."""
     for base in (bool,) if kind is bool else kind.__mro__:
         if base in entries:
             return entries[base]

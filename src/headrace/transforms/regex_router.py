@@ -18,10 +18,10 @@ _REMEMBERED: Final = 1000
 
 
 class RegexRouter(Transformation[R]):
-    """Renames a topic that matches as a whole; others stay as they are. Each topic is looked at once.
+    """A transformation that renames topics which match as a whole. Each topic is matched once.
 
-    As in Java what is replaced is the first match within the topic, which for a pattern such as `a|ab` or `.*?` can be
-    less than the whole of it.
+    As in Java the first match within the topic is replaced, which for a pattern such as `a|ab` or `.*?` can be less
+    than the whole topic.
     """
 
     def version(self) -> str:
@@ -44,7 +44,7 @@ class RegexRouter(Transformation[R]):
         return record if renamed is None else record.with_topic(renamed)
 
     def _route(self, topic: str | None) -> str | None:
-        """The new name, which is remembered; None if the topic keeps its own."""
+        """Return the new name, and cache it; None if the topic keeps its name."""
         if topic is None:
             raise DataError("RegexRouter cannot rename the topic of a record that has none")
         renamed = None

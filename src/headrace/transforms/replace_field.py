@@ -32,16 +32,16 @@ _PURPOSE: Final = "field replacement"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The schema that is left, and for each of its fields the place it is taken from."""
+    """The resulting schema, and for each of its fields the position in the original one."""
 
     schema: Schema
     sources: Sequence[int]
 
 
 class ReplaceField(PartTransformation[R]):
-    """Keeps the fields that are included and not excluded, under their new names. Null stays null.
+    """A transformation that keeps the included fields, drops the excluded ones, and renames. Null stays null.
 
-    DataError if two fields of a schema come to the same name; in a map the later one stays.
+    Raises DataError if two fields of a schema get the same name; in a map the later one stays.
     """
 
     def version(self) -> str:
@@ -93,7 +93,7 @@ class ReplaceField(PartTransformation[R]):
         return _Plan(replaced, [self._source(schema, field) for field in replaced.fields])
 
     def _source(self, schema: Schema, target: Field) -> int:
-        """The place that a field is taken from: as in Java by the inverse of `renames`, even where unused."""
+        """Return the original position of a field: as in Java by the inverse of `renames`, even if that is not used."""
         old_names = {new: old for old, new in self._renames.items()}
         source = schema.field(old_names.get(target.name, target.name))
         if source is None or source.schema != target.schema:

@@ -26,9 +26,10 @@ _PURPOSE: Final = "updating schema metadata"
 
 
 class SetSchemaMetadata(PartTransformation[R]):
-    """Gives a struct's schema another name, version or both. Nothing at all, without schema or value, stays that.
+    """A transformation that sets the name, version or both of a struct's schema.
 
-    DataError for data without a schema and, as in Java, for schemas that are not of structs.
+    No schema is valid if the value is null too; other data without a schema, and as in Java schemas of other types than
+    structs, raise DataError.
     """
 
     def version(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query over each batch of records. Not in Kafka Connect."""
+"""A Spark SQL query over each batch of records. Not in Java."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _TABLES: Final = "tables"
 _RELOAD: Final = "reload.interval.ms"
 _SHOWN: Final = 60
 _KEY: Final = re.compile(r"\bkey\b", re.IGNORECASE)
-"""Nobody knows its type before there is a record."""
+"""Matches the column whose type is unknown before the first record."""
 
 
 class SparkSql(FrameTransformation[ConnectRecord]):
-    """`query` sees the batch as the table `records`, and reference tables by the names that their properties give."""
+    """A transformation by a query over the table `records`, which is the batch, and over reference tables."""
 
     def version(self) -> str:
         return __version__
@@ -103,14 +103,14 @@ _CONFIG: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTable:
-    """A table that the query may join. `settings` are `format`, `path`, `schema`, and options of the format."""
+    """A table for joins. `settings` are `format`, `path`, `schema`, and options of the format."""
 
     name: str
     settings: Mapping[str, str]
 
 
 def tables_of(configs: Mapping[str, Any]) -> Iterator[ReferenceTable]:
-    """From `table.<name>` (`format:csv,path:…`) and `table.<name>.<setting>`. ConfigError for what is no such thing."""
+    """Parse `table.<name>` (`format:csv,path:…`) and `table.<name>.<setting>`. Raise ConfigError if malformed."""
     for key in configs:
         name = key.removeprefix(TABLE)
         if key.startswith(TABLE) and "." not in name:
@@ -145,7 +145,7 @@ def _table_settings(key: str, configs: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Prepared:
-    """What a session has got for its queries."""
+    """The views and checks that a session has for its queries."""
 
     functions: set[str] = field(default_factory=set)
     expiry: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -155,7 +155,7 @@ _PREPARED: Final = "_headrace_prepared"
 
 
 def run_query(session: SparkSession, records: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """The function of `SparkSql`'s jobs; what Spark says of the query is raised as it is."""
+    """Run the query. The `FrameFunction` of `SparkSql`'s jobs; Spark's errors are raised unchanged."""
     assert records is not None
     prepared: _Prepared = vars(session).setdefault(_PREPARED, _Prepared())
     _register(session, prepared, settings.get(FUNCTIONS))
@@ -188,10 +188,10 @@ def _register(session: SparkSession, prepared: _Prepared, name: str | None) -> N
 
 
 def _load(session: SparkSession, prepared: _Prepared, name: str, settings: Mapping[str, str]) -> None:
-    """Make the view of a reference table unless it is there and fresh.
+    """Create the view of a reference table unless it exists and is fresh.
 
-    Its rows are held by the view. Spark's own cache knows a table by its path, for all sessions: who reads it again
-    would find what somebody has read before.
+    The view holds the rows itself, since Spark's own cache identifies a table by its path, for all sessions: a second
+    read would return the rows of the first one.
     """
     text, now = json.dumps(settings, sort_keys=True), time.monotonic()
     read, expiry = prepared.expiry.get(name, ("", 0.0))

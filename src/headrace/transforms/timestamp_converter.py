@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert moments between their forms (Java: `org.apache.kafka.connect.transforms.TimestampConverter`)."""
+"""Convert between forms of timestamps (Java: `org.apache.kafka.connect.transforms.TimestampConverter`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What becomes of data of one schema: the place of the field to convert, None for the whole or for no field."""
+    """The conversion of data of one schema: the position of the field, None for the whole data or for no field."""
 
     schema: Schema
     convert: Convert
@@ -58,11 +58,11 @@ class _Plan:
 
 
 class TimestampConverter(PartTransformation[R]):
-    """Converts a field, or the whole key or value, between text, Unix time, Date, Time and Timestamp; null stays null.
+    """A transformation of a field, or of the whole data, between text, Unix time, Date, Time and Timestamp.
 
-    Without a schema the form is told by the value: text, an integer (Unix time), or a date or time. DataError for what
-    is no moment, for text that does not match `format`, and for a moment beyond the years 1 to 9999 that is to become a
-    Date or Timestamp.
+    Null stays null. Without a schema the form is inferred from the value: text, an integer (Unix time), or a date or
+    time. Raises DataError for other values, for text that does not match `format`, and for a Date or Timestamp beyond
+    the years 1 to 9999.
     """
 
     def version(self) -> str:
@@ -132,7 +132,7 @@ class TimestampConverter(PartTransformation[R]):
         return replace(plan, schema=plan.schema.replace(default=self._struct(plan, schema.default)))
 
     def _converted(self, schema: Schema) -> Schema:
-        """The target's schema; of the old one it has nothing but being optional."""
+        """Return the target's schema, which is optional if the old one is."""
         return _SCHEMAS[self._target].replace(optional=True) if schema.optional else _SCHEMAS[self._target]
 
     def _converter(self, schema: Schema) -> Convert:
@@ -159,7 +159,7 @@ class TimestampConverterValue(TimestampConverter[R]):
 
 
 class _Moments:
-    """Reads moments of any form as ms since 1970, and writes them."""
+    """The parsers and formatters of all forms, from and to ms since 1970."""
 
     def __init__(self, format: JavaDateFormat | None, units: int, millis: int) -> None:
         self._format = format
@@ -188,7 +188,7 @@ class _Moments:
         return lambda millis: to_logical(Schema.TIMESTAMP, millis)
 
     def schemaless_writer(self, kind: str) -> Callable[[int], Any]:
-        """Without a schema a Date or Time is a datetime, at midnight or on 1970-01-01, as Java has one type for all."""
+        """Return the writer without a schema: a Date or Time is a datetime then, as Java has one type for all."""
         match kind:
             case "Date":
                 return lambda millis: to_logical(Schema.TIMESTAMP, millis - millis % MILLIS_PER_DAY)
@@ -216,7 +216,7 @@ class _Moments:
 
 
 def _scaled(value: int, times: int, parts: int) -> int:
-    """As Java's `TimeUnit` converts: cut off towards zero, and no further than a long reaches."""
+    """Convert as Java's `TimeUnit`: cut off towards zero, and limited to a long."""
     if parts == 1:
         return max(-_LONG_MAX - 1, min(value * times, _LONG_MAX))
     return value // parts if value >= 0 else -(-value // parts)

@@ -18,7 +18,7 @@ _REMEMBERED: Final = 1000
 
 
 class TimestampRouter(Transformation[R]):
-    """Renames the topic of every record. DataError for a record without a timestamp.
+    """A transformation that renames the topic of every record. Raises DataError for a record without a timestamp.
 
     A wrong `timestamp.format` is a DataError of the first record, as in Java.
     """
@@ -53,7 +53,7 @@ class TimestampRouter(Transformation[R]):
             self._format = self._compiled()
             self._step = self._format.step
         shown = self._format.format(timestamp)
-        # One after the other: a timestamp's placeholder may stand in the topic.
+        # In this order: the topic may contain the timestamp's placeholder.
         renamed = self._topic_format.replace("${topic}", topic).replace("${timestamp}", shown)
         if len(self._routes) >= _REMEMBERED:
             self._routes.clear()

@@ -28,16 +28,16 @@ _PURPOSE: Final = "copying fields from value to key"
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The key's schema, and for each of its fields the place in the value."""
+    """The key's schema, and for each of its fields the position in the value."""
 
     schema: Schema
     sources: Sequence[int]
 
 
 class ValueToKey(Transformation[R]):
-    """Replaces the key by a struct (without a schema a map) of some of the value's fields.
+    """A transformation that replaces the key by a struct, or without a schema a map, of fields of the value.
 
-    A map without a field gives null for it. DataError for a schema without it, and for null values.
+    A field that a map does not have becomes null. Raises DataError for a schema without the field, and for null values.
     """
 
     def version(self) -> str:

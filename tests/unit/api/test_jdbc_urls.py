@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.api.jdbc_urls import check_jdbc, refuse
+from headrace.api.jdbc_urls import check_jdbc, check_urls
 
 H2 = "jdbc:h2:mem:x;DB_CLOSE_DELAY=-1;INIT=RUNSCRIPT FROM '/x.sql'"
 
 
 def refused(url: str, allowed: Sequence[str] = (), **options: str) -> bool:
     try:
-        refuse({"url": url, **options}, allowed)
+        check_urls({"url": url, **options}, allowed)
     except ConfigError as error:
         assert "spark.jdbc.urls.allowed" in str(error)
         return True
@@ -110,7 +110,7 @@ def test_dangerous_options_beside_the_url() -> None:
 
 def test_passwords_are_not_told() -> None:
     with pytest.raises(ConfigError) as told:
-        refuse({"url": "jdbc:mysql://me:hidden@db/x?password=hidden&autoDeserialize=true"}, [])
+        check_urls({"url": "jdbc:mysql://me:hidden@db/x?password=hidden&autoDeserialize=true"}, [])
     assert "hidden" not in str(told.value)
     assert told.value.name == "spark.option.url"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.api import ConfigDef, ConfigError, ConfigType, WritablePath, protected_files
-from headrace.api.protected_files import ensure_writable, protect, protected, why_not_writable
+from headrace.api.protected_files import ensure_writable, protect, protected, write_refusal
 from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkConnector, FileStreamSinkTask
 from headrace.connectors.spark_files.spark_file_source import SparkFileSourceConnector
 from headrace.connectors.spark_sink.spark_sink import SparkSinkConnector
@@ -61,28 +61,28 @@ def test_a_way_in_by_dots_links_and_other_names_is_none(
         own, own / ".", tmp_path / "other" / ".." / "own" / "x.py", tmp_path / "dir" / "x.py", tmp_path / "file",
         tmp_path / "hard", "own/x.py", f"/proc/self/root{own}/x.py", "/proc/self/cwd/own/x.py", f"//{own}/x.py",
     ]  # fmt: skip
-    assert [str(way) for way in ways if why_not_writable(str(way)) is None] == []
+    assert [str(way) for way in ways if write_refusal(str(way)) is None] == []
 
 
 def test_neighbours_and_parents_are_free(own: Path, tmp_path: Path) -> None:
     (tmp_path / "other").symlink_to(tmp_path / "elsewhere")
     free = [tmp_path, tmp_path / "own.txt", tmp_path / "own-2" / "x", own / ".." / "x", tmp_path / "other"]
-    assert [str(path) for path in free if why_not_writable(str(path)) is not None] == []
+    assert [str(path) for path in free if write_refusal(str(path)) is not None] == []
 
 
 def test_a_protected_link_protects_what_it_leads_to_at_the_time(tmp_path: Path) -> None:
     link = tmp_path / "plugins"
     protect([link])
-    assert why_not_writable(str(tmp_path / "v2" / "x.py")) is None
+    assert write_refusal(str(tmp_path / "v2" / "x.py")) is None
     link.symlink_to(tmp_path / "v2")
-    assert why_not_writable(str(tmp_path / "v2" / "x.py")) is not None
+    assert write_refusal(str(tmp_path / "v2" / "x.py")) is not None
 
 
 def test_uris_are_understood_as_spark_does(own: Path) -> None:
     for uri in (f"file:{own}/x", f"file://{own}/x", f"file://host{own}/x", f"FILE:{own}", str(own)):
-        assert why_not_writable(uri, uri=True) is not None, uri
+        assert write_refusal(uri, uri=True) is not None, uri
     for uri in (f"s3a://bucket{own}/x", f"hdfs:{own}/x", "file:", f"file:{own}%2fx"):
-        assert why_not_writable(uri, uri=True) is None, uri
+        assert write_refusal(uri, uri=True) is None, uri
 
 
 def test_a_validator_for_plugins(own: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.private_file import file_of
+from headrace.config.private_file import private_file
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -17,7 +17,7 @@ def test_a_key_is_there_for_a_moment_and_for_this_user(in_memory: bool, monkeypa
         pytest.skip("no files in memory here")
     if not in_memory:
         monkeypatch.delattr(os, "memfd_create", raising=False)
-    with file_of("secret\n") as path:
+    with private_file("secret\n") as path:
         assert Path(path).read_text() == "secret\n"
         open_to = Path(path) if in_memory else Path(path).parent
         assert stat.S_IMODE(open_to.stat().st_mode) & 0o077 == 0
@@ -27,5 +27,5 @@ def test_a_key_is_there_for_a_moment_and_for_this_user(in_memory: bool, monkeypa
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no files in memory here")
 def test_no_disk_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
-    with file_of("secret\n") as path:
+    with private_file("secret\n") as path:
         assert Path(path).read_text() == "secret\n"

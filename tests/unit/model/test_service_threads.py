@@ -20,7 +20,7 @@ def die(error: BaseException) -> None:
 @pytest.fixture
 def deaths(monkeypatch: pytest.MonkeyPatch) -> ThreadDeaths:
     made = ThreadDeaths()
-    monkeypatch.setattr(threading, "excepthook", made.died)
+    monkeypatch.setattr(threading, "excepthook", made.record)
     return made
 
 
@@ -30,7 +30,7 @@ def test_a_service_that_dies_is_a_loss(deaths: ThreadDeaths, error: BaseExceptio
     thread.start()
     thread.join()
     expected = f"Thread log-t died of {type(error).__name__}: poison; nothing is read. Restart the worker"
-    assert deaths.losses() == (expected,) and not deaths.others()
+    assert deaths.losses() == (expected,) and not deaths.minor()
 
 
 def test_other_threads_are_told_of_and_only_so_many(deaths: ThreadDeaths) -> None:
@@ -38,10 +38,10 @@ def test_other_threads_are_told_of_and_only_so_many(deaths: ThreadDeaths) -> Non
         thread = threading.Thread(target=die, args=(Wordless(),), name=f"task-{number}")
         thread.start()
         thread.join()
-    assert not deaths.losses() and len(deaths.others()) == 20
-    assert deaths.others()[0] == "Thread task-0 died of Wordless: (it cannot say why)"
-    deaths.forget()
-    assert not deaths.others()
+    assert not deaths.losses() and len(deaths.minor()) == 20
+    assert deaths.minor()[0] == "Thread task-0 died of Wordless: (it cannot say why)"
+    deaths.clear()
+    assert not deaths.minor()
 
 
 def test_a_service_that_ends_is_none(deaths: ThreadDeaths) -> None:

@@ -312,10 +312,10 @@ def test_it_does_not_show_values_by_itself() -> None:
 
 
 def test_the_log_shows_references(transformer: ConfigTransformer, caplog: pytest.LogCaptureFixture) -> None:
-    from headrace.plugins.log_hiding import HIDING
+    from headrace.plugins.log_hiding import LOG_FILTER
 
     transformer.transform({"x": "${vault:p:key}"})
-    caplog.handler.addFilter(HIDING)
+    caplog.handler.addFilter(LOG_FILTER)
     logger = logging.getLogger("someone.else")
     try:
         logger.warning("value: %s", "under p")
@@ -324,7 +324,7 @@ def test_the_log_shows_references(transformer: ConfigTransformer, caplog: pytest
         except ValueError:
             logger.exception("failed with %d", 3)
     finally:
-        caplog.handler.removeFilter(HIDING)
+        caplog.handler.removeFilter(LOG_FILTER)
     assert caplog.messages == ["value: ${vault:p:key}", "failed with 3"]
     assert "under p" not in caplog.text
     assert "it was ${vault:p:key}" in caplog.text
@@ -332,13 +332,13 @@ def test_the_log_shows_references(transformer: ConfigTransformer, caplog: pytest
 
 def test_the_workers_log_is_such_a_log() -> None:
     from headrace.cli.console import LogLevel, configure_logging
-    from headrace.plugins.log_hiding import HIDING
+    from headrace.plugins.log_hiding import LOG_FILTER
 
     root, headrace = logging.getLogger(), logging.getLogger("headrace")
     handlers, level, own_level = root.handlers[:], root.level, headrace.level
     try:
         configure_logging(LogLevel.INFO)
-        assert all(HIDING in handler.filters for handler in root.handlers)
+        assert all(LOG_FILTER in handler.filters for handler in root.handlers)
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)

@@ -13,7 +13,7 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RebalanceNeededError
-from headrace.model.service_threads import DEATHS, ServiceThread
+from headrace.model.service_threads import THREAD_DEATHS, ServiceThread
 
 
 @pytest.fixture
@@ -144,17 +144,17 @@ def test_a_worker_that_has_lost_threads(client: httpx2.Client) -> None:
     ready = "Worker has completed startup and is ready to handle requests."
     task, channels = threading.Thread(name="task-c-0"), ServiceThread("channels", lambda: None, "no task can start")
     try:
-        DEATHS.died(threading.ExceptHookArgs((ValueError, ValueError("poison"), None, task)))
+        THREAD_DEATHS.record(threading.ExceptHookArgs((ValueError, ValueError("poison"), None, task)))
         answer = client.get("/health")
         assert answer.status_code == 200
         assert answer.json()["message"] == f"{ready} Thread task-c-0 died of ValueError: poison"
-        DEATHS.died(threading.ExceptHookArgs((ValueError, ValueError("poison"), None, channels)))
+        THREAD_DEATHS.record(threading.ExceptHookArgs((ValueError, ValueError("poison"), None, channels)))
         answer = client.get("/health")
         assert answer.status_code == 503 and answer.json()["status"] == "unhealthy"
         lost = "Thread channels died of ValueError: poison; no task can start. Restart the worker"
         assert answer.json()["message"] == f"Worker is ready to handle requests, but not for all of its work. {lost}"
     finally:
-        DEATHS.forget()
+        THREAD_DEATHS.clear()
 
 
 def test_metrics(client: httpx2.Client, herder: Any) -> None:

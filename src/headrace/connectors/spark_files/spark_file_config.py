@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.protected_files import why_not_writable
+from headrace.api.protected_files import write_refusal
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString, WritablePath
 from headrace.connectors.common.spark_reader import (
     BATCH_ROWS,
@@ -149,7 +149,7 @@ CONFIG_DEF: Final = (
 def contradictions(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Properties that do not go together: one of them, and why."""
     action, directory, path = parsed[ACTION], parsed[DIRECTORY], parsed[PATH]
-    reason = why_not_writable(path, uri=True) if path and action in (DELETE, MOVE) else None
+    reason = write_refusal(path, uri=True) if path and action in (DELETE, MOVE) else None
     if reason is not None:
         return [(PATH, reason)]
     if action == MOVE and not directory:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.protected_files import ensure_writable, why_not_writable
+from headrace.api.protected_files import ensure_writable, write_refusal
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString, WritablePath
 from headrace.connectors.common.contradictions import checked
 from headrace.connectors.common.spark_reader import FORMAT, OPTIONS, spark_options
@@ -264,7 +264,7 @@ def _protected(parsed: Mapping[str, Any], props: Mapping[str, str]) -> Iterator[
     places = [(name, text) for name, text in props.items() if name.lower() == f"{OPTIONS}{PATH}"]
     places += [(TABLE, quoted) for quoted in re.findall("`([^`]*)`", parsed[TABLE] or "")]
     for name, place in places:
-        reason = why_not_writable(place, uri=True)
+        reason = write_refusal(place, uri=True)
         if reason is not None:
             yield name, reason
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.api.frame_sql import filtered
+from headrace.api.frame_sql import filter_frame
 from headrace.connectors.common.growing_columns import spark_text
 from headrace.connectors.common.spark_reader import FORMAT, JDBC, SCHEMA, blaming, check_schema, reader, reading
 from headrace.connectors.spark_table.spark_table_config import WHERE, TableSettings
@@ -32,7 +32,7 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
     for condition in json.loads(settings.get("conditions", "[]")):
         found = found.where(condition)
     if "where" in settings:
-        found = filtered(found, settings["where"])
+        found = filter_frame(found, settings["where"])
     order = json.loads(settings.get("order", "[]"))
     if not order:
         return found

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The config providers that come with headrace. As Java's each hands out all that the worker can read, if no parameter
-limits it."""
+"""The built-in config providers. As in Java, each provides all that the worker can read, unless limited."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values from files of their own, as Kubernetes mounts secrets: ``${dir:/etc/secrets:password}``."""
+"""Values from one file each, as Kubernetes mounts secrets: ``${dir:/etc/secrets:password}``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
 
 
 class DirectoryConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``.
+    """A provider of files' contents. Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``.
 
-    A key is the name of a file in the directory, its value all that is in the file. What is no file is left out.
+    A key is the name of a file in the directory, its value the content. Entries that are no files are left out.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DirectoryConfigProvider(ConfigProvider):
         directory = self._access.resolve(path)
         if not directory.is_dir():
             raise ConfigError(f"{path} is not a directory")
-        names = (entry.name for entry in directory.iterdir())  # so a key with a slash is none
+        names = (entry.name for entry in directory.iterdir())  # never a key with a slash
         files = {name: directory / name for name in names if keys is None or name in keys}
         return ConfigData(
             {name: self._read(file) for name, file in files.items() if file.is_file()}, self._access.ttl_ms

@@ -35,7 +35,7 @@ _DEFINITION: Final = ConfigDef().define(
 
 
 class EnvVarConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.EnvVarConfigProvider``."""
+    """A provider of environment variables. Java: ``org.apache.kafka.common.config.provider.EnvVarConfigProvider``."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the providers that read files have in common: which ones they may read, and how long the values are good."""
+"""Common parameters of the providers that read files: the allowed paths, and the values' time to live."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DEFINITION: Final = (
 
 
 class FileAccess:
-    """Immutable. Paths are resolved, links and ``..`` included, before they are compared."""
+    """The paths that may be read. Immutable. Paths are compared after resolving symbolic links and ``..``."""
 
     def __init__(self, configs: Mapping[str, Any]) -> None:
-        """ConfigError for an allowed path that is not absolute or does not exist, as in Kafka Connect."""
+        """Raise ConfigError for an allowed path that is not absolute or does not exist, as in Kafka Connect."""
         parsed = DEFINITION.parse(configs)
         self._allowed = tuple(_existing(path) for path in parsed[ALLOWED_PATHS])
         self.ttl_ms: int | None = parsed[TTL] if parsed[TTL] > 0 else None
@@ -37,7 +37,7 @@ class FileAccess:
         return None if self._allowed else ALLOWED_PATHS
 
     def resolve(self, path: str | Path) -> Path:
-        """The real path. ConfigError if it may not be read, whether it exists or not."""
+        """Return the real path. Raise ConfigError if it may not be read, even if it does not exist."""
         real = Path(path).resolve()
         if self._allowed and not any(real.is_relative_to(allowed) for allowed in self._allowed):
             raise ConfigError(f"{path} may not be read, for it is not in the provider's {ALLOWED_PATHS}", ALLOWED_PATHS)

@@ -14,7 +14,7 @@ from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
 
 
 class FileConfigProvider(ConfigProvider):
-    """Java: ``org.apache.kafka.common.config.provider.FileConfigProvider``."""
+    """A provider of files' properties. Java: ``org.apache.kafka.common.config.provider.FileConfigProvider``."""
 
     def __init__(self) -> None:
         self._access = FileAccess({})

@@ -19,7 +19,7 @@ from multiprocessing.connection import wait
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
-from headrace.config.private_file import file_of
+from headrace.config.private_file import private_file
 
 _NAME: Final = "headrace-task-channel"
 _CHUNK: Final = 1 << 18
@@ -70,7 +70,7 @@ def server_context(certificate: Certificate) -> ssl.SSLContext:
     """Proves to have the certificate's key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    with file_of(certificate.key + certificate.pem) as path:
+    with private_file(certificate.key + certificate.pem) as path:
         context.load_cert_chain(path)
     return context
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a record has a header (Java: `org.apache.kafka.connect.transforms.predicates.HasHeaderKey`)."""
+"""HasHeaderKey (Java: `org.apache.kafka.connect.transforms.predicates.HasHeaderKey`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME: Final = "name"
 
 
 class HasHeaderKey(Predicate[R]):
-    """True for records with at least one header of that name, whatever its value."""
+    """A predicate that is true for records with at least one header of that name, whatever its value."""
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a record is a tombstone (Java: `org.apache.kafka.connect.transforms.predicates.RecordIsTombstone`)."""
+"""RecordIsTombstone (Java: `org.apache.kafka.connect.transforms.predicates.RecordIsTombstone`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.api.transform import Predicate, R
 
 
 class RecordIsTombstone(Predicate[R]):
-    """True for records whose value is null, whatever its schema and default."""
+    """A predicate that is true for records whose value is null, whatever its schema and default."""
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a topic's name matches (Java: `org.apache.kafka.connect.transforms.predicates.TopicNameMatches`)."""
+"""TopicNameMatches (Java: `org.apache.kafka.connect.transforms.predicates.TopicNameMatches`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REMEMBERED: Final = 1000
 
 
 class TopicNameMatches(Predicate[R]):
-    """True for records whose topic matches as a whole, false for those without one. Each topic is looked at once."""
+    """A predicate that is true for records whose topic matches as a whole. Each topic is matched once."""
 
     def version(self) -> str:
         return KAFKA_VERSION
