@@ -9,20 +9,20 @@ it is a DataError.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import decimal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.api.errors import DataError, SchemaBuilderError
-from headrace.api.java_text import double_text, to_float32
+from headrace.api.java_text import double_text, float_text, to_float32
 from headrace.api.logical import to_logical
-from headrace.api.schema import Schema, Struct
+from headrace.api.schema import Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.api.values_moments import to_date, to_time, to_timestamp
+from headrace.api.values_moments import moment_text, to_date, to_time, to_timestamp
 from headrace.api.values_numbers import LONG_MAX, LONG_MIN, as_double, as_long, big_decimal, cannot_convert, wrapped
 from headrace.api.values_parser import parse_string
-from headrace.api.values_text import text_of
 
 __all__ = [
     "convert_to_boolean",
@@ -88,7 +88,7 @@ def convert_to_double(schema: Schema | None, value: Any) -> float | None:
 
 def convert_to_string(schema: Schema | None, value: Any) -> str | None:
     """Return the text that SimpleHeaderConverter writes: strings unchanged, other data in a notation like JSON."""
-    return None if value is None else text_of(schema, value)
+    return None if value is None else _text(schema, value)
 
 
 def convert_to_list(schema: Schema | None, value: Any) -> Sequence[Any]:
@@ -193,3 +193,48 @@ def _parsed(value: Any) -> Any:
     if value is None:
         raise DataError("Unable to convert a null value to a schema that requires a value")
     return parse_string(value).value if isinstance(value, str) else value
+
+
+def _text(schema: Schema | None, value: Any, inside: bool = False) -> str:
+    """Return the text of a value; strings and bytes are quoted only `inside` arrays, maps and structs.
+
+    `schema` distinguishes a float32 from a double. Raise DataError for a value that is not Connect data.
+    """
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if inside else value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return float_text(value) if schema is not None and schema.type is Type.FLOAT32 else double_text(value)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return moment_text(value)
+    if isinstance(value, decimal.Decimal):
+        return str(value if value else value.copy_abs())
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        encoded = base64.b64encode(value).decode()
+        return f'"{encoded}"' if inside else encoded
+    return _container_text(schema, value)
+
+
+def _container_text(schema: Schema | None, value: Any) -> str:
+    if isinstance(value, Struct):
+        return _object(
+            (None, field.name, field.schema, entry)
+            for field, (_, entry) in zip(value.schema.fields, value, strict=True)
+        )
+    value_schema = schema.value_schema if schema is not None else None
+    if isinstance(value, Mapping):
+        key_schema = schema.key_schema if schema is not None else None
+        return _object((key_schema, key, value_schema, entry) for key, entry in value.items())
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(_text(value_schema, entry, True) for entry in value)}]"
+    raise DataError(f"Failed to serialize unexpected value type {type(value).__name__}: {value!r}")
+
+
+def _object(entries: Iterable[tuple[Schema | None, Any, Schema | None, Any]]) -> str:
+    pairs = (f"{_text(kind, key, True)}:{_text(schema, value, True)}" for kind, key, schema, value in entries)
+    return f"{{{','.join(pairs)}}}"

@@ -7,6 +7,7 @@ API. Java: ``DefaultSslEngineFactory``, ``JavaKeyStore.DualFormatJKS``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,11 +27,11 @@ from cryptography.x509 import Certificate, load_der_x509_certificate, load_pem_x
 
 from headrace.api.errors import ConfigError
 from headrace.config.jks import MAGIC, JksStore, WrongPasswordError, read_jks
-from headrace.config.pem import pem_blocks
 
 _TYPES: Final = ("JKS", "PEM", "PKCS12")
 _JCEKS: Final = b"\xce\xce\xce\xce"
 _BEGIN: Final = b"-----BEGIN "
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _NO_KEY: Final = "there is no private key with certificates in it"
 
 
@@ -217,7 +218,7 @@ def _check_inline_type(props: _Properties, store: str) -> None:
 
 
 def _from_pem(props: _Properties, key: str, chain: str, name: str, location: str | None) -> Identity:
-    blocks = [block for kind, block in pem_blocks(key) if kind.endswith("PRIVATE KEY")]
+    blocks = [block for kind, block in _blocks(key) if kind.endswith("PRIVATE KEY")]
     if not blocks:
         raise props.bad(name, location, "there is no private key in PEM in it")
     password = props.get("ssl.key.password")
@@ -239,11 +240,23 @@ def _certificates(props: _Properties, text: str, name: str, location: str | None
 
 
 def _parsed(props: _Properties, text: str, name: str, location: str | None) -> list[Certificate]:
-    only = "".join(block for kind, block in pem_blocks(text) if kind.endswith("CERTIFICATE"))
+    only = "".join(block for kind, block in _blocks(text) if kind.endswith("CERTIFICATE"))
     try:
         return load_pem_x509_certificates(only.encode())
     except ValueError as error:
         raise props.bad(name, location, "there is no certificate in PEM in it that can be read") from error
+
+
+def _blocks(text: str) -> list[tuple[str, str]]:
+    """Return each block of PEM, which properties often have in one line, as OpenSSL wants it, with its kind."""
+    return [(found[1], _block(found[1], found[2])) for found in _BLOCK.finditer(text)]
+
+
+def _block(kind: str, body: str) -> str:
+    if ":" not in body:  # a body with headers keeps its lines
+        joined = "".join(body.split())
+        body = "\n".join(joined[at : at + 64] for at in range(0, len(joined), 64))
+    return f"-----BEGIN {kind}-----\n{body.strip()}\n-----END {kind}-----\n"
 
 
 # ---- the result

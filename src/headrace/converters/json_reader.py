@@ -14,7 +14,7 @@ from headrace.api.errors import DataError
 from headrace.api.java_text import to_float32
 from headrace.api.logical import is_logical, to_logical
 from headrace.api.schema import DATE, DECIMAL, INTEGER_BITS, TIME, Field, Schema, Struct, Type
-from headrace.converters.json_generated import function_of_value
+from headrace.converters.common import function_of_value
 from headrace.converters.json_parser import MISSING, LostDigitsError, is_number
 
 FromJson = Callable[[Any], Any]

@@ -20,7 +20,7 @@ from headrace.api.errors import DataError
 from headrace.api.java_text import double_text, float_text, is_plain
 from headrace.api.logical import from_logical, is_logical
 from headrace.api.schema import DECIMAL, Schema, Struct, Type
-from headrace.converters.json_generated import function_of_value
+from headrace.converters.common import function_of_value
 
 ToJson = Callable[[Any], Any]
 _INT64_END: Final = 1 << 63

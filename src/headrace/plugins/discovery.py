@@ -27,9 +27,8 @@ from headrace.api.transform import Predicate, Transformation
 from headrace.config.worker_config import CONNECTORS_ALLOWED, CONNECTORS_DENIED, PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
 from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
-from headrace.plugins.connector_lists import ALL_CONNECTORS, ConnectorLists
 from headrace.plugins.installed import known_plugins
-from headrace.plugins.module_access import ModuleAccess
+from headrace.plugins.plugin_access import ALL_CONNECTORS, ConnectorLists, ModuleAccess
 from headrace.transforms.data_frame_function import DataFrameFunction
 
 log = logging.getLogger(__name__)

@@ -148,7 +148,7 @@ class TlsProperties:
         """Loads key and certificates; False if none are given."""
         # What reads them is imported where there is TLS alone.
         from headrace.config.key_stores import read_identity
-        from headrace.config.loaded_identity import load_identity
+        from headrace.config.tls_files import load_identity
 
         identity = read_identity(self._stores(), self._prefix)
         if identity is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths to fields, also to nested ones (KIP-821; Java: `transforms.field.SingleFieldPath`).
+"""Fields in properties: paths, also to nested fields (KIP-821; Java: `transforms.field.SingleFieldPath`), and pairs.
 
 Version 1 of the syntax: the text is the name of a top-level field, dots included. Version 2: dots separate the names of
 nested fields; a name in backticks may contain dots (`` `a.b`.c ``). A backtick inside such a name needs a backslash
@@ -116,3 +116,13 @@ def _quoted(text: str, opening: int) -> tuple[str, int]:
 
 
 __all__ = ["FIELD_SYNTAX_VERSION", "FieldPath", "define_field_syntax_version"]
+
+
+def split_pair(text: str) -> list[str]:
+    """Return the parts of `a:b`, without empty ones at the end (Java: `String.split`); one part without a colon."""
+    if ":" not in text:
+        return [text]
+    parts = text.split(":")
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts

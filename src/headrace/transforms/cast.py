@@ -16,6 +16,7 @@ from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import LambdaValidator
 from headrace.transforms._casts import TARGETS, Casts, casts_to
+from headrace.transforms._paths import split_pair
 from headrace.transforms._requirements import require_map, require_struct
 from headrace.transforms._schemas import (
     REPLACE_NULL_WITH_DEFAULT,
@@ -24,7 +25,6 @@ from headrace.transforms._schemas import (
     define_replace_null_with_default,
     fill_absent,
 )
-from headrace.transforms._texts import split_pair
 
 SPEC: Final = "spec"
 _PURPOSE: Final = "cast types"

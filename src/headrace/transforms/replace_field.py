@@ -14,6 +14,7 @@ from headrace.api.schema import Field, Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import LambdaValidator, ValidList
+from headrace.transforms._paths import split_pair
 from headrace.transforms._requirements import require_map, require_struct
 from headrace.transforms._schemas import (
     REPLACE_NULL_WITH_DEFAULT,
@@ -22,7 +23,6 @@ from headrace.transforms._schemas import (
     define_replace_null_with_default,
     fill_absent,
 )
-from headrace.transforms._texts import split_pair
 
 EXCLUDE: Final = "exclude"
 INCLUDE: Final = "include"

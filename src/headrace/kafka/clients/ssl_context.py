@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping
 
 from headrace.config.key_stores import read_identity, read_trusted
-from headrace.config.loaded_identity import load_identity
+from headrace.config.tls_files import load_identity
 
 
 def client_context(props: Mapping[str, str]) -> ssl.SSLContext:

@@ -19,7 +19,7 @@ from multiprocessing.connection import wait
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
-from headrace.config.private_file import private_file
+from headrace.config.tls_files import private_file
 
 _NAME: Final = "headrace-task-channel"
 _CHUNK: Final = 1 << 18

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.config.private_file import private_file
+from headrace.config.tls_files import private_file
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
