@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
 from headrace.api.converter import Converter, HeaderConverter
 from headrace.api.headers import Headers
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 RawHeaders = list[tuple[str, bytes | None]]
+Polled: TypeAlias = Union[Sequence[SourceRecord], "pa.Table"]
+"""A batch that a source task polled, or that its chain made of one: records, or an Arrow table with a row for each."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from headrace.api.errors import ConfigError
 from headrace.api.frame_transform import FrameTransformation
@@ -15,10 +15,8 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_step import FrameRunner, FrameStep
 from headrace.task.frames.tolerant_step import TolerantStep, skipping
+from headrace.task.record_converter import Polled
 from headrace.task.transformation_chain import TransformationChain, chain_of_stages, full_names
-
-if TYPE_CHECKING:
-    from headrace.task.source.poller import Polled
 
 B = TypeVar("B", bound=Sized)
 """A batch, as it is on its way through the task."""

@@ -20,10 +20,10 @@ from headrace.api.record import ConnectRecord, SourceRecord
 from headrace.api.record_frames import AS_JSON, COLUMNS
 from headrace.api.values import convert_to_string
 from headrace.task.frames.frame_step import FrameInput
+from headrace.task.record_converter import Polled
 
 if TYPE_CHECKING:
     from headrace.api.schema import Schema
-    from headrace.task.source.poller import Polled
 
 _PARTS: Final = (arrow.KEY, arrow.VALUE)
 _UNKNOWN: Final = object()

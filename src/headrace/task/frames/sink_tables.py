@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -19,9 +19,7 @@ from headrace.api.record import SinkRecord, SourceRecord
 from headrace.api.record_frames import OFFSETS
 from headrace.task.frames.frame_step import FrameInput
 from headrace.task.frames.record_tables import RecordTables, records_of_result, topics_of
-
-if TYPE_CHECKING:
-    from headrace.task.source.poller import Polled
+from headrace.task.record_converter import Polled
 
 _PLACE: Final = itemgetter(0)
 

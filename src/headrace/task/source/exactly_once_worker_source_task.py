@@ -13,9 +13,9 @@ from typing import Protocol
 from headrace.api.record import SourceRecord
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
-from headrace.task.record_converter import TopicBatch
+from headrace.task.record_converter import Polled, TopicBatch
 from headrace.task.source.committed_offsets import CommittedOffsets
-from headrace.task.source.poller import Polled, Poller, note_poll, size_of
+from headrace.task.source.poller import Poller, note_poll, size_of
 from headrace.task.source.source_batch import Batches, SourceBatch
 from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
 from headrace.task.source.transaction_boundary import Boundary, End

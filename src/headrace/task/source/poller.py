@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
+from headrace.task.record_converter import Polled
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Polled: TypeAlias = Union[Sequence[SourceRecord], "pa.Table"]
 
 _log = logging.getLogger(__name__)
 _FIRST_BACKOFF = 0.1

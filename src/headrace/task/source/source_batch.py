@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from headrace.api.record import SourceRecord
-from headrace.task.record_converter import RecordConverter, TopicBatch
-from headrace.task.source.poller import Polled
+from headrace.task.record_converter import Polled, RecordConverter, TopicBatch
 from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
 from headrace.task.transformation_chain import TransformationChain

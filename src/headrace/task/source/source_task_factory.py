@@ -26,12 +26,12 @@ from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
 from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
-from headrace.task.frames.frame_batches import GATHERED, FrameBatches
 from headrace.task.frames.frame_chain import frame_chain, has_frame_steps
 from headrace.task.frames.frame_step import FrameRunner
 from headrace.task.record_converter import record_converter
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
+from headrace.task.source.frame_batches import GATHERED, FrameBatches
 from headrace.task.source.offset_committer import OffsetCommitter
 from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
 from headrace.task.source.poller import Poller

@@ -12,9 +12,10 @@ from typing import Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
+from headrace.task.record_converter import Polled
 from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.offset_committer import Delivered
-from headrace.task.source.poller import Polled, Poller, note_poll, size_of
+from headrace.task.source.poller import Poller, note_poll, size_of
 from headrace.task.source.source_batch import Batches, SourceBatch
 from headrace.task.source.source_offsets import SourceOffset
 from headrace.task.task_metrics import TaskMetrics

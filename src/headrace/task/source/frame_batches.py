@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.api.record import SourceRecord
 from headrace.task.frames.frame_chain import FrameChain
-from headrace.task.record_converter import RecordConverter, TopicBatch
+from headrace.task.record_converter import Polled, RecordConverter, TopicBatch
 from headrace.task.source.poller import size_of
 from headrace.task.source.source_batch import SourceBatch
 from headrace.task.source.source_dead_letters import SourceDeadLetters
 from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
-
-if TYPE_CHECKING:
-    from headrace.task.source.poller import Polled
 
 GATHERED = 50_000
 """Records of one transaction that go through a chain together."""

@@ -13,9 +13,9 @@ from headrace.api import Schema, SourceRecord
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_batches import FrameBatches
 from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.record_converter import record_converter
+from headrace.task.source.frame_batches import FrameBatches
 from headrace.task.source.source_offsets import OffsetsByKey
 from headrace.task.task_metrics import TaskMetrics
 
