@@ -22,9 +22,9 @@ from headrace.kafka.errors import (
     ProducerFencedError,
     UncertainCommitError,
 )
-from headrace.task.record_converter import TopicBatch
-from headrace.task.source.source_offsets import SourceOffset
+from headrace.task.source.source_batch import SourceOffset
 from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.topic_batch import TopicBatch
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed, values
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
@@ -17,57 +17,14 @@ from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
+from headrace.task.topic_batch import RawHeaders, TopicBatch
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-RawHeaders = list[tuple[str, bytes | None]]
 Polled: TypeAlias = Union[Sequence[SourceRecord], "pa.Table"]
 """A batch that a source task polled, or that its chain made of one: records, or an Arrow table with a row for each."""
-
-
-@dataclass(slots=True)
-class TopicBatch:
-    """Converted records of one topic, in order, as columns. An absent column (None) holds nothing for any record.
-
-    ``sources`` are the polled records behind the rows, where somebody asked for them. ``origins``, where they are
-    known, are what a failure of a row is told to be about: the same, of tables made only when they are looked at.
-    """
-
-    topic: str
-    values: list[bytes | None] = field(default_factory=list)
-    keys: list[bytes | None] | None = None
-    partitions: list[int | None] | None = None
-    timestamps: list[int | None] | None = None
-    headers: list[RawHeaders | None] | None = None
-    sources: Sequence[SourceRecord] | None = None
-    origins: Sequence[SourceRecord] | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether there are only keys and values, which is what a whole batch can be sent with."""
-        return self.partitions is None and self.timestamps is None and self.headers is None
-
-    def only(self, row: int) -> TopicBatch:
-        """That row alone."""
-        return self._of([row])
-
-    def without(self, rows: Set[int]) -> TopicBatch:
-        """The batch without those rows."""
-        return self._of([row for row in range(len(self.values)) if row not in rows]) if rows else self
-
-    def origin(self, row: int) -> SourceRecord:
-        """What a failure of that row is told to be about; the row itself where nobody knows where it came from."""
-        if self.origins is not None:
-            return self.origins[row]
-        return SourceRecord(None, None, self.topic, key=self.keys[row] if self.keys else None, value=self.values[row])
-
-    def _of(self, rows: Sequence[int]) -> TopicBatch:
-        columns = {name: getattr(self, name) for name in ("keys", "partitions", "timestamps", "headers", "sources")}
-        taken = {name: column and [column[row] for row in rows] for name, column in columns.items()}
-        origins = None if self.origins is None else _Chosen(self.origins, rows)
-        return TopicBatch(self.topic, [self.values[row] for row in rows], **taken, origins=origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,20 +222,6 @@ class _TableRecords(Sequence[SourceRecord]):
         from headrace.api.arrow_records import table_to_records
 
         return table_to_records(self._rows.slice(row, 1))[0]
-
-
-class _Chosen(Sequence[SourceRecord]):
-    """Some of many records, which are looked at one by one if at all."""
-
-    def __init__(self, records: Sequence[SourceRecord], rows: Sequence[int]) -> None:
-        self._records = records
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._records[self._rows[place]]
 
 
 def _without(rows: Set[int], column: Sequence[T]) -> list[T]:

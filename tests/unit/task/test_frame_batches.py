@@ -16,7 +16,7 @@ from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.record_converter import record_converter
 from headrace.task.source.frame_batches import FrameBatches
-from headrace.task.source.source_offsets import OffsetsByKey
+from headrace.task.source.source_batch import OffsetsByKey
 from headrace.task.task_metrics import TaskMetrics
 
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")

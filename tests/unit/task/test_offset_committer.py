@@ -12,11 +12,9 @@ import pytest
 from headrace.api.errors import RetriableError
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.task.record_converter import TopicBatch
-from headrace.task.source.offset_committer import OffsetCommitter
-from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
-from headrace.task.source.source_batch import SourceBatch
-from headrace.task.source.source_offsets import offsets_of_records
+from headrace.task.source.offset_committer import LinkOffsetWriter, OffsetCommitter, TopicOffsetWriter
+from headrace.task.source.source_batch import SourceBatch, offsets_of_records
+from headrace.task.topic_batch import TopicBatch
 
 
 @pytest.fixture

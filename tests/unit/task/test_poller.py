@@ -9,7 +9,7 @@ import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.task.source.poller import Poller, is_table, size_of
+from headrace.task.source.source_task_calls import Poller, size_of
 from headrace.task.worker_link import TaskControl
 from tests.unit.task.support_plugins import ScriptedTask
 
@@ -57,7 +57,7 @@ def test_what_a_poll_may_return(impatient: ImpatientControl, link: Any, record: 
     polled = [poller.poll() for _ in range(5)]
     assert [size_of(p) for p in polled] == [0, 0, 1, 1, 2]
     assert polled[2] is records
-    assert [is_table(p) for p in polled] == [False] * 4 + [True]
+    assert [isinstance(p, pa.Table) for p in polled] == [False] * 4 + [True]
 
 
 @pytest.mark.parametrize(

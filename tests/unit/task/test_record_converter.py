@@ -13,13 +13,8 @@ from headrace.api.schema import Schema
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.record_converter import (
-    HeadersConverter,
-    PartConverter,
-    RecordConverter,
-    TopicBatch,
-    record_converter,
-)
+from headrace.task.record_converter import HeadersConverter, PartConverter, RecordConverter, record_converter
+from headrace.task.topic_batch import TopicBatch
 from tests.unit.task import support_plugins
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"

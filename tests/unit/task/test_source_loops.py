@@ -16,14 +16,10 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.reporters import DeadLetterQueueReporter
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.record_converter import TopicBatch, record_converter
-from headrace.task.source.committed_offsets import CommittedOffsets
+from headrace.task.record_converter import record_converter
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
-from headrace.task.source.poller import Poller
-from headrace.task.source.source_batch import SourceBatch, SourceBatches
-from headrace.task.source.source_dead_letters import SourceDeadLetters
-from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
-from headrace.task.source.task_callbacks import TaskCallbacks
+from headrace.task.source.source_batch import OffsetsByKey, SourceBatch, SourceBatches, SourceDeadLetters, SourceOffset
+from headrace.task.source.source_task_calls import CommitNotifier, Poller
 from headrace.task.source.transaction_boundary import (
     Boundary,
     ConnectorBoundary,
@@ -33,6 +29,7 @@ from headrace.task.source.transaction_boundary import (
 )
 from headrace.task.source.worker_source_task import WorkerSourceTask
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import transformation_chain
 from headrace.task.worker_link import TaskControl
 from tests.unit.task import support_plugins
@@ -122,22 +119,21 @@ class Stage:
 
     def parts(
         self, script: Sequence[Any], kind: type[Told], transforms: dict[str, str]
-    ) -> tuple[Poller, SourceBatches, CommittedOffsets, TaskMetrics]:
+    ) -> tuple[Poller, SourceBatches, CommitNotifier, TaskMetrics]:
         task = kind(self.control, self.link.heard, script)
-        callbacks = TaskCallbacks(task)
+        notifier = CommitNotifier(task, self.link)
         handled = self.errors(**self.handling)
         converter = record_converter({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins, handled)
         config = ConnectorConfig({"name": "c", "connector.class": "C", **transforms})
         chain = transformation_chain(config, self._plugins, handled)
-        batches = SourceBatches("c", chain, converter, self.dead_letters, remember=callbacks.wants_records)
-        committed = CommittedOffsets(callbacks, self.link)
-        return Poller(task, self.control, self.link), batches, committed, TaskMetrics(self.link.metrics, self.clock)
+        batches = SourceBatches("c", chain, converter, self.dead_letters, remember=notifier.wants_records)
+        return Poller(task, self.control, self.link), batches, notifier, TaskMetrics(self.link.metrics, self.clock)
 
     def run(
         self, boundary: Boundary, *script: Any, kind: type[Told] = Told, transforms: dict[str, str] | None = None
     ) -> list[tuple[list[bytes | None], list[Any]]]:
-        poller, batches, committed, metrics = self.parts(script, kind, transforms or {})
-        ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, committed, metrics, self.clock).run()
+        poller, batches, notifier, metrics = self.parts(script, kind, transforms or {})
+        ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, notifier, metrics, self.clock).run()
         return self.memory.visible
 
     def after(self, seconds: float, polled: Any) -> Callable[[], Any]:
@@ -327,8 +323,8 @@ class MemoryCommits:
 def run_at_least_once(
     stage: Stage, commits: MemoryCommits, *script: Any, transforms: dict[str, str] | None = None
 ) -> list[Any]:
-    poller, batches, committed, metrics = stage.parts(script, WantsRecords, transforms or {})
-    WorkerSourceTask(poller, batches, commits, committed, metrics, stage.clock).run()
+    poller, batches, notifier, metrics = stage.parts(script, WantsRecords, transforms or {})
+    WorkerSourceTask(poller, batches, commits, notifier, metrics, stage.clock).run()
     return [heard for heard in stage.link.heard if heard[0] != "metrics"]
 
 

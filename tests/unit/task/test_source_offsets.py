@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
+from headrace.task.source.source_batch import OffsetsByKey, offsets_of_records, offsets_of_table
 
 
 def shown(offsets: OffsetsByKey) -> list[tuple[bytes, bytes | None]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
+from headrace.task.source.source_batch import OffsetsByKey, SourceOffset
 from headrace.task.source.submitted_records import SubmittedBatch, SubmittedRecords
 
 

@@ -14,9 +14,9 @@ from headrace.config.topic_creation import topic_groups
 from headrace.kafka.admin.topic_admin import TopicDescription, TopicSpec
 from headrace.kafka.errors import AuthorizationError, RetriableKafkaError
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
-from headrace.task.record_converter import TopicBatch
 from headrace.task.source.source_batch import SourceBatch, SteppedBatches
 from headrace.task.source.topic_creation import TopicCreation
+from headrace.task.topic_batch import TopicBatch
 
 GROUPS = topic_groups(
     {

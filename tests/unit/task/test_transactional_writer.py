@@ -9,9 +9,9 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.kafka.errors import IncompleteTransactionError
-from headrace.task.record_converter import TopicBatch
-from headrace.task.source.source_offsets import SourceOffset
+from headrace.task.source.source_batch import SourceOffset
 from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.topic_batch import TopicBatch
 
 ONE, TWO = ({key: SourceOffset({}, {}, key, b"1")} for key in (b"one", b"two"))
 

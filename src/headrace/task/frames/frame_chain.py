@@ -13,8 +13,7 @@ from headrace.api.record import SourceRecord
 from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_step import FrameRunner, FrameStep
-from headrace.task.frames.tolerant_step import TolerantStep, skipping
+from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, skipping
 from headrace.task.record_converter import Polled
 from headrace.task.transformation_chain import TransformationChain, chain_of_stages, full_names
 

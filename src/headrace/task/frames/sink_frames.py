@@ -14,8 +14,7 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain, Part, configured_frame_step, planned
-from headrace.task.frames.frame_step import FrameRunner, FrameStep
-from headrace.task.frames.tolerant_step import TolerantStep, skipping
+from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, skipping
 from headrace.task.transformation_chain import TransformationChain, chain_of_stages
 
 Records = Sequence[SinkRecord]

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from typing import Final
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ErrantRecordReporter
+from headrace.kafka.data.record_sender import RecordSender
+from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
-from headrace.task.sink.sink_dead_letters import SinkDeadLetters
+
+_MOST_UNDER_WAY: Final = 1000
 
 
 class WorkerErrantRecordReporter(ErrantRecordReporter):
@@ -52,3 +56,28 @@ def _done() -> Future[None]:
     future: Future[None] = Future()
     future.set_result(None)
     return future
+
+
+class SinkDeadLetters:
+    """Task's thread only. Offsets are committed after ``await_all`` alone, so nothing is skipped that is not here."""
+
+    def __init__(self, topic: str, producer: Mapping[str, str]) -> None:
+        self._sender = RecordSender(topic, producer)
+        self._under_way: list[Future[None]] = []
+        self.latest: Future[None] | None = None
+
+    def send(self, letter: DeadLetter) -> None:
+        """Put it on its way; blocks while many are."""
+        if len(self._under_way) >= _MOST_UNDER_WAY:
+            self.await_all()
+        self.latest = self._sender.send(letter.key, letter.value, letter.headers, letter.timestamp)
+        self._under_way.append(self.latest)
+
+    def await_all(self) -> None:
+        """Wait until all have arrived. The error of one that did not: RetriableError, or what will fail again."""
+        under_way, self._under_way = self._under_way, []
+        for future in under_way:
+            future.result()
+
+    def close(self) -> None:
+        self._sender.close()

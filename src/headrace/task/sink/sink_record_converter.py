@@ -110,9 +110,7 @@ class SinkRecordConverter:
         """The same as a table of ``columns``, without an object per record; None if that cannot be."""
         if self._chain or self._key.with_headers or self._value.with_headers:
             return None
-        from headrace.task.sink.sink_table import sink_table
-
-        return sink_table(messages, columns, self._key.converter, self._value.converter)
+        return _sink_table(messages, columns, self._key.converter, self._value.converter)
 
     def original(self, record: SinkRecord) -> ConsumedRecord:
         """A record as it was consumed; one that the task has made anew is converted back, as in Java."""
@@ -245,6 +243,36 @@ class _Rows:
             for row, record in enumerate(records):
                 record.consumed = (messages, row)  # type: ignore[attr-defined]
         return records
+
+
+def _sink_table(messages: ConsumedMessages, columns: Set[str], key: Converter, value: Converter) -> pa.Table | None:
+    """None if a converter has no columnar path for these bytes, for whatever reason: row by row it names the record."""
+    if not messages.of_one_topic:
+        return None
+    import pyarrow as pa
+
+    from headrace.api import arrow
+
+    converted: dict[str, pa.Array] = {}
+    try:
+        if arrow.KEY in columns:
+            converted[arrow.KEY] = key.to_arrow(messages.topics[0], pa.array(messages.keys, pa.binary()))
+        if arrow.VALUE in columns:
+            converted[arrow.VALUE] = value.to_arrow(messages.topics[0], pa.array(messages.values, pa.binary()))
+    except Exception:
+        return None
+    if any(column is None for column in converted.values()):
+        return None
+    if arrow.TOPIC in columns:
+        converted[arrow.TOPIC] = pa.array(messages.topics, pa.string())
+    if arrow.PARTITION in columns:
+        converted[arrow.PARTITION] = pa.array(messages.partitions, pa.int32())
+    if arrow.OFFSET in columns:
+        converted[arrow.OFFSET] = pa.array(messages.offsets, pa.int64())
+    if arrow.TIMESTAMP in columns:
+        timestamps = [timestamp if kind else None for kind, timestamp in messages.timestamps]
+        converted[arrow.TIMESTAMP] = pa.array(timestamps, pa.int64())
+    return pa.table(converted)
 
 
 def _parted(column: Sequence[SchemaAndValue]) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Set
+from dataclasses import dataclass, field
 
 from headrace.api.errors import ConnectError
 from headrace.api.frames import Frames
 from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartition
-from headrace.task.sink.partition_pauses import PartitionPauses
 
 
 class WorkerSinkTaskContext(SinkTaskContext):
@@ -84,3 +84,20 @@ class WorkerSinkTaskContext(SinkTaskContext):
         strange = sorted(str(where) for where in partitions if where not in self._assignment())
         if strange:
             raise ConnectError(f"A sink task may not {what} partitions that are not assigned to it: {strange}")
+
+
+@dataclass(slots=True)
+class PartitionPauses:
+    """``of_task``: by ``SinkTaskContext.pause``. The others concern all partitions: a connector that is paused, a batch
+    that has to be put again first."""
+
+    of_task: set[TopicPartition] = field(default_factory=set)
+    connector: bool = False
+    redelivery: bool = False
+
+    def wanted(self, assignment: Set[TopicPartition]) -> Set[TopicPartition]:
+        return assignment if self.connector or self.redelivery else assignment & self.of_task
+
+    def removed(self, partitions: Set[TopicPartition]) -> None:
+        """The task's wish ends with the assignment."""
+        self.of_task -= partitions

@@ -27,14 +27,12 @@ from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTo
 from headrace.task.frames.frame_chain import has_frame_steps
 from headrace.task.frames.sink_frames import sink_frame_chain
 from headrace.task.record_converter import named_converter
-from headrace.task.sink.errant_record_reporter import WorkerErrantRecordReporter
-from headrace.task.sink.partition_pauses import PartitionPauses
+from headrace.task.sink.errant_record_reporter import SinkDeadLetters, WorkerErrantRecordReporter
 from headrace.task.sink.sink_batch import SinkBatches
 from headrace.task.sink.sink_committer import CommitTiming, SinkCommitter
-from headrace.task.sink.sink_dead_letters import SinkDeadLetters
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
-from headrace.task.sink.sink_task_context import WorkerSinkTaskContext
+from headrace.task.sink.sink_task_context import PartitionPauses, WorkerSinkTaskContext
 from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.sink.worker_sink_task import Progress, SinkRebalances, Surroundings, WorkerSinkTask
 from headrace.task.task_metrics import TaskMetrics

@@ -20,11 +20,10 @@ from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.frames.frame_step import FrameJobNotRunError
-from headrace.task.sink.partition_pauses import PartitionPauses
 from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
 from headrace.task.sink.sink_committer import SinkCommitter
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
-from headrace.task.sink.sink_task_context import WorkerSinkTaskContext
+from headrace.task.sink.sink_task_context import PartitionPauses, WorkerSinkTaskContext
 from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl, WorkerLink

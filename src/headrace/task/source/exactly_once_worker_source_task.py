@@ -8,37 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
-from headrace.task.record_converter import Polled, TopicBatch
-from headrace.task.source.committed_offsets import CommittedOffsets
-from headrace.task.source.poller import Poller, note_poll, size_of
-from headrace.task.source.source_batch import Batches, SourceBatch
-from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
+from headrace.task.record_converter import Polled
+from headrace.task.source.source_batch import Batches, SourceBatch, SourceOffset
+from headrace.task.source.source_task_calls import CommitNotifier, Poller, record_poll, size_of
 from headrace.task.source.transaction_boundary import Boundary, End
-from headrace.task.source.transactional_writer import Committed
+from headrace.task.source.transactional_writer import TransactionalWriter
 from headrace.task.task_metrics import TaskMetrics
-
-
-class Transactions(Protocol):
-    """What the loop needs of ``TransactionalWriter``, which tells what each call means."""
-
-    @property
-    def pending(self) -> bool: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def write(self, topics: Sequence[TopicBatch], count: int) -> None: ...
-
-    def add_offsets(self, offsets: OffsetsByKey) -> None: ...
-
-    def commit(self) -> tuple[tuple[SourceOffset, ...], list[Committed]]: ...
-
-    def abort(self) -> None: ...
+from headrace.task.topic_batch import WrittenRecord
 
 
 class ExactlyOnceWorkerSourceTask:
@@ -48,9 +28,9 @@ class ExactlyOnceWorkerSourceTask:
         self,
         poller: Poller,
         batches: Batches,
-        writer: Transactions,
+        writer: TransactionalWriter,
         boundary: Boundary,
-        committed: CommittedOffsets,
+        notifier: CommitNotifier,
         metrics: TaskMetrics,
         clock: Callable[[], float],
     ) -> None:
@@ -58,7 +38,7 @@ class ExactlyOnceWorkerSourceTask:
         self._batches = batches
         self._writer = writer
         self._boundary = boundary
-        self._committed = committed
+        self._notifier = notifier
         self._metrics = metrics
         self._clock = clock
         self._dropped: list[SourceRecord] = []
@@ -74,7 +54,7 @@ class ExactlyOnceWorkerSourceTask:
     def _iterate(self) -> None:
         began = self._clock()
         polled = self._poller.poll()
-        note_poll(self._metrics, size_of(polled), self._clock() - began)
+        record_poll(self._metrics, size_of(polled), self._clock() - began)
         records = polled if isinstance(polled, Sequence) else None
         start = 0
         for step in self._boundary.plan(size_of(polled), records, self._clock()):
@@ -91,7 +71,7 @@ class ExactlyOnceWorkerSourceTask:
         if batch.size:
             # What is set aside is visible exactly when its offset is, as all else (invariant 1).
             self._writer.write(batch.all_topics, batch.size)
-            self._committed.topics(batch.topics)
+            self._notifier.add_topics(batch.topics)
         self._writer.add_offsets(batch.offsets)
         self._untold = True
         self._dropped.extend(batch.dropped)
@@ -133,7 +113,7 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
         self._tell(offsets, delivered)
 
-    def _tell(self, offsets: Sequence[SourceOffset], delivered: Sequence[Committed]) -> None:
+    def _tell(self, offsets: Sequence[SourceOffset], delivered: Sequence[WrittenRecord]) -> None:
         dropped, self._dropped, self._untold = self._dropped, [], False
-        self._committed.records(delivered, dropped)
-        self._committed.offsets(offsets)
+        self._notifier.records_committed(delivered, dropped)
+        self._notifier.offsets_committed(offsets)

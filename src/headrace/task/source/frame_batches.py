@@ -9,11 +9,16 @@ from typing import Any
 
 from headrace.api.record import SourceRecord
 from headrace.task.frames.frame_chain import FrameChain
-from headrace.task.record_converter import Polled, RecordConverter, TopicBatch
-from headrace.task.source.poller import size_of
-from headrace.task.source.source_batch import SourceBatch
-from headrace.task.source.source_dead_letters import SourceDeadLetters
-from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
+from headrace.task.record_converter import Polled, RecordConverter
+from headrace.task.source.source_batch import (
+    OffsetsByKey,
+    SourceBatch,
+    SourceDeadLetters,
+    offsets_of_records,
+    offsets_of_table,
+)
+from headrace.task.source.source_task_calls import size_of
+from headrace.task.topic_batch import TopicBatch
 
 GATHERED = 50_000
 """Records of one transaction that go through a chain together."""

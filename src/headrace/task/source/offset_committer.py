@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
-from headrace.task.source.batch_sender import send
-from headrace.task.source.offset_writer import OffsetWriter
-from headrace.task.source.refused_records import RefusedRecords
-from headrace.task.source.source_batch import SourceBatch
-from headrace.task.source.source_offsets import SourceOffset
-from headrace.task.source.submitted_records import SubmittedRecords
+from headrace.task.source.source_batch import SourceBatch, SourceOffset
+from headrace.task.source.submitted_records import RefusedRecords, SubmittedRecords
+from headrace.task.topic_batch import WrittenRecord, send_batch
+from headrace.task.worker_link import WorkerLink
 
 _log = logging.getLogger(__name__)
-Delivered = list[tuple[SourceRecord, RecordMetadata | None]]
 
 
 class OffsetCommitter:
@@ -44,7 +42,7 @@ class OffsetCommitter:
         self._note_delivered = self._note if remember else None
         self._submitted = SubmittedRecords()
         self._next: float | None = None
-        self._delivered: Delivered = []
+        self._delivered: list[WrittenRecord] = []
         self._dropped: list[SourceRecord] = []
         self._awaited: tuple[SourceOffset, ...] = ()
         self._committed: tuple[SourceOffset, ...] = ()
@@ -57,7 +55,7 @@ class OffsetCommitter:
         for topic in batch.all_topics:
             tolerated = self._refused is not None and topic is not batch.dead_letters
             refused = self._refused.of(submitted, topic) if self._refused is not None and tolerated else None
-            send(self._producer, topic, submitted.ack, self._note_delivered, refused)
+            send_batch(self._producer, topic, submitted.ack, self._note_delivered, refused)
 
     def serve(self) -> None:
         """Run delivery callbacks; raises what made a delivery fail: a lost record must not be passed over."""
@@ -114,7 +112,7 @@ class OffsetCommitter:
         taken, self._committed = self._committed, ()
         return taken
 
-    def take_delivered(self) -> tuple[Delivered, list[SourceRecord]]:
+    def take_delivered(self) -> tuple[list[WrittenRecord], list[SourceRecord]]:
         taken = self._delivered, self._dropped
         self._delivered, self._dropped = [], []
         return taken
@@ -124,3 +122,47 @@ class OffsetCommitter:
 
     def _note(self, record: SourceRecord, metadata: RecordMetadata) -> None:
         self._delivered.append((record, metadata))
+
+
+class OffsetWriter(Protocol):
+    """The task's thread only."""
+
+    def send(self, offsets: Sequence[SourceOffset]) -> None:
+        """Set these on their way; of a source partition the newest counts."""
+
+    def flush(self, timeout: float) -> None:
+        """Wait until all are written. RetriableError if they are not after about ``timeout`` seconds: they go on being
+        written, or are with the next flush."""
+
+
+class TopicOffsetWriter:
+    """Writes with the task's own producer, and so waits for the records before the offsets too."""
+
+    def __init__(self, producer: RecordProducer, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+
+    def send(self, offsets: Sequence[SourceOffset]) -> None:
+        for offset in offsets:
+            self._producer.send(self._topic, offset.key, offset.value)
+
+    def flush(self, timeout: float) -> None:
+        if not self._producer.flush(timeout):
+            raise RetriableKafkaError(f"not delivered within offset.flush.timeout.ms = {timeout * 1000:g}")
+
+
+class LinkOffsetWriter:
+    """Has the worker write them, which knows the timeout by itself."""
+
+    def __init__(self, link: WorkerLink) -> None:
+        self._link = link
+        self._waiting: dict[bytes, bytes | None] = {}
+
+    def send(self, offsets: Sequence[SourceOffset]) -> None:
+        for offset in offsets:
+            self._waiting[offset.key] = offset.value
+
+    def flush(self, timeout: float) -> None:
+        if self._waiting:
+            self._link.write_offsets(self._waiting)
+            self._waiting = {}

@@ -3,18 +3,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.api.record import SourceRecord
-from headrace.task.record_converter import Polled, RecordConverter, TopicBatch
-from headrace.task.source.source_dead_letters import SourceDeadLetters
-from headrace.task.source.source_offsets import OffsetsByKey, offsets_of_records, offsets_of_table
+from headrace.storage.offset_codec import encode_key, encode_offset
+from headrace.task.errors.dead_letters import DeadLetter
+from headrace.task.record_converter import Polled, RecordConverter
+from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import TransformationChain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """One source partition's offset, as given and as the offsets topic holds it (``value`` None deletes it)."""
+
+    partition: Mapping[str, Any]
+    offset: Mapping[str, Any] | None
+    key: bytes
+    value: bytes | None
+
+
+OffsetsByKey = dict[bytes, SourceOffset]
+
+
+def offsets_of_records(connector: str, records: Iterable[SourceRecord]) -> OffsetsByKey:
+    """Last offsets of a batch of records, in the order in which the partitions were last seen.
+
+    Tasks mostly hand over one and the same partition object, so only the last record of each object is looked at.
+    """
+    last: dict[int, SourceRecord] = {}
+    previous: SourceRecord | None = None
+    for record in records:
+        if previous is not None and previous.source_partition is not record.source_partition:
+            last.pop(id(previous.source_partition), None)
+            last[id(previous.source_partition)] = previous
+        previous = record
+    if previous is not None:
+        last.pop(id(previous.source_partition), None)
+        last[id(previous.source_partition)] = previous
+    result: OffsetsByKey = {}
+    for record in last.values():
+        if record.source_partition is not None:
+            _put(result, connector, record.source_partition, record.source_offset)
+    return result
+
+
+def offsets_of_table(connector: str, table: pa.Table) -> OffsetsByKey:
+    """Last offsets of a polled Arrow table (``headrace.api.arrow`` documents the columns)."""
+    from headrace.api.arrow import last_offsets
+
+    result: OffsetsByKey = {}
+    for partition, offset in last_offsets(table):
+        _put(result, connector, partition, offset)
+    return result
+
+
+def _put(result: OffsetsByKey, connector: str, partition: Mapping[str, Any], offset: Mapping[str, Any] | None) -> None:
+    key = encode_key(connector, partition)
+    result.pop(key, None)
+    result[key] = SourceOffset(partition, offset, key, encode_offset(offset))
+
+
+def joined(first: TopicBatch | None, second: TopicBatch | None) -> TopicBatch | None:
+    """What two calls of ``take`` have given."""
+    if first is None or second is None:
+        return first or second
+    return TopicBatch(
+        first.topic,
+        values=[*first.values, *second.values],
+        keys=[*(first.keys or ()), *(second.keys or ())],
+        timestamps=[*(first.timestamps or ()), *(second.timestamps or ())],
+        headers=[*(first.headers or ()), *(second.headers or ())],
+    )
+
+
+class SourceDeadLetters:
+    """Task's thread only. Collects what is set aside until the batch is made, so that it is written with it."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self._letters: list[DeadLetter] = []
+
+    def add(self, letter: DeadLetter) -> None:
+        self._letters.append(letter)
+
+    def take(self) -> TopicBatch | None:
+        """All since the last call, None if there are none."""
+        if not self._letters:
+            return None
+        letters, self._letters = self._letters, []
+        return TopicBatch(
+            self.topic,
+            values=[letter.value for letter in letters],
+            keys=[letter.key for letter in letters],
+            timestamps=[letter.timestamp for letter in letters],
+            headers=[list(letter.headers) for letter in letters],
+        )
 
 
 @dataclass(frozen=True, slots=True)

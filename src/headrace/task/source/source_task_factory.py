@@ -6,12 +6,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.api.errors import ConfigError
+from headrace.api.frames import Frames
 from headrace.api.record import SourceRecord
-from headrace.api.source import SourceTask
+from headrace.api.source import OffsetStorageReader, SourceTask, SourceTaskContext, TransactionContext
 from headrace.config.client_configs import source_task_admin
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
 from headrace.config.source_connector_config import SourceConnectorConfig
@@ -29,19 +31,13 @@ from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTo
 from headrace.task.frames.frame_chain import frame_chain, has_frame_steps
 from headrace.task.frames.frame_step import FrameRunner
 from headrace.task.record_converter import record_converter
-from headrace.task.source.committed_offsets import CommittedOffsets
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.frame_batches import GATHERED, FrameBatches
-from headrace.task.source.offset_committer import OffsetCommitter
-from headrace.task.source.offset_writer import LinkOffsetWriter, TopicOffsetWriter
-from headrace.task.source.poller import Poller
-from headrace.task.source.producible_records import ProducibleRecords
-from headrace.task.source.record_sizes import MAX_REQUEST_SIZE, SizeLimits, topic_limits
-from headrace.task.source.refused_records import RefusedRecords
-from headrace.task.source.source_batch import Batches, SourceBatches, SteppedBatches
-from headrace.task.source.source_dead_letters import SourceDeadLetters
-from headrace.task.source.source_task_context import LinkedOffsetStorageReader, WorkerSourceTaskContext
-from headrace.task.source.task_callbacks import TaskCallbacks
+from headrace.task.source.offset_committer import LinkOffsetWriter, OffsetCommitter, TopicOffsetWriter
+from headrace.task.source.record_sizes import MAX_REQUEST_SIZE, ProducibleRecords, SizeLimits, topic_limits
+from headrace.task.source.source_batch import Batches, SourceBatches, SourceDeadLetters, SteppedBatches
+from headrace.task.source.source_task_calls import CommitNotifier, Poller
+from headrace.task.source.submitted_records import RefusedRecords
 from headrace.task.source.transaction_boundary import (
     Boundary,
     ConnectorBoundary,
@@ -127,11 +123,11 @@ def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runna
         raise ConfigError.invalid("task.class", spec.task_class, f"task {spec.id} needs a SourceTask")
     config = SourceConnectorConfig(spec.connector_config)
     task, metrics = task_class(), TaskMetrics(link.metrics, time.monotonic)
-    callbacks = TaskCallbacks(task)
+    notifier = CommitNotifier(task, link)
     dead_letters, limits = _dead_letters(spec, config), _size_limits(spec, config)
     errors = _errors(spec, config, dead_letters, limits, metrics, control)
     converter = record_converter(spec.connector_config, spec.worker_config, plugins, errors)
-    name, remember = spec.id.connector, callbacks.wants_records
+    name, remember = spec.id.connector, notifier.wants_records
     batches: Batches
     if has_frame_steps(config, plugins):
         runner = FrameRunner(link.frames, config.error_handling, control.wait_for_stop)
@@ -146,7 +142,7 @@ def source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> Runna
     if config.tolerates_errors:
         producible = ProducibleRecords(limits, errors, dead_letters, _OPERATIONS[spec.exactly_once])
         batches = SteppedBatches(batches, producible.step)
-    parts = _Parts(spec, config, task, batches, callbacks, metrics, link, control, errors, dead_letters)
+    parts = _Parts(spec, config, task, batches, notifier, metrics, link, control, errors, dead_letters)
     return _exactly_once(parts) if spec.exactly_once else _at_least_once(parts)
 
 
@@ -158,7 +154,7 @@ class _Parts:
     config: SourceConnectorConfig
     task: SourceTask
     batches: Batches
-    callbacks: TaskCallbacks
+    notifier: CommitNotifier
     metrics: TaskMetrics
     link: WorkerLink
     control: TaskControl
@@ -168,10 +164,6 @@ class _Parts:
     @property
     def poller(self) -> Poller:
         return Poller(self.task, self.control, self.link)
-
-    @property
-    def committed(self) -> CommittedOffsets:
-        return CommittedOffsets(self.callbacks, self.link)
 
     def make_dead_letter_topic(self) -> None:
         queue = self.config.dead_letter_queue
@@ -240,15 +232,15 @@ def _errors(
 
 
 def _exactly_once(parts: _Parts) -> RunnableSourceTask:
-    spec, callbacks, link = parts.spec, parts.callbacks, parts.link
+    spec, notifier, link = parts.spec, parts.notifier, parts.link
     transactions = WorkerTransactionContext()
     boundary = boundary_of(spec.connector_config, _flush_interval(spec), time.monotonic, transactions)
     timeout = _transaction_timeout(spec, boundary, parts.config.error_handling.retry_timeout)
     properties = {**spec.producer, TRANSACTION_TIMEOUT: str(round(timeout * 1000))}
-    producer = TransactionalProducer(properties, every_delivery=callbacks.wants_records)
-    writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=callbacks.wants_records)
+    producer = TransactionalProducer(properties, every_delivery=notifier.wants_records)
+    writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=notifier.wants_records)
     loop = ExactlyOnceWorkerSourceTask(
-        parts.poller, parts.batches, writer, boundary, parts.committed, parts.metrics, time.monotonic
+        parts.poller, parts.batches, writer, boundary, parts.notifier, parts.metrics, time.monotonic
     )
     given = transactions if isinstance(boundary, ConnectorBoundary) else None
     context = WorkerSourceTaskContext(spec.task_config, LinkedOffsetStorageReader(link), given, link.frames)
@@ -263,7 +255,7 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
 
 
 def _at_least_once(parts: _Parts) -> RunnableSourceTask:
-    spec, callbacks = parts.spec, parts.callbacks
+    spec, notifier = parts.spec, parts.notifier
     timeout = int(spec.worker_config.get("offset.flush.timeout.ms", 5_000)) / 1000
     producer = RecordProducer(spec.producer, every_delivery=True)
     committer = OffsetCommitter(
@@ -272,9 +264,9 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         _flush_interval(spec),
         timeout,
         _refused(parts, producer, timeout),
-        remember=callbacks.wants_records,
+        remember=notifier.wants_records,
     )
-    loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.committed, parts.metrics, time.monotonic)
+    loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.notifier, parts.metrics, time.monotonic)
     reader = LinkedOffsetStorageReader(parts.link)
     context = WorkerSourceTaskContext(spec.task_config, reader, None, parts.link.frames)
     closing = (committer.close, parts.batches.close)
@@ -310,3 +302,48 @@ def _transaction_timeout(spec: TaskSpec, boundary: Boundary, retry_timeout: floa
 
 def _flush_interval(spec: TaskSpec) -> float:
     return int(spec.worker_config.get("offset.flush.interval.ms", 60_000)) / 1000
+
+
+class LinkedOffsetStorageReader(OffsetStorageReader):
+    """Asks the worker, whose log of the offsets topics is read to the end first (invariant 3)."""
+
+    def __init__(self, link: WorkerLink) -> None:
+        self._link = link
+
+    def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self.offsets([partition])[0]
+
+    def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        found = self._link.read_offsets(list(partitions))
+        return [None if offset is None else dict(offset) for offset in found]
+
+
+class WorkerSourceTaskContext(SourceTaskContext):
+    """``transaction_context`` is None unless the task defines its own boundaries."""
+
+    def __init__(
+        self,
+        configs: Mapping[str, str],
+        reader: OffsetStorageReader,
+        transactions: TransactionContext | None,
+        frames: Frames,
+    ) -> None:
+        self._configs = configs
+        self._reader = reader
+        self._transactions = transactions
+        self._frames = frames
+
+    def configs(self) -> Mapping[str, str]:
+        return self._configs
+
+    @property
+    def offset_storage_reader(self) -> OffsetStorageReader:
+        return self._reader
+
+    @property
+    def transaction_context(self) -> TransactionContext | None:
+        return self._transactions
+
+    @property
+    def frames(self) -> Frames:
+        return self._frames

@@ -9,11 +9,8 @@ from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.data.transactional_producer import TransactionalProducer
-from headrace.task.record_converter import TopicBatch
-from headrace.task.source.batch_sender import send
-from headrace.task.source.source_offsets import OffsetsByKey, SourceOffset
-
-Committed = tuple[SourceRecord, RecordMetadata | None]
+from headrace.task.source.source_batch import OffsetsByKey, SourceOffset
+from headrace.task.topic_batch import TopicBatch, WrittenRecord, send_batch
 
 
 class TransactionalWriter:
@@ -28,7 +25,7 @@ class TransactionalWriter:
         self._timeout = timeout
         self._remember = remember
         self._offsets: OffsetsByKey = {}
-        self._delivered: list[Committed] = []
+        self._delivered: list[WrittenRecord] = []
         self._size = 0
 
     def init(self) -> None:
@@ -60,7 +57,7 @@ class TransactionalWriter:
         self._begin_if_needed()
         self._size += count
         for batch in topics:
-            send(self._producer.records, batch, None, self._note if self._remember else None)
+            send_batch(self._producer.records, batch, None, self._note if self._remember else None)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
         """Offsets that the next commit has to write; a partition's later offset replaces its earlier one."""
@@ -68,7 +65,7 @@ class TransactionalWriter:
             self._offsets.pop(key, None)
             self._offsets[key] = offset
 
-    def commit(self) -> tuple[tuple[SourceOffset, ...], list[Committed]]:
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]:
         """Make records and offsets visible together; what was committed."""
         # 1. Offsets alone need a transaction too: those of dropped records, or after an abort.
         self._begin_if_needed()

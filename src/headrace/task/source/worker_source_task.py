@@ -6,37 +6,15 @@ Java: ``WorkerSourceTask``. The whole loop, delivery callbacks included, runs on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
-from headrace.api.record import SourceRecord
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.record_converter import Polled
-from headrace.task.source.committed_offsets import CommittedOffsets
-from headrace.task.source.offset_committer import Delivered
-from headrace.task.source.poller import Poller, note_poll, size_of
-from headrace.task.source.source_batch import Batches, SourceBatch
-from headrace.task.source.source_offsets import SourceOffset
+from headrace.task.source.offset_committer import OffsetCommitter
+from headrace.task.source.source_batch import Batches
+from headrace.task.source.source_task_calls import CommitNotifier, Poller, record_poll, size_of
 from headrace.task.task_metrics import TaskMetrics
-
-
-class Commits(Protocol):
-    """What the loop needs of ``OffsetCommitter``, which tells what each call means."""
-
-    def send(self, batch: SourceBatch) -> None: ...
-
-    def serve(self) -> None: ...
-
-    def due(self, now: float) -> bool: ...
-
-    def commit(self) -> bool: ...
-
-    def flush(self) -> None: ...
-
-    def take_committed(self) -> Sequence[SourceOffset]: ...
-
-    def take_delivered(self) -> tuple[Delivered, list[SourceRecord]]: ...
 
 
 class WorkerSourceTask:
@@ -46,15 +24,15 @@ class WorkerSourceTask:
         self,
         poller: Poller,
         batches: Batches,
-        committer: Commits,
-        committed: CommittedOffsets,
+        committer: OffsetCommitter,
+        notifier: CommitNotifier,
         metrics: TaskMetrics,
         clock: Callable[[], float],
     ) -> None:
         self._poller = poller
         self._batches = batches
         self._committer = committer
-        self._committed = committed
+        self._notifier = notifier
         self._metrics = metrics
         self._clock = clock
 
@@ -68,18 +46,18 @@ class WorkerSourceTask:
     def _iterate(self) -> None:
         began = self._clock()
         polled = self._poller.poll()
-        note_poll(self._metrics, size_of(polled), self._clock() - began)
+        record_poll(self._metrics, size_of(polled), self._clock() - began)
         if size_of(polled):
             self._send(polled)
         self._committer.serve()
         if self._committer.due(self._clock()):
             self._commit()
-        self._committed.records(*self._committer.take_delivered())
+        self._notifier.records_committed(*self._committer.take_delivered())
         self._metrics.report_if_due()
 
     def _send(self, polled: Polled) -> None:
         batch = self._batches.make(polled)
-        self._committed.topics(batch.topics)
+        self._notifier.add_topics(batch.topics)
         self._committer.send(batch)
         self._metrics.add("source-record-write-total", batch.written)
 
@@ -90,7 +68,7 @@ class WorkerSourceTask:
     def _commit(self) -> None:
         began = self._clock()
         done = self._committer.commit()
-        self._committed.records(*self._committer.take_delivered())
+        self._notifier.records_committed(*self._committer.take_delivered())
         if done:
             self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
-            self._committed.offsets(self._committer.take_committed())
+            self._notifier.offsets_committed(self._committer.take_committed())

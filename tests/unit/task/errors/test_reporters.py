@@ -18,7 +18,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.task.errors.dead_letters import DeadLetter, dead_letter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, ProcessingContext, Stage
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
-from headrace.task.source.source_dead_letters import SourceDeadLetters
+from headrace.task.source.source_batch import SourceDeadLetters
 from tests.support import vectors
 
 TASK = ConnectorTaskId("c", 3)

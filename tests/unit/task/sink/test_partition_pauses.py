@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from headrace.api.sink import TopicPartition
-from headrace.task.sink.partition_pauses import PartitionPauses
+from headrace.task.sink.sink_task_context import PartitionPauses
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

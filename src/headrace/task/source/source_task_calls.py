@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that both loops make of a source task: ``poll``, and after a commit ``commit_record`` and ``commit``.
+
+Java: ``AbstractWorkerSourceTask``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.record import SourceRecord
+from headrace.api.source import SourceTask
+from headrace.task.record_converter import Polled
+from headrace.task.source.source_batch import SourceOffset
+from headrace.task.task_metrics import TaskMetrics
+from headrace.task.topic_batch import TopicBatch, WrittenRecord
+from headrace.task.worker_link import TaskControl, WorkerLink
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger(__name__)
+_FIRST_BACKOFF = 0.1
+_LONGEST_BACKOFF = 10.0
+
+
+class Poller:
+    """Polls a source task, pauses it, and backs off on RetriableError. Task's thread only."""
+
+    def __init__(self, task: SourceTask, control: TaskControl, link: WorkerLink) -> None:
+        self._task = task
+        self._control = control
+        self._link = link
+        self._backoff = _FIRST_BACKOFF
+
+    def may_poll(self, before_pause: Callable[[], None]) -> bool:
+        """Return False once the task is to stop. Blocks while it is paused, after a call of ``before_pause``."""
+        if self._control.paused and not self._control.stopping:
+            before_pause()
+            self._link.paused()
+            self._control.wait_while_paused()
+            if not self._control.stopping:
+                self._link.running()
+        return not self._control.stopping
+
+    def poll(self) -> Polled:
+        """Return the task's next batch: empty if it has none now, or after the wait that follows a RetriableError."""
+        try:
+            polled = self._task.poll()
+        except RetriableError as error:
+            _log.warning("poll failed and is tried again in %.1f s: %s", self._backoff, error)
+            self._control.wait_for_stop(self._backoff)
+            self._backoff = min(self._backoff * 2, _LONGEST_BACKOFF)
+            return ()
+        self._backoff = _FIRST_BACKOFF
+        if polled is None:
+            return ()
+        if isinstance(polled, (list, tuple)):
+            return polled
+        return _checked_table(polled)
+
+
+class CommitNotifier:
+    """Notifies the task, then its worker, of records and offsets that are committed. Task's thread only."""
+
+    def __init__(self, task: SourceTask, link: WorkerLink) -> None:
+        self._task = task
+        self._link = link
+        self._topics: dict[str, None] = {}
+        """Topics written to since the last commit, in order."""
+        self.wants_records = type(task).commit_record is not SourceTask.commit_record
+        """False unless the task overrides ``commit_record``: then no record has to be remembered for it."""
+
+    def add_topics(self, batches: Sequence[TopicBatch]) -> None:
+        """Note topics that are written to; the worker is notified of them after the next commit (KIP-558)."""
+        for batch in batches:
+            self._topics[batch.topic] = None
+
+    def records_committed(self, written: Iterable[WrittenRecord], dropped: Iterable[SourceRecord]) -> None:
+        """Call ``commit_record`` for each record. An error of it is the task's failure, as in Java."""
+        if self.wants_records:
+            for record, metadata in written:
+                self._task.commit_record(record, metadata)
+            for record in dropped:
+                self._task.commit_record(record, None)
+
+    def offsets_committed(self, offsets: Sequence[SourceOffset]) -> None:
+        """Call the task's ``commit``, then notify the worker of topics and offsets."""
+        self._call_commit()
+        if self._topics:
+            self._link.topics_used(list(self._topics))
+            self._topics.clear()
+        self._link.offsets_committed([(each.partition, each.offset) for each in offsets])
+
+    def _call_commit(self) -> None:
+        try:
+            self._task.commit()
+        except Exception:
+            # The offsets are committed in spite of it.
+            _log.exception("commit of the task failed after its offsets were committed")
+
+
+def size_of(polled: Polled) -> int:
+    """Return the number of records in a batch."""
+    return len(polled) if isinstance(polled, Sequence) else int(polled.num_rows)
+
+
+def record_poll(metrics: TaskMetrics, size: int, seconds: float) -> None:
+    """Count a poll that returned ``size`` records after ``seconds``; one without records does not count."""
+    if size:
+        metrics.add("source-record-poll-total", size)
+        metrics.sample("batch-size", size)
+        metrics.sample("poll-batch", seconds * 1000, "-time-ms")
+
+
+def _checked_table(polled: object) -> pa.Table:
+    import pyarrow as pa
+
+    if not isinstance(polled, pa.Table):
+        raise ConnectError(
+            f"poll returned {type(polled).__name__}; it may return a list of records, an Arrow table or None"
+        )
+    return polled
