@@ -19,10 +19,11 @@ from headrace.config.connector_config import ConnectorConfig, ErrorHandling
 from headrace.converters.json_converter import JsonConverter
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.record_converter import record_converter
+from headrace.task.record_converter import create_record_converter
 from headrace.task.source.source_batch import SourceBatches
+from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
-from headrace.task.transformation_chain import TransformationChain, transformation_chain
+from headrace.task.transformation_chain import TransformationChain, create_transformation_chain
 
 Work = Callable[[], object]
 _PARTITION = {"filename": "lines.txt"}
@@ -111,8 +112,9 @@ def line_table(count: int, length: int = 99) -> pa.Table:
 def line_batches() -> SourceBatches:
     """What makes batches of lines in a task with `LINE_CHAIN`."""
     plugins, errors = Plugins(), _errors()
-    chain = transformation_chain(_connector(LINE_CHAIN), plugins, errors)
-    converter = record_converter(LINE_CHAIN, {"key.converter": "StringConverter"}, plugins, errors)
+    chain = create_transformation_chain(_connector(LINE_CHAIN), plugins, errors)
+    converters = TaskConverters(LINE_CHAIN, {"key.converter": "StringConverter"}, plugins)
+    converter = create_record_converter(converters, errors)
     return SourceBatches("bench", chain, converter, remember=False)
 
 
@@ -149,7 +151,7 @@ def _chain(
 ) -> Callable[[int], Work]:
     def prepare(count: int) -> Work:
         chain: TransformationChain[SourceRecord, SourceRecord]
-        chain = transformation_chain(_connector(properties), Plugins(), _errors())
+        chain = create_transformation_chain(_connector(properties), Plugins(), _errors())
         records = [
             SourceRecord(_PARTITION, {"position": number}, "orders", value_schema=schema, value=value)
             for number, value in enumerate(values(count))
@@ -166,7 +168,7 @@ def _one(type_: str, **properties: str) -> dict[str, str]:
 
 def _path(count: int) -> Work:
     batches, table = line_batches(), line_table(count)
-    return lambda: batches.make(table)
+    return lambda: batches.convert(table)
 
 
 def _dicts(count: int) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.herder.findings import Findings
 from headrace.plugins.discovery import Plugins
-from headrace.task.frames.frame_chain import configured_frame_step
+from headrace.task.frames.frame_chain import configure_frame_step
 
 log = logging.getLogger(__name__)
 Analyse = Callable[[FrameJob], ConfigError | None]
@@ -41,7 +41,7 @@ def check_frame_steps(
 
 def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: Analyse) -> None:
     try:
-        job = configured_frame_step(stage, plugins).check()
+        job = configure_frame_step(stage, plugins).check()
     except ConfigError as error:
         findings.refused(error)
         return

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data's way: what runs in a task's process."""
+"""The data path: everything that runs in a task's process."""

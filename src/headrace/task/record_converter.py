@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records to bytes: the converters of one task, applied a column at a time."""
+"""Converts source records to bytes: the converters of one task, applied a column at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -13,10 +13,10 @@ from headrace.api.converter import Converter, HeaderConverter
 from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
-from headrace.plugins.builtin import PluginKind
-from headrace.plugins.discovery import Plugins
-from headrace.task.errors.processing_context import Operation, Stage
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
+from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
+from headrace.task.task_converters import TaskConverters
 from headrace.task.topic_batch import RawHeaders, TopicBatch
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ Polled: TypeAlias = Union[Sequence[SourceRecord], "pa.Table"]
 
 @dataclass(frozen=True, slots=True)
 class PartConverter:
-    """The converter of keys or of values, and what it is called when it fails."""
+    """The converter of keys or of values, and the operation that its failures are reported as."""
 
     operation: Operation
     converter: Converter
     with_headers: bool
 
     @classmethod
-    def of(cls, stage: Stage, converter: Converter, class_name: str) -> PartConverter:
+    def of(cls, operation: Operation, converter: Converter) -> PartConverter:
         overrides = type(converter).from_connect_data_with_headers is not Converter.from_connect_data_with_headers
-        return cls(Operation(stage, class_name), converter, overrides)
+        return cls(operation, converter, overrides)
 
     def convert(self, rows: _Rows, name: str, schemas: list[Schema | None], data: list[Any]) -> None:
         """Fill the column ``name`` of ``rows``."""
@@ -51,17 +51,17 @@ class PartConverter:
 
 
 class HeadersConverter:
-    """The converter of headers; ``make`` is called with the first record that has some: most tasks never see one."""
+    """The converter of headers; ``create`` is called for the first record that has some: most tasks never see one."""
 
-    def __init__(self, operation: Operation, make: Callable[[], HeaderConverter]) -> None:
+    def __init__(self, operation: Operation, create: Callable[[], HeaderConverter]) -> None:
         self._operation = operation
-        self._make = make
+        self._create = create
         self._converter: HeaderConverter | None = None
 
     def convert(self, rows: _Rows) -> None:
         """Fill the column ``headers`` of ``rows``."""
         if self._converter is None:
-            self._converter = self._make()
+            self._converter = self._create()
         rows.fill("headers", self._operation, self._convert, repeat(rows.topic), [r.headers for r in rows.records])
 
     def close(self) -> None:
@@ -75,7 +75,10 @@ class HeadersConverter:
 
 
 class RecordConverter:
-    """Task's thread only. Records that can be converted cost no more than the calls of their converters."""
+    """Converts records or tables to topic batches. Task's thread only.
+
+    Records that can be converted cost no more than the calls of their converters.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class RecordConverter:
     def convert_records(
         self, records: Sequence[SourceRecord], sources: Sequence[SourceRecord] | None = None
     ) -> tuple[list[TopicBatch], list[SourceRecord]]:
-        """One batch per topic, in the records' order; and those of ``sources`` that are skipped (and reported).
+        """Return one batch per topic, in the records' order; and those of ``sources`` that are skipped (and reported).
 
         ``sources`` are the polled records behind ``records``, where these are others. ToleranceExceededError for a
         record that fails.
@@ -106,7 +109,7 @@ class RecordConverter:
         return batches, skipped
 
     def convert_table(self, table: pa.Table) -> list[TopicBatch] | None:
-        """A polled Arrow table without an object per record; None if a converter has no columnar path for it."""
+        """Convert an Arrow table without an object per record; None if a converter has no columnar path for it."""
         from headrace.api.arrow import tables_by_topic
 
         batches = []
@@ -130,7 +133,7 @@ class RecordConverter:
             values = self._value.converter.from_arrow(topic, rows.column("value"))
             keys = self._key.converter.from_arrow(topic, rows.column("key")) if "key" in names else None
         except Exception:
-            # Row by row it shows which record it is, and the others are converted.
+            # Row by row the record that fails is found, and the others are converted.
             return None
         if values is None or ("key" in names and keys is None):
             return None
@@ -156,7 +159,7 @@ class RecordConverter:
 
 
 class _Rows:
-    """Records of one topic, and what is converted of them so far. A row that is skipped leaves all columns."""
+    """Records of one topic with the columns converted so far. A skipped row is removed from all columns."""
 
     def __init__(
         self,
@@ -174,7 +177,7 @@ class _Rows:
         self._columns: dict[str, list[Any]] = {}
 
     def fill(self, name: str, operation: Operation, convert: Callable[..., Any], *arguments: Iterable[Any]) -> None:
-        """Make a column of what ``convert`` gives for each row's arguments."""
+        """Fill a column with the results of ``convert`` for each row's arguments."""
         column: list[Any] = []
         append = column.append
         failed = set()
@@ -210,7 +213,7 @@ class _Rows:
 
 
 class _TableRecords(Sequence[SourceRecord]):
-    """Rows of a table as records."""
+    """Rows of a table as records, each created when it is asked for."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
@@ -235,7 +238,7 @@ def _column(entries: list[T | None]) -> list[T | None] | None:
 def _by_topic(
     records: Sequence[SourceRecord], sources: Sequence[SourceRecord]
 ) -> Iterator[tuple[str, Sequence[SourceRecord], Sequence[SourceRecord]]]:
-    """Topics with their records and what is behind each; nearly always there is one topic."""
+    """Yield topics with their records and the source of each; nearly always there is one topic."""
     if not records:
         return
     first = records[0].topic
@@ -251,48 +254,15 @@ def _by_topic(
         yield topic, of_topic, behind
 
 
-def record_converter(
-    connector: Mapping[str, str],
-    worker: Mapping[str, str],
-    plugins: Plugins,
-    errors: RetryWithTolerance[SourceRecord],
-) -> RecordConverter:
-    """The converters of a connector, or the worker's where it names none; properties of the one that is named."""
-    name, properties = named_converter("header.converter", connector, worker)
-    header_class = plugins.header_converter(name, "header.converter")
-
-    def header_converter() -> HeaderConverter:
-        converter = header_class()
-        converter.configure(properties)
-        return converter
-
-    operation = Operation(Stage.HEADER_CONVERTER, plugins.class_name(PluginKind.HEADER_CONVERTER, header_class))
+def create_record_converter(converters: TaskConverters, errors: RetryWithTolerance[SourceRecord]) -> RecordConverter:
+    """Return the converter of a task's records; it fails as ``errors`` say."""
+    operation, create_header_converter = converters.header_converter()
     return RecordConverter(
-        _part_converter("key.converter", connector, worker, plugins),
-        _part_converter("value.converter", connector, worker, plugins),
-        HeadersConverter(operation, header_converter),
+        PartConverter.of(*converters.create_converter(KEY_CONVERTER)),
+        PartConverter.of(*converters.create_converter(VALUE_CONVERTER)),
+        HeadersConverter(operation, create_header_converter),
         errors,
     )
-
-
-def _part_converter(
-    property: str, connector: Mapping[str, str], worker: Mapping[str, str], plugins: Plugins
-) -> PartConverter:
-    name, properties = named_converter(property, connector, worker)
-    cls = plugins.converter(name, property)
-    is_key = property == "key.converter"
-    converter = cls()
-    converter.configure(properties, is_key)
-    stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
-    return PartConverter.of(stage, converter, plugins.class_name(PluginKind.CONVERTER, cls))
-
-
-def named_converter(name: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Class and properties of the converter ``name``: the connector's, or all of the worker's."""
-    source = connector if name in connector else worker
-    default = "SimpleHeaderConverter" if name == "header.converter" else "JsonConverter"
-    prefix = f"{name}."
-    return source.get(name) or default, {k[len(prefix) :]: v for k, v in source.items() if k.startswith(prefix)}
 
 
 def _integers(rows: pa.Table, name: str) -> list[int | None] | None:

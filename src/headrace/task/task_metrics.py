@@ -9,13 +9,13 @@ from typing import Final
 
 _WINDOW: Final = 30.0
 _WINDOWS: Final = 2
-"""Averages, least and greatest values are those of the newest windows, of so many seconds, as in Kafka Connect."""
+"""Averages, minima and maxima are those of the newest windows, of so many seconds, as in Kafka Connect."""
 
 
 class TaskMetrics:
-    """Counts on the task's thread; ``report_if_due`` sends them when a second has passed and something changed.
+    """Collects figures on the task's thread; ``report_if_due`` sends them once a second if something changed.
 
-    It is called per poll, batch or transaction, never per record.
+    Updated per poll, batch or transaction, never per record.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class TaskMetrics:
         self._changed = True
 
     def sample(self, name: str, value: float, suffix: str = "") -> None:
-        """One of many values, of which the report tells ``{name}-avg{suffix}``, ``-min`` and ``-max`` as well."""
+        """Add one of many values, reported as ``{name}-avg{suffix}``, ``-min`` and ``-max``."""
         samples = self._samples.setdefault((name, suffix), deque(maxlen=_WINDOWS))
         now = self._clock()
         if not samples or now - samples[-1].began >= _WINDOW:
@@ -61,7 +61,7 @@ class TaskMetrics:
         self._changed = False
         sampled: dict[str, float] = {}
         for (name, suffix), samples in self._samples.items():
-            # Where nothing came for long the last is told.
+            # Without recent samples the last window is reported.
             recent = [each for each in samples if now - each.began < _WINDOWS * _WINDOW] or [samples[-1]]
             mean = sum(each.total for each in recent) / sum(each.count for each in recent)
             sampled[f"{name}-avg{suffix}"] = mean

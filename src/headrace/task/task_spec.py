@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that a task's process has to know to run its task."""
+"""The specification of a task, with everything that its process needs to run it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ class TaskKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What one task is to do; picklable, sent over the task channel, so that nothing of it shows in Spark's UI.
+    """The specification of one task; picklable, sent over the task channel so that nothing of it shows in Spark's UI.
 
-    ``task_class`` is an importable ``module:Class``. ``task_config`` is what the connector made for this task,
-    ``connector_config`` the connector's, ``worker_config`` the worker's (defaults of converters, flush intervals).
+    ``task_class`` is an importable ``module:Class``. ``task_config`` is the configuration that the connector
+    returned for this task, ``connector_config`` the connector's, ``worker_config`` the worker's (defaults of
+    converters, flush intervals).
     ``producer`` and ``consumer`` are complete Java-style client properties of the task's clients (``transactional.id``,
     ``client.id`` and the connector's overrides included); a sink's producer, if there is one, is for dead letters.
-    ``protected_paths`` are the worker's own files, where nothing may be written.
-    ``offsets_topic`` is empty where the worker keeps offsets elsewhere, and so has to be asked to write them.
+    ``protected_paths`` are the worker's own files, which tasks may not write to.
+    ``offsets_topic`` is empty where the worker keeps offsets elsewhere, and so writes them on request.
     """
 
     id: ConnectorTaskId

@@ -25,7 +25,7 @@ R = TypeVar("R", bound=ConnectRecord)
 
 @dataclass(frozen=True, slots=True)
 class TransformationStage:
-    """One transformation under its alias, with the predicate that decides whether it applies."""
+    """One transformation under its alias, with the predicate for the records that it applies to."""
 
     operation: Operation
     transformation: Transformation[Any]
@@ -45,7 +45,7 @@ class TransformationStage:
 
 
 class _StageFailedError(Exception):
-    """The ``index``th stage raised ``error`` for ``record``, which is as the stages before have left it."""
+    """The ``index``th stage raised ``error`` for ``record``, in the form that the stages before returned."""
 
     def __init__(self, index: int, record: Any, error: Exception) -> None:
         super().__init__(index)
@@ -55,7 +55,7 @@ class _StageFailedError(Exception):
 
 
 class TransformationChain(Generic[O, R]):
-    """Used by the task's thread only.
+    """Applies transformations to batches of records. Task's thread only.
 
     Records that pass cost no more than the calls of their transformations: neighbours that change the same part of a
     record are fused, and only an exception makes the record that raised it special.
@@ -64,13 +64,13 @@ class TransformationChain(Generic[O, R]):
     def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
         self._stages = tuple(stages)
         self._errors = errors
-        self._apply = _compiled(self._stages)
+        self._apply = _compile(self._stages)
 
     def __bool__(self) -> bool:
         return bool(self._stages)
 
     def apply_all(self, records: Sequence[R], originals: Sequence[O]) -> list[R | None]:
-        """For each record what the stages make of it; None if one drops it, or if it is skipped (and reported).
+        """Return each record as the stages transform it; None if one drops it, or if it is skipped (and reported).
 
         ``originals`` are the records as they came to the task. ToleranceExceededError for a record that fails.
         """
@@ -89,7 +89,7 @@ class TransformationChain(Generic[O, R]):
             stage.close()
 
     def _recovered(self, failed: _StageFailedError, original: O) -> R | None:
-        """Try the stage that failed again; the record goes on from there, so that no stage sees it twice."""
+        """Retry the stage that failed, then apply the later ones, so that no stage sees the record twice."""
         stage = self._stages[failed.index]
         result: Any = self._errors.recover(stage.operation, original, failed.error, partial(stage.apply, failed.record))
         for later in self._stages[failed.index + 1 :]:
@@ -104,7 +104,7 @@ class TransformationChain(Generic[O, R]):
 _Step = Callable[[Any], Any]
 
 
-def _compiled(stages: Sequence[TransformationStage]) -> _Step:
+def _compile(stages: Sequence[TransformationStage]) -> _Step:
     steps = []
     for part, group in groupby(enumerate(stages), key=lambda numbered: _fusible_part(numbered[1])):
         run = list(group)
@@ -147,10 +147,10 @@ def _single(index: int, stage: TransformationStage) -> _Step:
 
 
 def _fused(part: RecordPart, first: int, transformations: Sequence[Any]) -> _Step:
-    """One record made of the results of all, in place of one for each."""
+    """Create one record from the results of all, in place of one for each."""
     functions = tuple(transformation.apply_to for transformation in transformations)
     if any(functions.index(function) != place for place, function in enumerate(functions)):
-        # The function that failed has to tell the stage, so stages may not share one.
+        # The stage that failed is found by its function, so stages may not share one.
         functions = tuple(map(partial, functions))
 
     def failed(apply_to: Any, record: Any, error: Exception) -> _StageFailedError:
@@ -180,26 +180,26 @@ def _fused(part: RecordPart, first: int, transformations: Sequence[Any]) -> _Ste
 # ---- construction
 
 
-def transformation_chain(
+def create_transformation_chain(
     config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
 ) -> TransformationChain[O, Any]:
-    """The chain that a connector's ``transforms`` and ``predicates`` describe."""
+    """Return the chain that a connector's ``transforms`` and ``predicates`` describe."""
     used = {stage.predicate for stage in config.transforms}
     for unused in (stage for stage in config.predicates if stage.alias not in used):
-        # What is wrong with it is told all the same, as in Java.
+        # Its errors are raised although no transformation uses it, as in Java.
         with full_names(f"predicates.{unused.alias}"):
             _predicate_class(unused, plugins)().config().parse(unused.config)
-    return chain_of_stages(config.transforms, config, plugins, errors)
+    return create_chain_of_stages(config.transforms, config, plugins, errors)
 
 
-def chain_of_stages(
+def create_chain_of_stages(
     stages: Sequence[PluginStage], config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
 ) -> TransformationChain[O, Any]:
-    """The chain of some of a connector's transformations, which follow one another."""
-    return TransformationChain([_stage(stage, config, plugins) for stage in stages], errors)
+    """Return the chain of some of a connector's transformations, which follow one another."""
+    return TransformationChain([_create_stage(stage, config, plugins) for stage in stages], errors)
 
 
-def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
+def _create_stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
     prefix = f"transforms.{stage.alias}"
     cls = plugins.transformation(stage.type, f"{prefix}.type")
     operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
@@ -207,11 +207,11 @@ def _stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> Tra
     with full_names(prefix):
         transformation.configure(stage.config)
     # Its own instance for each stage, as each is closed with its stage.
-    predicates = (_predicate(each, plugins) for each in config.predicates if each.alias == stage.predicate)
+    predicates = (_create_predicate(each, plugins) for each in config.predicates if each.alias == stage.predicate)
     return TransformationStage(operation, transformation, next(predicates, None), stage.negate)
 
 
-def _predicate(stage: PluginStage, plugins: Plugins) -> Predicate[Any]:
+def _create_predicate(stage: PluginStage, plugins: Plugins) -> Predicate[Any]:
     predicate = _predicate_class(stage, plugins)()
     with full_names(f"predicates.{stage.alias}"):
         predicate.configure(stage.config)
@@ -224,7 +224,7 @@ def _predicate_class(stage: PluginStage, plugins: Plugins) -> type[Predicate[Any
 
 @contextmanager
 def full_names(prefix: str) -> Iterator[None]:
-    """What a plugin says of a property of its own is told under the property's full name."""
+    """Raise a plugin's ConfigError under the full name of the property."""
     try:
         yield
     except ConfigError as error:

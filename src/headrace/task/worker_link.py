@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task's process and its worker say to each other, whatever carries it."""
+"""The calls between a task's process and its worker, whatever carries them."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ Partition = Mapping[str, Any]
 
 
 class WorkerLink(Protocol):
-    """The task's process asks and tells its worker. Called on the task's thread; those that ask block for an answer."""
+    """Requests and reports to the worker, called on the task's thread. Requests block for the answer."""
 
     @property
     def frames(self) -> Frames:
-        """Has the worker run jobs on DataFrames."""
+        """Runs jobs on DataFrames through the worker."""
 
     def confirm_start(self) -> bool:
-        """Asked once, after ``init_transactions``: True is GO, False is ABANDON (invariant 4)."""
+        """Ask for GO (True) or ABANDON (False); once, after ``init_transactions`` (invariant 4)."""
 
     def read_offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Committed offsets, after the worker has read the offsets topics to the end (invariant 3)."""
+        """Return committed offsets, after the worker has read the offsets topics to the end (invariant 3)."""
 
     def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Has a worker without an offsets topic write offset records. RetriableError if they are not written."""
+        """Have a worker without an offsets topic write offset records. RetriableError if they are not written."""
 
-    def running(self) -> None: ...
+    def report_running(self) -> None: ...
 
-    def paused(self) -> None: ...
+    def report_paused(self) -> None: ...
 
-    def offsets_committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None: ...
+    def report_offsets_committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None: ...
 
-    def topics_used(self, topics: Sequence[str]) -> None:
-        """Topics that were just read or written. The worker is told of each once, until it is made to forget them."""
+    def report_topics_used(self, topics: Sequence[str]) -> None:
+        """Report topics that were just read or written. Each is sent once, until the worker has them forgotten."""
 
-    def metrics(self, values: Mapping[str, float]) -> None: ...
+    def report_metrics(self, values: Mapping[str, float]) -> None: ...
 
 
 class TaskControl:
-    """What the worker wants of the task. Set by the thread that listens to the worker, read by the task's thread."""
+    """The worker's requests. Set by the thread that listens to the worker, read by the task's thread."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -59,7 +59,7 @@ class TaskControl:
         return self._paused
 
     def stop(self) -> None:
-        """Ask the task to end; runs the hook of ``on_stop`` once, on this thread."""
+        """Ask the task to end; calls the hook of ``on_stop`` once, on this thread."""
         with self._changed:
             first, self._stopping = not self._stopping, True
             hook = self._on_stop
@@ -73,7 +73,7 @@ class TaskControl:
             self._changed.notify_all()
 
     def on_stop(self, hook: Callable[[], None]) -> bool:
-        """``hook`` is run once when a stop is asked for; False, and it never is, if that was before."""
+        """Have ``hook`` called once when a stop is asked for. Return False, and never call it, if that was before."""
         with self._changed:
             self._on_stop = hook
             return not self._stopping
@@ -84,6 +84,6 @@ class TaskControl:
             self._changed.wait_for(lambda: self._stopping or not self._paused)
 
     def wait_for_stop(self, seconds: float) -> bool:
-        """Wait out a backoff; True as soon as a stop is asked for."""
+        """Wait for so many seconds; return True as soon as a stop is asked for."""
         with self._changed:
             return self._changed.wait_for(lambda: self._stopping, seconds)

@@ -16,11 +16,11 @@ from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_link import TaskControl, WorkerLink
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Outcome(Enum):
-    """How an attempt ended, which decides whether another one follows."""
+    """The end of an attempt, which decides if another one follows."""
 
     STOPPED = "stopped"
     """It was asked to stop, and has."""
@@ -43,7 +43,7 @@ class Ended:
 
 
 class RunnableTask(Protocol):
-    """A source or sink task, made and not yet started. Called on the task's thread in this order."""
+    """A source or sink task, created and not yet started. Called on the task's thread in this order."""
 
     def init(self) -> None:
         """Fence older attempts; before the worker's GO."""
@@ -51,8 +51,8 @@ class RunnableTask(Protocol):
     def start(self) -> None:
         """Start the plugin's task, unless a stop was asked for just now."""
 
-    def run(self) -> None:
-        """Until the task is asked to stop."""
+    def execute(self) -> None:
+        """Run the task's loop until it is asked to stop."""
 
     def close(self) -> None: ...
 
@@ -63,7 +63,7 @@ TaskFactories = Mapping[TaskKind, Callable[[TaskSpec, WorkerLink, TaskControl], 
 def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
     """Run one attempt to its end; never raises. On the main thread of the task's process."""
     try:
-        return _run(spec, link, control, factories)
+        return _run_attempt(spec, link, control, factories)
     except ProducerFencedError as error:
         return Ended(Outcome.FENCED, error_text(error))
     except RetriableKafkaError as error:
@@ -74,7 +74,7 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
         return Ended(Outcome.FAILED, f"{_headline(error)}\n{error_trace(error)}")
 
 
-def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
+def _run_attempt(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
     if not _may_start(link, control):
         return Ended(Outcome.STOPPED)
     protect(spec.protected_paths)
@@ -88,17 +88,17 @@ def _run(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: Task
             return Ended(Outcome.STOPPED)
         task.start()
         if not control.stopping:
-            link.running()
-        task.run()
+            link.report_running()
+        task.execute()
     finally:
         _close(task, spec)
     return Ended(Outcome.STOPPED)
 
 
 def _may_start(link: WorkerLink, control: TaskControl) -> bool:
-    """A task that is paused from the start does nothing, not even fence, until it is resumed."""
+    """Return False if the task is to stop. One paused from the start does nothing, not even fence, until resumed."""
     if control.paused and not control.stopping:
-        link.paused()
+        link.report_paused()
         control.wait_while_paused()
     return not control.stopping
 
@@ -110,5 +110,5 @@ def _headline(error: BaseException) -> str:
 def _close(task: RunnableTask, spec: TaskSpec) -> None:
     try:
         task.close()
-    except BaseException:  # SystemExit too: how the attempt ended is what counts
-        _log.exception("closing task %s failed", spec.id)
+    except BaseException:  # SystemExit too: the outcome of the attempt is what counts
+        log.exception("closing task %s failed", spec.id)

@@ -133,18 +133,18 @@ def until_running(there: Connection[Any, Any]) -> list[object]:
 
 def test_the_worker_hears_of_each_topic_once_until_it_was_made_to_forget_them(pipe: Any) -> None:
     link, there = pipe
-    link.topics_used(["a", "b"])
-    link.topics_used(["b", "a"])
-    link.topics_used(["b", "c"])
-    link.running()
+    link.report_topics_used(["a", "b"])
+    link.report_topics_used(["b", "a"])
+    link.report_topics_used(["b", "c"])
+    link.report_running()
     assert until_running(there) == [TopicsUsed(["a", "b"]), TopicsUsed(["c"])]
     there.send(Command.FORGET_TOPICS)
     there.send(Command.PAUSE)  # taken in after the former
     wait_for(lambda: link.control.paused, 5)
     assert not there.poll(0.05), "nothing is told before the next record"
-    link.topics_used(["b"])
-    link.topics_used(["b"])
-    link.running()
+    link.report_topics_used(["b"])
+    link.report_topics_used(["b"])
+    link.report_running()
     assert until_running(there) == [TopicsUsed(["b"])]
 
 
@@ -162,7 +162,7 @@ def test_a_broken_channel_ends_the_process(pipe: Any, exits: Exits) -> None:
     link, there = pipe
     there.close()
     wait_for(lambda: exits.codes == [1], 5)
-    link.running()
+    link.report_running()
     assert exits.codes == [1, 1]
 
 
@@ -173,7 +173,7 @@ def test_once_it_has_finished_a_broken_channel_is_no_matter(pipe: Any, exits: Ex
     assert there.recv() == Done(ended)
     assert not there.poll(0.05), "it stays open while the process lives"
     there.close()
-    link.running()
+    link.report_running()
     assert exits.codes == []
 
 

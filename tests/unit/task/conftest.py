@@ -42,19 +42,19 @@ class HeardLink:
             raise self.refusal
         self.written.append(dict(records))
 
-    def running(self) -> None:
+    def report_running(self) -> None:
         self.heard.append("running")
 
-    def paused(self) -> None:
+    def report_paused(self) -> None:
         self.heard.append("paused")
 
-    def offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
+    def report_offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
         self.heard.append(("offsets", list(offsets)))
 
-    def topics_used(self, topics: Sequence[str]) -> None:
+    def report_topics_used(self, topics: Sequence[str]) -> None:
         self.heard.append(("topics", list(topics)))
 
-    def metrics(self, values: Mapping[str, float]) -> None:
+    def report_metrics(self, values: Mapping[str, float]) -> None:
         self.heard.append(("metrics", dict(values)))
 
 

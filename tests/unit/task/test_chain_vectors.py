@@ -12,7 +12,7 @@ from headrace.api.errors import ConfigError
 from headrace.config.connector_config import ConnectorConfig
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.transformation_chain import transformation_chain
+from headrace.task.transformation_chain import create_transformation_chain
 from tests.support.record_vectors import record_of, same_record
 from tests.support.vectors import load
 
@@ -27,7 +27,7 @@ def test_as_java(vector: dict[str, Any], errors: Callable[..., Any]) -> None:
     records = [record_of(record) for record in vector["input"]["records"]]
 
     def apply() -> list[Any]:
-        chain = transformation_chain(ConnectorConfig(vector["config"]), Plugins(), errors(tolerates=False))
+        chain = create_transformation_chain(ConnectorConfig(vector["config"]), Plugins(), errors(tolerates=False))
         try:
             return chain.apply_all(records, records)
         finally:
@@ -45,6 +45,6 @@ def test_as_java(vector: dict[str, Any], errors: Callable[..., Any]) -> None:
 def test_short_names_of_nested_classes(errors: Callable[..., Any]) -> None:
     [vector] = [case.values[0] for case in load("predicates", op="chain") if case.values[0]["id"] in OURS]
     records = [record_of(record) for record in vector["input"]["records"]]
-    chain = transformation_chain(ConnectorConfig(vector["config"]), Plugins(), errors(tolerates=False))
+    chain = create_transformation_chain(ConnectorConfig(vector["config"]), Plugins(), errors(tolerates=False))
     [found] = chain.apply_all(records, records)
     assert found.value.get("f") == "v1"

@@ -14,9 +14,10 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain
-from headrace.task.record_converter import record_converter
+from headrace.task.record_converter import create_record_converter
 from headrace.task.source.frame_batches import FrameBatches
 from headrace.task.source.source_batch import OffsetsByKey
+from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
 
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")
@@ -40,7 +41,7 @@ def batches(chain: FrameChain[Any], gather: int = 1, *, remember: bool = False) 
     errors: RetryWithTolerance[SourceRecord] = RetryWithTolerance(
         config.error_handling, (), TaskMetrics(lambda values: None, lambda: 0.0), lambda seconds: False
     )
-    converter = record_converter(CONVERTERS, {}, Plugins(), errors)
+    converter = create_record_converter(TaskConverters(CONVERTERS, {}, Plugins()), errors)
     return FrameBatches("c", chain, converter, remember=remember, gather=gather)
 
 
@@ -60,17 +61,17 @@ def told(offsets: OffsetsByKey) -> list[Any]:
 
 def test_each_poll_goes_out_by_itself() -> None:
     made = batches(Chain())
-    batch = made.make(records(1, 2))
-    assert [topic.values for topic in batch.topics] == [[b"1", b"2"]]
-    assert (batch.size, told(batch.offsets), made.rest()) == (2, [{"o": 2}], None)
+    batch = made.convert(records(1, 2))
+    assert [topic.values for topic in batch.topic_batches] == [[b"1", b"2"]]
+    assert (batch.size, told(batch.offsets), made.take_rest()) == (2, [{"o": 2}], None)
 
 
 def test_polls_are_gathered_until_there_are_enough() -> None:
     chain = Chain()
     made = batches(chain, gather=4)
-    first = made.make(records(1, 2))
+    first = made.convert(records(1, 2))
     assert (first.size, first.offsets) == (0, {})
-    second = made.make(records(3, 4))
+    second = made.convert(records(3, 4))
     assert (second.size, told(second.offsets)) == (4, [{"o": 4}])
     assert len(chain.given) == 1
 
@@ -78,34 +79,34 @@ def test_polls_are_gathered_until_there_are_enough() -> None:
 def test_the_rest_goes_out_before_a_transaction_ends() -> None:
     made = batches(Chain(), gather=100)
     for n in range(3):
-        made.make(records(n))
-    rest = made.rest()
+        made.convert(records(n))
+    rest = made.take_rest()
     assert rest is not None
     assert (rest.size, told(rest.offsets)) == (3, [{"o": 2}])
-    assert made.rest() is None
+    assert made.take_rest() is None
 
 
 def test_tables_of_one_type_are_joined_and_nothing_else_is() -> None:
     chain = Chain()
     made = batches(chain, gather=100)
     for polled in (table(1), table(2, 3), records(4), records(5), table(6)):
-        made.make(polled)
-    rest = made.rest()
+        made.convert(polled)
+    rest = made.take_rest()
     assert rest is not None
     assert [len(given) for given in chain.given] == [3, 2, 1]
-    assert [value for topic in rest.topics for value in topic.values] == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    assert [value for topic in rest.topic_batches for value in topic.values] == [b"1", b"2", b"3", b"4", b"5", b"6"]
     assert told(rest.offsets) == [{"o": 6}]
 
 
 def test_offsets_of_what_a_chain_empties_count() -> None:
-    batch = batches(Chain(lambda polled: [])).make(records(1, 2))
-    assert (batch.size, list(batch.topics), told(batch.offsets)) == (0, [], [{"o": 2}])
+    batch = batches(Chain(lambda polled: [])).convert(records(1, 2))
+    assert (batch.size, list(batch.topic_batches), told(batch.offsets)) == (0, [], [{"o": 2}])
 
 
 @pytest.mark.parametrize("remember", [True, False])
 def test_a_task_that_wants_to_know_is_told_of_all_records(remember: bool) -> None:
     polled = records(1, 2)
-    assert list(batches(Chain(), remember=remember).make(polled).dropped) == (polled if remember else [])
+    assert list(batches(Chain(), remember=remember).convert(polled).dropped) == (polled if remember else [])
 
 
 def test_what_a_failed_batch_had_is_not_sent_later() -> None:
@@ -113,7 +114,7 @@ def test_what_a_failed_batch_had_is_not_sent_later() -> None:
         raise ValueError("no")
 
     made = batches(Chain(fail), gather=100)
-    made.make(records(1))
+    made.convert(records(1))
     with pytest.raises(ValueError, match="no"):
-        made.rest()
-    assert made.rest() is None
+        made.take_rest()
+    assert made.take_rest() is None

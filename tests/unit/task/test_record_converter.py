@@ -13,7 +13,8 @@ from headrace.api.schema import Schema
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.record_converter import HeadersConverter, PartConverter, RecordConverter, record_converter
+from headrace.task.record_converter import HeadersConverter, PartConverter, RecordConverter, create_record_converter
+from headrace.task.task_converters import TaskConverters
 from headrace.task.topic_batch import TopicBatch
 from tests.unit.task import support_plugins
 
@@ -24,7 +25,7 @@ PLAIN = f"{support_plugins.__name__}.Plain"
 
 @pytest.fixture
 def converter(plugins: Plugins, errors: Any) -> RecordConverter:
-    return record_converter({}, WORKER, plugins, errors())
+    return create_record_converter(TaskConverters({}, WORKER, plugins), errors())
 
 
 def batches_of(converter: RecordConverter, *args: Any) -> list[TopicBatch]:
@@ -69,7 +70,7 @@ def test_the_records_behind_the_rows(converter: RecordConverter, record: Any) ->
 
 def test_what_cannot_be_converted_is_named(plugins: Plugins, record: Any, errors: Any) -> None:
     worker = {"key.converter": "JsonConverter", "value.converter": "JsonConverter"}
-    json = record_converter({}, worker, plugins, errors(tolerates=False))
+    json = create_record_converter(TaskConverters({}, worker, plugins), errors(tolerates=False))
     named = r"^VALUE_CONVERTER \(org.apache.kafka.connect.json.JsonConverter\) failed for the record of topic t with "
     place = r"source partition {'p': 'p'} and offset {'n': 7}: "
     hint = r"\. To set such records aside, set errors.tolerance=all and errors.deadletterqueue.topic.name$"
@@ -83,8 +84,8 @@ def scripted(errors: Any, key: Converter | None = None, value: Converter | None 
     plain = support_plugins.Plain()
     plain.configure({}, True)
     return RecordConverter(
-        PartConverter.of(Stage.KEY_CONVERTER, key or plain, "k"),
-        PartConverter.of(Stage.VALUE_CONVERTER, value or plain, "v"),
+        PartConverter.of(Operation(Stage.KEY_CONVERTER, "k"), key or plain),
+        PartConverter.of(Operation(Stage.VALUE_CONVERTER, "v"), value or plain),
         HeadersConverter(Operation(Stage.HEADER_CONVERTER, "h"), _Keys),
         errors,
     )
@@ -189,17 +190,20 @@ def test_rows_are_taken_out_of_a_batch_with_all_that_is_known_of_them(converter:
 
 def test_what_has_no_columnar_path(plugins: Plugins, converter: RecordConverter, errors: Any) -> None:
     table = pa.table({"topic": ["t"], "value": ["1"]})
-    assert record_converter({"value.converter": PLAIN}, WORKER, plugins, errors()).convert_table(table) is None
+    converters = TaskConverters({"value.converter": PLAIN}, WORKER, plugins)
+    assert create_record_converter(converters, errors()).convert_table(table) is None
     headers = pa.array([[("h", "x")]], pa.map_(pa.string(), pa.string()))
     assert converter.convert_table(table.append_column("headers", headers)) is None
 
 
 def test_a_connectors_converter_has_the_connectors_properties_only(plugins: Plugins, record: Any, errors: Any) -> None:
     worker = {**WORKER, "value.converter": PLAIN, "value.converter.mark": "-worker"}
-    by_worker = record_converter({"value.converter.mark": "-connector"}, worker, plugins, errors())
+    converters = TaskConverters({"value.converter.mark": "-connector"}, worker, plugins)
+    by_worker = create_record_converter(converters, errors())
     assert batches_of(by_worker, [record("v")])[0].values == [b"v-worker"]
     for properties, expected in (({}, b"v"), ({"value.converter.mark": "-connector"}, b"v-connector")):
-        by_connector = record_converter({"value.converter": PLAIN, **properties}, worker, plugins, errors())
+        converters = TaskConverters({"value.converter": PLAIN, **properties}, worker, plugins)
+        by_connector = create_record_converter(converters, errors())
         assert batches_of(by_connector, [record("v")])[0].values == [expected]
 
 

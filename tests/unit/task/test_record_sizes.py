@@ -12,12 +12,12 @@ from kafka.record.default_records import DefaultRecordBatchBuilder  # type: igno
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import KafkaClientError
 from headrace.task.source.record_sizes import (
+    MAX_OVERHEAD,
     MAX_REQUEST_SIZE,
-    MOST_OVERHEAD,
     SizeLimits,
     batch_size,
-    clients_size,
-    most_of_headers,
+    client_size,
+    max_headers_size,
 )
 
 HEADERS = [("name", b"value"), ("none", None)]
@@ -41,15 +41,15 @@ HEADER = st.tuples(st.text(max_size=20), st.none() | st.binary(max_size=300))
 def test_what_a_batch_is_looked_at_with_is_never_too_little(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]] | None
 ) -> None:
-    most = len(key or b"") + len(value or b"") + most_of_headers(headers) + MOST_OVERHEAD
-    assert max(batch_size(key, value, headers), clients_size(key, value, headers)) <= most
+    most = len(key or b"") + len(value or b"") + max_headers_size(headers) + MAX_OVERHEAD
+    assert max(batch_size(key, value, headers), client_size(key, value, headers)) <= most
 
 
 @pytest.mark.parametrize("headers", [None, HEADERS])
 @pytest.mark.parametrize("key", [None, b"key"])
 def test_the_client_refuses_what_is_larger_than_it_says(key: bytes | None, headers: Any) -> None:
     producer = RecordProducer({"bootstrap.servers": "127.0.0.1:1", MAX_REQUEST_SIZE: "2000"})
-    length = 2000 - clients_size(key, b"", headers)
+    length = 2000 - client_size(key, b"", headers)
     producer.send("t", key, b"v" * length, headers=headers)
     with pytest.raises(KafkaClientError, match="MSG_SIZE_TOO_LARGE"):
         producer.send("t", key, b"v" * (length + 1), headers=headers)
@@ -67,21 +67,21 @@ class Topics:
 
 
 def test_the_clients_limit_comes_first() -> None:
-    error = SizeLimits(1000, Topics(None)).refusal("t", None, b"v" * 965, None)
+    error = SizeLimits(1000, Topics(None)).check("t", None, b"v" * 965, None)
     assert (
         str(error)
         == "writing to topic t is not possible: the record has 1001 bytes, the producer's max.request.size=1000"
     )
-    assert SizeLimits(1000, None).refusal("t", None, b"v" * 964, None) is None
+    assert SizeLimits(1000, None).check("t", None, b"v" * 964, None) is None
 
 
 def test_a_topic_is_asked_again_before_it_refuses() -> None:
     topics = Topics(500, 2000, 500)
     limits = SizeLimits(10_000, topics)
     assert limits.of("t").least == 500
-    assert limits.refusal("t", None, b"v" * 1000, None) is None, "it takes more by now"
+    assert limits.check("t", None, b"v" * 1000, None) is None, "it takes more by now"
     assert topics.asked == 2
-    error = limits.refusal("t", None, b"v" * 3000, None)
+    error = limits.check("t", None, b"v" * 3000, None)
     assert "the topic's max.message.bytes=500" in str(error)
     assert (limits.of("t").least, topics.asked) == (500, 3)
 

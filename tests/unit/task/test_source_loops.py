@@ -16,7 +16,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.reporters import DeadLetterQueueReporter
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.record_converter import record_converter
+from headrace.task.record_converter import create_record_converter
 from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWorkerSourceTask
 from headrace.task.source.source_batch import OffsetsByKey, SourceBatch, SourceBatches, SourceDeadLetters, SourceOffset
 from headrace.task.source.source_task_calls import CommitNotifier, Poller
@@ -28,9 +28,10 @@ from headrace.task.source.transaction_boundary import (
     WorkerTransactionContext,
 )
 from headrace.task.source.worker_source_task import WorkerSourceTask
+from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.topic_batch import TopicBatch
-from headrace.task.transformation_chain import transformation_chain
+from headrace.task.transformation_chain import create_transformation_chain
 from headrace.task.worker_link import TaskControl
 from tests.unit.task import support_plugins
 from tests.unit.task.support_plugins import ScriptedTask
@@ -80,10 +81,10 @@ class Memory:
     def size(self) -> int:
         return len(self._open)
 
-    def write(self, topics: Sequence[TopicBatch], count: int) -> None:
-        assert count == sum(len(batch.values) for batch in topics)
+    def write(self, batches: Sequence[TopicBatch], count: int) -> None:
+        assert count == sum(len(batch.values) for batch in batches)
         self._in_transaction = True
-        for batch in topics:
+        for batch in batches:
             self._open += zip(batch.values, batch.sources or [None] * len(batch.values), strict=True)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
@@ -123,17 +124,19 @@ class Stage:
         task = kind(self.control, self.link.heard, script)
         notifier = CommitNotifier(task, self.link)
         handled = self.errors(**self.handling)
-        converter = record_converter({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins, handled)
+        converters = TaskConverters({}, {"key.converter": STRING, "value.converter": STRING}, self._plugins)
+        converter = create_record_converter(converters, handled)
         config = ConnectorConfig({"name": "c", "connector.class": "C", **transforms})
-        chain = transformation_chain(config, self._plugins, handled)
+        chain = create_transformation_chain(config, self._plugins, handled)
         batches = SourceBatches("c", chain, converter, self.dead_letters, remember=notifier.wants_records)
-        return Poller(task, self.control, self.link), batches, notifier, TaskMetrics(self.link.metrics, self.clock)
+        metrics = TaskMetrics(self.link.report_metrics, self.clock)
+        return Poller(task, self.control, self.link), batches, notifier, metrics
 
     def run(
         self, boundary: Boundary, *script: Any, kind: type[Told] = Told, transforms: dict[str, str] | None = None
     ) -> list[tuple[list[bytes | None], list[Any]]]:
         poller, batches, notifier, metrics = self.parts(script, kind, transforms or {})
-        ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, notifier, metrics, self.clock).run()
+        ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, notifier, metrics, self.clock).execute()
         return self.memory.visible
 
     def after(self, seconds: float, polled: Any) -> Callable[[], Any]:
@@ -291,7 +294,7 @@ class MemoryCommits:
 
     def serve(self) -> None:
         for batch in self._sent:
-            for topic in batch.all_topics:
+            for topic in batch.all_topic_batches:
                 self._delivered += [(source, RecordMetadata("t", 0, 0)) for source in topic.sources or ()]
             self._offsets += batch.offsets.values()
         self._sent = []
@@ -324,7 +327,7 @@ def run_at_least_once(
     stage: Stage, commits: MemoryCommits, *script: Any, transforms: dict[str, str] | None = None
 ) -> list[Any]:
     poller, batches, notifier, metrics = stage.parts(script, WantsRecords, transforms or {})
-    WorkerSourceTask(poller, batches, commits, notifier, metrics, stage.clock).run()
+    WorkerSourceTask(poller, batches, commits, notifier, metrics, stage.clock).execute()
     return [heard for heard in stage.link.heard if heard[0] != "metrics"]
 
 
@@ -433,7 +436,7 @@ def test_at_least_once_sends_and_waits_for_what_is_set_aside(tolerant: Stage, re
     commits.send = lambda batch: (sent.append(batch), commits_send(batch))[1]  # type: ignore[method-assign]
     heard = run_at_least_once(tolerant, commits, [record("a", 1), record("bad", 2)], transforms=SUFFIX)
     [batch] = sent
-    assert [(t.topic, t.values) for t in batch.all_topics] == [("t", [b"a!"]), ("dead", [b'"bad"'])]
+    assert [(t.topic, t.values) for t in batch.all_topic_batches] == [("t", [b"a!"]), ("dead", [b'"bad"'])]
     assert (batch.size, batch.written) == (2, 1)
     assert heard[-1] == ("offsets", [({"p": "p"}, {"n": 2})])
 

@@ -13,7 +13,7 @@ from headrace.api.errors import ConfigError
 from headrace.kafka.admin import topic_admin
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.source import topic_creation
-from headrace.task.source.source_task_factory import RunnableSourceTask, source_task
+from headrace.task.source.source_task_factory import RunnableSourceTask, create_source_task
 from headrace.task.task_spec import TaskKind, TaskSpec
 from tests.unit.task import support_plugins
 
@@ -37,7 +37,9 @@ SECONDS = {"transaction.boundary": "interval", "transaction.boundary.interval.ms
 @pytest.fixture
 def make(link: Any, control: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     def made(spec: TaskSpec = SPEC, **properties: str) -> RunnableSourceTask:
-        task = source_task(replace(spec, connector_config={**SPEC.connector_config, **properties}), link, control)
+        task = create_source_task(
+            replace(spec, connector_config={**SPEC.connector_config, **properties}), link, control
+        )
         task.close()
         return task
 

@@ -10,7 +10,7 @@ def offsets(**positions: int) -> OffsetsByKey:
 
 
 def committable(records: SubmittedRecords) -> list[tuple[bytes, bytes | None]]:
-    return [(key, offset.value) for key, offset in records.committable().items()]
+    return [(key, offset.value) for key, offset in records.take_committable().items()]
 
 
 def ack(batch: SubmittedBatch, times: int) -> None:

@@ -33,7 +33,7 @@ GROUPS = topic_groups(
 
 
 class Broker:
-    """``Topics``; ``errors`` are raised by the next calls."""
+    """``TopicClient``; ``errors`` are raised by the next calls."""
 
     def __init__(self, *existing: str) -> None:
         self.existing = set(existing)
@@ -152,10 +152,10 @@ class Batches:
     def __init__(self) -> None:
         self.closed = False
 
-    def make(self, polled: Any) -> SourceBatch:
+    def convert(self, polled: Any) -> SourceBatch:
         return SourceBatch([TopicBatch("t"), TopicBatch("u")], {}, 2, dead_letters=TopicBatch("dead"))
 
-    def rest(self) -> SourceBatch | None:
+    def take_rest(self) -> SourceBatch | None:
         return None if self.closed else SourceBatch([TopicBatch("v")], {}, 1)
 
     def close(self) -> None:
@@ -165,10 +165,10 @@ class Batches:
 def test_a_batch_has_its_topics_when_it_is_handed_out() -> None:
     """But for that of dead letters, which the task has made at its start."""
     broker, inner = Broker(), Batches()
-    batches = SteppedBatches(inner, creation(broker)[0].step)
-    assert [topic.topic for topic in batches.make([]).topics] == ["t", "u"]
+    batches = SteppedBatches(inner, creation(broker)[0].ensure_topics)
+    assert [topic.topic for topic in batches.convert([]).topic_batches] == ["t", "u"]
     assert broker.existing == {"t", "u"}
-    assert batches.rest() is not None
+    assert batches.take_rest() is not None
     assert broker.existing == {"t", "u", "v"}
     batches.close()
-    assert inner.closed and batches.rest() is None
+    assert inner.closed and batches.take_rest() is None

@@ -13,7 +13,7 @@ from headrace.task.source.transaction_boundary import (
     PollBoundary,
     Step,
     WorkerTransactionContext,
-    boundary_of,
+    create_boundary,
 )
 
 NOTHING, COMMIT, ABORT = End.NOTHING, End.COMMIT, End.ABORT
@@ -109,14 +109,14 @@ def test_commit_and_abort_contradict_each_other(
 
 
 def test_the_boundary_of_a_connector(context: WorkerTransactionContext, clock: Any) -> None:
-    assert isinstance(boundary_of({}, 60.0, clock, context), PollBoundary)
-    assert isinstance(boundary_of({"transaction.boundary": "CONNECTOR"}, 60.0, clock, context), ConnectorBoundary)
+    assert isinstance(create_boundary({}, 60.0, clock, context), PollBoundary)
+    assert isinstance(create_boundary({"transaction.boundary": "CONNECTOR"}, 60.0, clock, context), ConnectorBoundary)
     given = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": "1500"}
     for config, interval in ((given, 1.5), ({"transaction.boundary": "interval"}, 60.0)):
-        boundary = boundary_of(config, 60.0, clock, context)
+        boundary = create_boundary(config, 60.0, clock, context)
         assert isinstance(boundary, IntervalBoundary)
         assert boundary.interval == interval
         assert boundary.plan(1, None, clock.now + interval - 0.1) == (Step(1, NOTHING),)
         assert boundary.plan(1, None, clock.now + interval) == (Step(1, COMMIT),)
     with pytest.raises(ConfigError, match=r"'poll!' for configuration transaction\.boundary: must be poll, interval"):
-        boundary_of({"transaction.boundary": "poll!"}, 60.0, clock, context)
+        create_boundary({"transaction.boundary": "poll!"}, 60.0, clock, context)

@@ -12,7 +12,7 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.transformation_chain import TransformationChain, TransformationStage, transformation_chain
+from headrace.task.transformation_chain import TransformationChain, TransformationStage, create_transformation_chain
 from tests.unit.task import support_plugins
 
 MODULE = support_plugins.__name__
@@ -31,7 +31,9 @@ def chain(plugins: Plugins, errors: Any) -> Any:
             "transforms.two.suffix": "2",
         }
         config |= {key.replace("__", "."): text for key, text in more.items()}
-        return transformation_chain(ConnectorConfig(config), plugins, errors(**(handling or {"tolerates": False})))
+        return create_transformation_chain(
+            ConnectorConfig(config), plugins, errors(**(handling or {"tolerates": False}))
+        )
 
     return make
 

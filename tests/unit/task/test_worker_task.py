@@ -34,7 +34,7 @@ class Steps:
     def start(self) -> None:
         self._step("start")
 
-    def run(self) -> None:
+    def execute(self) -> None:
         self._step("run")
 
     def close(self) -> None:

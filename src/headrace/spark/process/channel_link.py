@@ -68,16 +68,16 @@ class ChannelLink:
         if answer.error is not None:
             raise RetriableError(answer.error)
 
-    def running(self) -> None:
+    def report_running(self) -> None:
         self.send(messages.Running())
 
-    def paused(self) -> None:
+    def report_paused(self) -> None:
         self.send(messages.Paused())
 
-    def offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
+    def report_offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
         self.send(messages.OffsetsCommitted(offsets))
 
-    def topics_used(self, topics: Sequence[str]) -> None:
+    def report_topics_used(self, topics: Sequence[str]) -> None:
         told = self._told_topics
         new = [topic for topic in topics if topic not in told]
         if new:
@@ -85,7 +85,7 @@ class ChannelLink:
             # If they were to be forgotten meanwhile, this is the former set, and they are told of again.
             told.update(new)
 
-    def metrics(self, values: Mapping[str, float]) -> None:
+    def report_metrics(self, values: Mapping[str, float]) -> None:
         self.send(messages.Metrics(values))
 
     def send(self, message: object) -> None:

@@ -13,8 +13,8 @@ from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.messages import Attach, Start
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
-from headrace.task.sink.sink_task_factory import sink_task
-from headrace.task.source.source_task_factory import source_task
+from headrace.task.sink.sink_task_factory import create_sink_task
+from headrace.task.source.source_task_factory import create_source_task
 from headrace.task.task_spec import TaskKind
 from headrace.task.worker_link import TaskControl
 from headrace.task.worker_task import Ended, TaskFactories, run_task
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TASK_KEY = "headrace.task"
 """The Spark local property that names the launch a job is for; a job without it only warms Spark up."""
-FACTORIES: TaskFactories = {TaskKind.SOURCE: source_task, TaskKind.SINK: sink_task}
+FACTORIES: TaskFactories = {TaskKind.SOURCE: create_source_task, TaskKind.SINK: create_sink_task}
 
 
 def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dead letter topic holds of a record that failed. Pure. Java: ``DeadLetterQueueReporter``.
+"""The form of a failed record in a dead letter topic. Pure. Java: ``DeadLetterQueueReporter``.
 
 A consumed record is set aside as it was consumed. A polled one never had bytes: its key and value become JSON without
 schemas (bytes stay as they are), and text where JSON cannot hold them.
@@ -36,7 +36,7 @@ _JAVA_NAMES: Final[dict[type[BaseException], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record for the dead letter topic, whose partition is left to the producer. ``timestamp`` is in ms."""
+    """A record for the dead letter topic; the producer chooses its partition. ``timestamp`` is in ms."""
 
     key: bytes | None
     value: bytes | None
@@ -44,8 +44,8 @@ class DeadLetter:
     timestamp: int | None
 
 
-def dead_letter(task: ConnectorTaskId, context: ProcessingContext[O], context_headers: bool) -> DeadLetter:
-    """The record, with its own headers first and, if asked for, what is known of the failure after them."""
+def create_dead_letter(task: ConnectorTaskId, context: ProcessingContext[O], context_headers: bool) -> DeadLetter:
+    """Return the record with its own headers first and, if asked for, those of ``error_headers`` after them."""
     record: Original = context.original
     if isinstance(record, ConsumedRecord):
         key, value, headers = record.key, record.value, list(record.headers)
@@ -58,13 +58,16 @@ def dead_letter(task: ConnectorTaskId, context: ProcessingContext[O], context_he
 
 
 def error_headers(task: ConnectorTaskId, context: ProcessingContext[O]) -> list[RawHeader]:
-    """Names, texts and order are Java's. A source's record has ``source.partition`` and ``source.offset``, as JSON, in
-    place of ``partition`` and ``offset``. Exceptions that stand for one of Java's have its name."""
+    """Return the headers that describe a failure. Names, texts and order are Java's.
+
+    A source's record has ``source.partition`` and ``source.offset``, as JSON, in place of ``partition`` and ``offset``.
+    Exceptions that stand for one of Java's have its name.
+    """
     error = context.error
     cls = type(error)
     python_name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-    told: list[tuple[str, str | bytes | None]] = [
-        *_place(context.original),
+    entries: list[tuple[str, str | bytes | None]] = [
+        *_position(context.original),
         ("connector.name", task.connector),
         ("task.id", str(task.task)),
         ("stage", context.operation.stage.value),
@@ -73,10 +76,10 @@ def error_headers(task: ConnectorTaskId, context: ProcessingContext[O]) -> list[
         ("exception.message", error_text(error) or None),
         ("exception.stacktrace", error_trace(error)),
     ]
-    return [(PREFIX + name, _utf8(text) if isinstance(text, str) else text) for name, text in told]
+    return [(PREFIX + name, _utf8(text) if isinstance(text, str) else text) for name, text in entries]
 
 
-def _place(record: Original) -> list[tuple[str, str | bytes | None]]:
+def _position(record: Original) -> list[tuple[str, str | bytes | None]]:
     if isinstance(record, ConsumedRecord):
         return [("topic", record.topic), ("partition", str(record.partition)), ("offset", str(record.offset))]
     return [
@@ -87,19 +90,19 @@ def _place(record: Original) -> list[tuple[str, str | bytes | None]]:
 
 
 def _header(schema: Schema | None, value: Any) -> bytes | None:
-    """Text goes without quotes, as Java's SimpleHeaderConverter has it."""
+    """Return a header's value as bytes: text without quotes, as Java's SimpleHeaderConverter has it."""
     return _utf8(value) if isinstance(value, str) else _json(schema, value)
 
 
 def _json(schema: Schema | None, value: Any) -> bytes | None:
-    """Never fails: a record may be here because its value does not fit its schema."""
+    """Return JSON, or text. Never fails: a record may be here because its value does not fit its schema."""
     if value is None:
         return None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    for written_as in (schema, None):
+    for assumed in (schema, None):
         try:
-            return _converter().from_connect_data("", written_as, value)
+            return _converter().from_connect_data("", assumed, value)
         except Exception:
             continue
     try:
@@ -109,7 +112,7 @@ def _json(schema: Schema | None, value: Any) -> bytes | None:
 
 
 def _plain(value: Any) -> Any:
-    """What orjson does not know, within a value."""
+    """Return a form that orjson can write of a type unknown to it."""
     if isinstance(value, Struct):
         names = (field.name for field in value.schema.fields)
         return dict(zip(names, value.field_values, strict=True))

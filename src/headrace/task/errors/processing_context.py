@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was being done to which record when it failed. Java: ``ProcessingContext``, ``Stage``."""
+"""The operation and the record of a failure. Java: ``ProcessingContext``, ``Stage``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.api.record import SourceRecord, TimestampType
 
 
 class Stage(Enum):
-    """Where in a task's way an operation belongs, by Java's names."""
+    """The stage of a task's data path that an operation belongs to, by Java's names."""
 
     TASK_POLL = "TASK_POLL"
     TASK_PUT = "TASK_PUT"
@@ -28,7 +28,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConsumedRecord:
-    """A sink's record as it came from Kafka."""
+    """A sink's record as it was consumed from Kafka."""
 
     topic: str
     partition: int
@@ -47,7 +47,7 @@ O = TypeVar("O", bound=Original)  # noqa: E741
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step of a task's way; made once per task. ``alias`` is a transformation's."""
+    """One operation on records; created once per task. ``alias`` is a transformation's."""
 
     stage: Stage
     executing_class: str
@@ -60,7 +60,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingContext(Generic[O]):
-    """A failure that stands, after ``attempt`` attempts. ``tolerated``: the record is skipped and the task goes on."""
+    """A final failure, after ``attempt`` attempts. ``tolerated``: the record is skipped and the task goes on."""
 
     original: O
     operation: Operation
@@ -70,7 +70,7 @@ class ProcessingContext(Generic[O]):
 
 
 def where(original: Original) -> str:
-    """The record's place, for messages."""
+    """Return the record's position in words, for messages."""
     if isinstance(original, ConsumedRecord):
         return f"the record of topic {original.topic}, partition {original.partition}, offset {original.offset}"
     return (
@@ -80,5 +80,5 @@ def where(original: Original) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     return (isinstance(error, ConnectError) and error_text(error)) or error_line(error)

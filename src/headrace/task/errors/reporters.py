@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who hears of records that failed: the log, and a dead letter topic. Java: ``LogReporter`` and its neighbour."""
+"""Reporters of records that failed: to the log, and to a dead letter topic.
+
+Java: ``LogReporter``, ``DeadLetterQueueReporter``.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from typing import Generic
 from headrace.api.record import TimestampType
 from headrace.config.connector_config import ErrorHandling
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.errors.dead_letters import DeadLetter, dead_letter, error_headers
+from headrace.task.errors.dead_letters import DeadLetter, create_dead_letter, error_headers
 from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext, where
 from headrace.task.task_metrics import TaskMetrics
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class LogReporter(Generic[O]):
-    """Logs what fails, with ``errors.log.enable``; the record too with ``errors.log.include.messages``."""
+    """Logs failures with ``errors.log.enable``, and their records with ``errors.log.include.messages``."""
 
     def __init__(self, task: ConnectorTaskId, config: ErrorHandling, metrics: TaskMetrics) -> None:
         self._task = task
@@ -27,7 +30,7 @@ class LogReporter(Generic[O]):
 
     def report(self, context: ProcessingContext[O]) -> None:
         if self._config.log:
-            _log.error("%s", self._message(context), exc_info=context.error)
+            log.error("%s", self._message(context), exc_info=context.error)
             self._metrics.add("total-errors-logged", 1)
 
     def _message(self, context: ProcessingContext[O]) -> str:
@@ -41,9 +44,9 @@ class LogReporter(Generic[O]):
 
 
 class DeadLetterQueueReporter(Generic[O]):
-    """Hands what is skipped to ``send``, which puts it into the dead letter topic. Both on the task's thread.
+    """Sends skipped records to the dead letter topic. Task's thread only.
 
-    A record that is not skipped is not sent: its offset stays, so it comes again.
+    A record that is not skipped is not sent: its offset is not committed, so it is read again.
     """
 
     def __init__(
@@ -54,7 +57,10 @@ class DeadLetterQueueReporter(Generic[O]):
         metrics: TaskMetrics,
         fits: Callable[[DeadLetter], bool] = lambda letter: True,
     ) -> None:
-        """``fits`` tells whether the topic takes a letter; else it gets headers alone: the record's place."""
+        """``send`` is called with each letter. ``fits`` returns False if one is too large.
+
+        Then it has no key and value, and only the headers that describe the failure.
+        """
         self._fits = fits
         self._task = task
         self._context_headers = context_headers
@@ -64,10 +70,10 @@ class DeadLetterQueueReporter(Generic[O]):
     def report(self, context: ProcessingContext[O]) -> None:
         if context.tolerated:
             self._metrics.add("deadletterqueue-produce-requests", 1)
-            letter = dead_letter(self._task, context, self._context_headers)
+            letter = create_dead_letter(self._task, context, self._context_headers)
             if not self._fits(letter):
                 message = "task %s: the dead letter topic takes no more than headers of %s"
-                _log.error(message, self._task, where(context.original))
+                log.error(message, self._task, where(context.original))
                 letter = DeadLetter(None, None, error_headers(self._task, context), letter.timestamp)
             self._send(letter)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about a record that failed: try again, skip it, or give up. Java: ``RetryWithToleranceOperator``.
+"""Retries an operation that failed, then skips its record or fails the task. Java: ``RetryWithToleranceOperator``.
 
-It is asked only once something has failed: records that succeed never come here.
+Called only once something has failed: records that succeed never come here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE, ErrorH
 from headrace.task.errors.processing_context import O, Operation, ProcessingContext, Stage, reason, where
 from headrace.task.task_metrics import TaskMetrics
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 _LEAST_DELAY: Final = 0.01
@@ -30,7 +30,7 @@ _HINT: Final = f"To set such records aside, set {ERRORS_TOLERANCE}=all and {DLQ_
 
 
 class Skipped(Enum):
-    """The answer in place of a result."""
+    """The result for a record that is skipped."""
 
     SKIPPED = "skipped"
 
@@ -43,20 +43,17 @@ class ToleranceExceededError(ConnectError):
 
 
 class StoppedWhileRetryingError(ConnectError):
-    """The task is to stop while an operation is tried again. Nothing of its batch was written: it is read again."""
+    """The task is to stop while an operation is retried. Nothing of its batch was written: it is read again."""
 
 
 class ErrorReporter(Protocol[O]):
-    """Hears of every failure that stands, on the task's thread, before the task goes on or fails."""
+    """Called with every final failure, on the task's thread, before the task goes on or fails."""
 
     def report(self, context: ProcessingContext[O]) -> None: ...
 
 
 class RetryWithTolerance(Generic[O]):
-    """The ``errors.*`` of one task. Task's thread only.
-
-    ``wait`` waits for so many seconds and returns True at once when the task is to stop; ``clock`` is in seconds.
-    """
+    """Applies the ``errors.*`` properties of one task. Task's thread only."""
 
     def __init__(
         self,
@@ -67,6 +64,10 @@ class RetryWithTolerance(Generic[O]):
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        """``wait`` waits for so many seconds and returns True at once when the task is to stop.
+
+        ``clock`` is in seconds; ``jitter`` returns a number from 0 to 1.
+        """
         self._config = config
         self._reporters = tuple(reporters)
         self._metrics = metrics
@@ -75,24 +76,24 @@ class RetryWithTolerance(Generic[O]):
         self._jitter = jitter
 
     def execute(self, operation: Operation, original: O, call: Callable[[], T]) -> T | Skipped:
-        """The result of ``call``, however many attempts it takes; SKIPPED, ToleranceExceededError as ``recover``."""
+        """Return the result of ``call``, tried again as in ``recover``, or SKIPPED; ToleranceExceededError as there."""
         try:
             return call()
         except Exception as error:
             return self.recover(operation, original, error, call)
 
     def recover(self, operation: Operation, original: O, error: Exception, again: Callable[[], T]) -> T | Skipped:
-        """What becomes of an operation whose first attempt has failed with ``error``.
+        """Return the result of an operation whose first attempt failed with ``error``, or SKIPPED.
 
         ``again`` repeats it, as long as it fails with a RetriableError and ``errors.retry.timeout`` has not passed.
-        A failure that stands is reported, and SKIPPED or a ToleranceExceededError follows; never neither (KAFKA-18073).
+        A final failure is reported, and SKIPPED or a ToleranceExceededError follows; never neither (KAFKA-18073).
         StoppedWhileRetryingError if the task is to stop meanwhile.
         """
         attempt = 1
         timeout = self._config.retry_timeout
         deadline = None if timeout is None else self._clock() + timeout
         self._metrics.add("total-record-failures", 1)
-        while isinstance(error, RetriableError) and self._backed_off(operation, original, error, attempt, deadline):
+        while isinstance(error, RetriableError) and self._wait_for_retry(operation, original, error, attempt, deadline):
             attempt += 1
             self._metrics.add("total-retries", 1)
             self._metrics.report_if_due()
@@ -103,23 +104,25 @@ class RetryWithTolerance(Generic[O]):
                 self._metrics.add("total-record-failures", 1)
         return self._give_up(operation, original, error, attempt)
 
-    def reported(self, operation: Operation, original: O, error: Exception) -> None:
-        """A task has found out by itself that it cannot handle a record, and will not try again (KIP-610): whatever the
-        error, it concerns that one record."""
-        self._metrics.add("total-record-failures", 1)
-        self._settle(ProcessingContext(original, operation, 1, error, self._config.tolerates))
+    def report(self, operation: Operation, original: O, error: Exception) -> None:
+        """Report a record that failed and is not tried again (KIP-610): whatever the error, it concerns that record.
 
-    def _backed_off(
+        ToleranceExceededError unless it is skipped.
+        """
+        self._metrics.add("total-record-failures", 1)
+        self._finish(ProcessingContext(original, operation, 1, error, self._config.tolerates))
+
+    def _wait_for_retry(
         self, operation: Operation, original: O, error: Exception, attempt: int, deadline: float | None
     ) -> bool:
-        """Wait for the next attempt, False if there is none. Doubles from 300 ms, and never all tasks at one time."""
+        """Wait for the next attempt; False if there is none. Delays double from 300 ms, with jitter between tasks."""
         left = None if deadline is None else deadline - self._clock()
         if left is not None and left <= 0:
             return False
         delay = min(_FIRST_DELAY * 2 ** min(attempt - 1, _MOST_DOUBLINGS), self._config.retry_max_delay)
         delay = max(delay * (1 + self._jitter()) / 2, _LEAST_DELAY)
         delay = delay if left is None else min(delay, left)
-        _log.warning(
+        log.warning(
             "%s failed for %s and is tried again in %.1f s: %s", operation, where(original), delay, reason(error)
         )
         if self._wait(delay):
@@ -128,9 +131,9 @@ class RetryWithTolerance(Generic[O]):
 
     def _give_up(self, operation: Operation, original: O, error: Exception, attempt: int) -> Skipped:
         tolerated = self._config.tolerates and _tolerable(operation.stage, error)
-        return self._settle(ProcessingContext(original, operation, attempt, error, tolerated))
+        return self._finish(ProcessingContext(original, operation, attempt, error, tolerated))
 
-    def _settle(self, context: ProcessingContext[O]) -> Skipped:
+    def _finish(self, context: ProcessingContext[O]) -> Skipped:
         self._metrics.add("total-record-errors", 1)
         self._metrics.maximum("last-error-timestamp", time.time_ns() // 1_000_000)
         for reporter in self._reporters:
@@ -147,7 +150,7 @@ class RetryWithTolerance(Generic[O]):
 
 
 def _tolerable(stage: Stage, error: Exception) -> bool:
-    """As in Java, where running out of memory is no Exception either."""
+    """Return True if the record may be skipped. As in Java, where running out of memory is no Exception either."""
     if stage in _CONCERNS_ONE_RECORD:
         return not isinstance(error, MemoryError)
     return isinstance(error, RetriableError)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain with steps on frames: cut into parts that work record by record, and parts that work on batches."""
+"""A chain with steps on frames: parts that work record by record, and parts that work on batches."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from headrace.api.record import SourceRecord
 from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, skipping
+from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
 from headrace.task.record_converter import Polled
-from headrace.task.transformation_chain import TransformationChain, chain_of_stages, full_names
+from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages, full_names
 
 B = TypeVar("B", bound=Sized)
-"""A batch, as it is on its way through the task."""
+"""The type of a batch: a source's or a sink's."""
 
 
 class Part(Protocol[B]):
-    """One or more neighbours of a chain."""
+    """One or more successive stages of a chain."""
 
     def apply(self, batch: B) -> list[B]:
-        """What the batch becomes, in order."""
+        """Return the transformed batches, in order."""
 
     def close(self) -> None: ...
 
 
 class FrameChain(Generic[B]):
-    """Task's thread only. Neighbours that work record by record are one part, fused as in any chain."""
+    """Applies its parts in turn; successive stages that work record by record are one part. Task's thread only."""
 
     def __init__(self, parts: Sequence[Part[B]]) -> None:
         self._parts = tuple(parts)
 
     def __len__(self) -> int:
-        """How many parts it has."""
+        """Return the number of parts."""
         return len(self._parts)
 
     def apply(self, batch: B) -> list[B]:
-        """What becomes of a batch, in order: batches none of which is empty.
+        """Return the transformed batches, in order, none of them empty.
 
-        Errors are those of ``TransformationChain.apply_all`` and ``FrameRunner.run``.
+        Errors are those of ``TransformationChain.apply_all`` and ``FrameRunner.run_job``.
         """
         batches = [batch]
         for part in range(len(self._parts)):
@@ -51,9 +51,9 @@ class FrameChain(Generic[B]):
         return batches
 
     def apply_part(self, part: int, batches: Sequence[B]) -> list[B]:
-        """What one part makes of batches; they are as they were after an error."""
-        made = [result for batch in batches for result in self._parts[part].apply(batch)]
-        return [batch for batch in made if len(batch)]
+        """Return the batches that one part makes of ``batches``, which an error leaves as they were."""
+        results = [result for batch in batches for result in self._parts[part].apply(batch)]
+        return [result for result in results if len(result)]
 
     def close(self) -> None:
         for part in self._parts:
@@ -61,7 +61,7 @@ class FrameChain(Generic[B]):
 
 
 class _SourceRecords:
-    """Part of a source's chain: what works record by record."""
+    """The part of a source's chain that works record by record."""
 
     def __init__(self, chain: TransformationChain[SourceRecord, SourceRecord]) -> None:
         self._chain = chain
@@ -70,7 +70,7 @@ class _SourceRecords:
         from headrace.api.arrow_records import table_to_records
 
         records = batch if isinstance(batch, Sequence) else table_to_records(batch)
-        # A row that a step on frames has made stands for no polled record: it is what is reported of it.
+        # A row that a step on frames has made has no polled record: it is reported itself.
         return [[record for record in self._chain.apply_all(records, records) if record is not None]]
 
     def close(self) -> None:
@@ -85,35 +85,36 @@ def _only_record(batch: Polled) -> SourceRecord:
 
 
 def has_frame_steps(config: ConnectorConfig, plugins: Plugins) -> bool:
+    """Return True if a transformation of the connector works on DataFrames."""
     return any(_is_frame_step(stage, plugins) for stage in config.transforms)
 
 
-def frame_chain(
+def create_frame_chain(
     config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[SourceRecord], runner: FrameRunner
 ) -> FrameChain[Polled]:
-    """The plan of a source's chain. ConfigError, naming the property, for what cannot be."""
-    # Imports Arrow, which takes time: workers look at chains, and have no steps.
+    """Return a source's chain. ConfigError, naming the property, for a step that is not possible."""
+    # Imports Arrow, which takes time, and workers check steps without creating any.
     from headrace.task.frames.record_tables import RecordTables
 
     def on_records(stages: Sequence[PluginStage]) -> Part[Polled]:
-        return _SourceRecords(chain_of_stages(stages, config, plugins, errors))
+        return _SourceRecords(create_chain_of_stages(stages, config, plugins, errors))
 
     def on_frames(stage: PluginStage) -> Part[Polled]:
-        step = FrameStep(stage.alias, configured_frame_step(stage, plugins), runner, RecordTables())
+        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, RecordTables())
         if not config.error_handling.tolerates:
             return step
-        return TolerantStep(step, skipping(stage, plugins, errors, _only_record))
+        return TolerantStep(step, create_skip(stage, plugins, errors, _only_record))
 
-    return planned(config, plugins, on_records, on_frames)
+    return create_parts(config, plugins, on_records, on_frames)
 
 
-def planned(
+def create_parts(
     config: ConnectorConfig,
     plugins: Plugins,
     on_records: Callable[[Sequence[PluginStage]], Part[B]],
     on_frames: Callable[[PluginStage], Part[B]],
 ) -> FrameChain[B]:
-    """The chain that has one part for each step on frames, and one for those that stand between two of them."""
+    """Return the chain with a part for each step on frames, and one for all stages between two of them."""
     parts: list[Part[B]] = []
     for by_frames, group in groupby(config.transforms, key=lambda stage: _is_frame_step(stage, plugins)):
         stages = list(group)
@@ -125,16 +126,16 @@ def _is_frame_step(stage: PluginStage, plugins: Plugins) -> bool:
     return issubclass(plugins.transformation(stage.type, f"transforms.{stage.alias}.type"), FrameTransformation)
 
 
-def configured_frame_step(stage: PluginStage, plugins: Plugins) -> FrameTransformation[Any]:
-    """The transformation, checked as far as one can without Spark. ConfigError, naming the property."""
+def configure_frame_step(stage: PluginStage, plugins: Plugins) -> FrameTransformation[Any]:
+    """Return the transformation, checked as far as possible without Spark. ConfigError, naming the property."""
     prefix = f"transforms.{stage.alias}"
     if stage.predicate is not None:
         reason = "a step on frames has no predicate: it can filter by itself"
         raise ConfigError.invalid(f"{prefix}.predicate", stage.predicate, reason)
-    made = plugins.transformation(stage.type, f"{prefix}.type")()
-    assert isinstance(made, FrameTransformation)
+    step = plugins.transformation(stage.type, f"{prefix}.type")()
+    assert isinstance(step, FrameTransformation)
     with full_names(prefix):
-        made.configure(stage.config)
-    for property, name in made.functions().items():
+        step.configure(stage.config)
+    for property, name in step.functions().items():
         plugins.function(name, f"{prefix}.{property}")
-    return made
+    return step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One step of a chain that transforms batches by frame jobs."""
+"""A step of a chain that transforms batches by frame jobs, and its retries and error tolerance."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 B = TypeVar("B", bound=Sized)
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _FIRST_DELAY: Final = 0.3
 
 
 class FrameJobNotRunError(RetriableKafkaError):
-    """A frame job cannot be run now. Nothing of its batch was written: whoever reads it again loses nothing."""
+    """A frame job cannot be run now. Nothing of its batch was written, so it can be read again without loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameInput(Generic[B]):
-    """A batch of records with one type of key and one of value. ``json``: the columns that are JSON, of no schema.
+    """A batch of records with one type of key and one of value, as the table that a frame job reads.
 
-    ``records`` makes of the job's result what goes on. DataError for rows that are no records.
+    ``json`` are the columns without a schema, which are JSON. ``records`` returns the job's result as a batch again;
+    DataError for rows that are no records.
     """
 
     table: pa.Table
@@ -45,18 +46,18 @@ class FrameInput(Generic[B]):
 
 
 class Tables(Protocol[B]):
-    """Batches as what steps on frames are given."""
+    """Converts batches to the tables that frame jobs read."""
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What jobs are told of the records, beside a step's own settings."""
+        """Settings of jobs that describe the records, in addition to a step's own."""
 
     def inputs(self, batch: B) -> list[FrameInput[B]]:
-        """In order; together all of the batch. DataError."""
+        """Return the inputs of a batch, in order; together they are all of it. DataError."""
 
 
 class FrameRunner:
-    """Runs frame jobs again while they fail for Spark's sake, as ``errors.retry.*`` say. Task's thread only.
+    """Runs frame jobs, again while Spark is at fault, as ``errors.retry.*`` say. Task's thread only.
 
     ``wait`` waits for so many seconds and returns True at once when the task is to stop.
     """
@@ -73,11 +74,11 @@ class FrameRunner:
         self._wait = wait
         self._clock = clock
 
-    def run(self, name: str, job: FrameJob, table: pa.Table) -> pa.Table:
-        """``name`` is the step's, for messages.
+    def run_job(self, name: str, job: FrameJob, table: pa.Table) -> pa.Table:
+        """Return the result of ``job`` on ``table``. ``name`` is the step's, for messages.
 
         Raises:
-            FrameJobNotRunError: as long as ``errors.retry.timeout``.
+            FrameJobNotRunError: the job could not be run for ``errors.retry.timeout``.
             StoppedWhileRetryingError: the task is to stop meanwhile.
             ConfigError, DataError: the step or the batch is at fault.
         """
@@ -89,7 +90,7 @@ class FrameRunner:
             except RetriableError as error:
                 if deadline is not None and self._clock() >= deadline:
                     raise FrameJobNotRunError(f"{name} could not be run: {error}") from error
-                _log.warning("%s could not be run and is tried again in %.1f s: %s", name, delay, error)
+                log.warning("%s could not be run and is tried again in %.1f s: %s", name, delay, error)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error}", name) from error
             except DataError as error:
@@ -100,7 +101,7 @@ class FrameRunner:
 
 
 class FrameStep(Generic[B]):
-    """Its batches are those of its input, cut where the types of keys or values change. Task's thread only."""
+    """Applies one transformation to batches, cut where the types of keys or values change. Task's thread only."""
 
     def __init__(
         self, alias: str, transformation: FrameTransformation[Any], runner: FrameRunner, tables: Tables[B]
@@ -110,44 +111,48 @@ class FrameStep(Generic[B]):
         self._transformation = transformation
         self._runner = runner
         self._tables = tables
-        asked = transformation.job()
-        settings = {**asked.settings, **tables.settings, STEP: asked.function}
-        self._job = replace(asked, function=FUNCTION, settings=settings, description=_told(alias, asked))
+        job = transformation.job()
+        settings = {**job.settings, **tables.settings, STEP: job.function}
+        self._job = replace(job, function=FUNCTION, settings=settings, description=_description(alias, job))
 
     def apply(self, batch: B) -> list[B]:
-        """What the batch becomes, in order. Errors are ``FrameRunner.run``'s."""
-        results = (self._transformed(given) for given in self._tables.inputs(batch))
+        """Return the transformed batches, in order. Errors are those of ``FrameRunner.run_job``."""
+        results = (self._transform(given) for given in self._tables.inputs(batch))
         return [result for result in results if len(result)]
 
     def close(self) -> None:
         self._transformation.close()
 
-    def _transformed(self, given: FrameInput[B]) -> B:
+    def _transform(self, given: FrameInput[B]) -> B:
         job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(given.json)})
-        result = self._runner.run(self._name, job, given.table)
+        result = self._runner.run_job(self._name, job, given.table)
         try:
             return given.records(result)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from error
 
 
-def _told(alias: str, job: FrameJob) -> str:
+def _description(alias: str, job: FrameJob) -> str:
     return f"{alias}: {job.description}" if job.description else alias
 
 
 class TolerantStep(Generic[B]):
-    """A batch that fails is tried again in halves, and these in halves, down to the record that fails by itself.
+    """A step in a chain that tolerates errors (KIP-298): finds the records that fail, and skips them.
 
-    One in a thousand costs twenty jobs more. Task's thread only.
+    A batch that fails is tried again in halves, and these in halves, down to the record that fails by itself: one in a
+    thousand costs twenty more jobs. Task's thread only.
     """
 
     def __init__(self, step: FrameStep[B], skip: Callable[[B, DataError], None]) -> None:
-        """``skip`` is given a batch of one record, and raises where that cannot be tolerated."""
+        """``skip`` is called with a batch of one record, and raises if that cannot be tolerated."""
         self._step = step
         self._skip = skip
 
     def apply(self, batch: B) -> list[B]:
-        """What the batch becomes without those that fail, in order. Other errors are ``FrameStep.apply``'s."""
+        """Return the transformed batches, in order, without the records that fail.
+
+        Other errors are those of ``FrameStep.apply``.
+        """
         try:
             return self._step.apply(batch)
         except DataError as error:
@@ -161,10 +166,13 @@ class TolerantStep(Generic[B]):
         self._step.close()
 
 
-def skipping(
+def create_skip(
     stage: PluginStage, plugins: Plugins, errors: RetryWithTolerance[O], original: Callable[[Any], O]
 ) -> Callable[[Any, DataError], None]:
-    """What ``TolerantStep`` does by ``errors.*``. ``original`` gives what a batch of one record is reported as."""
+    """Return the ``skip`` of a ``TolerantStep`` that applies ``errors``.
+
+    ``original`` returns the record that a batch of one is reported as.
+    """
     cls = plugins.transformation(stage.type, f"transforms.{stage.alias}.type")
     operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
 
@@ -178,7 +186,7 @@ def skipping(
 
 
 def _halves(batch: Any) -> tuple[Any, Any]:
-    """Of records, or of an Arrow table."""
+    """Return both halves of a batch of records or of an Arrow table."""
     middle = len(batch) // 2
     if isinstance(batch, Sequence):
         return batch[:middle], batch[middle:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as the Arrow tables that steps on frames begin with, and the results of such steps as records again."""
+"""Converts records to the Arrow tables that frame jobs read, and the results of frame jobs to records."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _TIMESTAMP: Final = pa.timestamp("us", "UTC")
 
 
 class RecordTables:
-    """``headrace.task.frames.frame_step.Tables`` of a source.
+    """``Tables`` of a source.
 
-    Remembers which types it saw last: those of records that are all tombstones.
+    The schemas seen last are used for records that are all tombstones.
     """
 
     settings: Mapping[str, str] = {}
@@ -42,7 +42,7 @@ class RecordTables:
         self._last: dict[str, Any] = dict.fromkeys(_PARTS, _UNKNOWN)
 
     def inputs(self, batch: Polled) -> list[FrameInput[Polled]]:
-        """In order. Records whose schemas change in the midst of a batch are cut there. DataError."""
+        """Return the inputs of a batch, which is cut where the schemas of records change. DataError."""
         if isinstance(batch, Sequence):
             return [self._input(run) for run in runs_of_one_type(batch)]
         return [_of_table(batch)] if batch.num_rows else []
@@ -52,7 +52,7 @@ class RecordTables:
         return FrameInput(table, in_json, partial(records_of_result, topics=topics_of(run)))
 
     def table(self, records: Sequence[ConnectRecord]) -> tuple[pa.Table, tuple[str, ...]]:
-        """Of records of one type, and the columns that are JSON."""
+        """Return the table of records of one type, and the names of its columns that are JSON."""
         columns = {arrow.TOPIC: pa.array([record.topic for record in records], pa.string())}
         columns[arrow.PARTITION] = pa.array([record.kafka_partition for record in records], pa.int32())
         in_json = []
@@ -74,7 +74,7 @@ class RecordTables:
         return pa.table(columns), tuple(in_json)
 
     def _schema(self, name: str, values: Sequence[Any], schemas: Sequence[Schema | None]) -> Any:
-        """The one schema of all values that are there."""
+        """Return the schema of the values, which all that are not null share."""
         for value, schema in zip(values, schemas, strict=True):
             if value is not None:
                 self._last[name] = schema
@@ -83,11 +83,12 @@ class RecordTables:
 
 
 def topics_of(records: Sequence[ConnectRecord]) -> tuple[str, ...]:
+    """Return the names of the records' topics, without repetitions."""
     return tuple(dict.fromkeys(record.topic for record in records))
 
 
 def _headers(rows: Sequence[Headers]) -> pa.Array:
-    """Text, as the header converter would write it; of several headers of one name in a record the last counts."""
+    """Return headers as text, as the header converter writes it; of several of one name in a record the last counts."""
     entries = [{header.key: convert_to_string(header.schema, header.value) for header in row} for row in rows]
     return pa.array([list(row.items()) for row in entries], pa.map_(pa.string(), pa.string()))
 
@@ -105,13 +106,10 @@ def _of_table(table: pa.Table) -> FrameInput[Polled]:
     return FrameInput(pa.table(columns), (), partial(records_of_result, topics=topics))
 
 
-# ---- back
-
-
 def records_of_result(result: pa.Table, topics: Sequence[str]) -> Polled:
-    """A step's result as what a task might have polled, without source offsets. DataError for what is no record.
+    """Return a job's result in the form of a polled batch, without source offsets. DataError for what is no record.
 
-    ``topics`` are those of the step's input. A table, but for values or keys without a schema.
+    It is a table, or records where values or keys have no schema. ``topics`` are those of the job's input.
     """
     if result.num_rows == 0:
         return ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain of a sink whose ``transforms`` hold steps on frames."""
+"""The chain of a sink whose ``transforms`` have steps on frames."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_chain import FrameChain, Part, configured_frame_step, planned
-from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, skipping
-from headrace.task.transformation_chain import TransformationChain, chain_of_stages
+from headrace.task.frames.frame_chain import FrameChain, Part, configure_frame_step, create_parts
+from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
+from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages
 
 Records = Sequence[SinkRecord]
 Original = Callable[[SinkRecord], ConsumedRecord]
 
 
 class _SinkRecords:
-    """Part of a sink's chain: what works record by record."""
+    """The part of a sink's chain that works record by record."""
 
     def __init__(self, chain: TransformationChain[ConsumedRecord, SinkRecord], original: Original) -> None:
         self._chain = chain
@@ -37,7 +37,7 @@ class _SinkRecords:
 
 
 class _Originals(Sequence[ConsumedRecord]):
-    """Records as they were consumed; each is made when it is asked for."""
+    """Records as they were consumed, each created when it is asked for."""
 
     def __init__(self, records: Records, original: Original) -> None:
         self._records = records
@@ -50,29 +50,29 @@ class _Originals(Sequence[ConsumedRecord]):
         return self._original(self._records[row])
 
 
-def sink_frame_chain(
+def create_sink_frame_chain(
     config: ConnectorConfig,
     plugins: Plugins,
     errors: RetryWithTolerance[ConsumedRecord],
     frames: Frames,
     original: Original,
 ) -> FrameChain[Records]:
-    """The plan. ConfigError, naming the property, for what cannot be. ``original`` gives a record as it was consumed.
+    """Return the chain. ConfigError, naming the property, for a step that is not possible.
 
-    A job that cannot be run now is not waited for here: the task's loop tries a batch again, and goes on with
-    rebalances and stops between two tries.
+    ``original`` returns a record as it was consumed. The chain does not wait for a job that cannot be run now: the
+    task's loop tries a batch again, and handles rebalances and stops between two tries.
     """
     from headrace.task.frames.sink_tables import SinkTables
 
     runner = FrameRunner(frames, replace(config.error_handling, retry_timeout=0.0), lambda seconds: False)
 
     def on_records(stages: Sequence[PluginStage]) -> Part[Records]:
-        return _SinkRecords(chain_of_stages(stages, config, plugins, errors), original)
+        return _SinkRecords(create_chain_of_stages(stages, config, plugins, errors), original)
 
     def on_frames(stage: PluginStage) -> Part[Records]:
-        step = FrameStep(stage.alias, configured_frame_step(stage, plugins), runner, SinkTables())
+        step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, SinkTables())
         if not config.error_handling.tolerates:
             return step
-        return TolerantStep(step, skipping(stage, plugins, errors, lambda batch: original(batch[0])))
+        return TolerantStep(step, create_skip(stage, plugins, errors, lambda batch: original(batch[0])))
 
-    return planned(config, plugins, on_records, on_frames)
+    return create_parts(config, plugins, on_records, on_frames)

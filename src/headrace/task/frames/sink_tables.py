@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumed records as the Arrow tables that steps on frames begin with, and the results as records again."""
+"""Converts consumed records to the Arrow tables that frame jobs read, and the results of frame jobs to records."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from headrace.task.frames.frame_step import FrameInput
 from headrace.task.frames.record_tables import RecordTables, records_of_result, topics_of
 from headrace.task.record_converter import Polled
 
-_PLACE: Final = itemgetter(0)
+_POSITION: Final = itemgetter(0)
 
 
 class SinkTables:
-    """``headrace.task.frames.frame_step.Tables`` of a sink.
+    """``Tables`` of a sink.
 
-    A table has records of one topic only, as they were consumed, so that partition and offset tell a record.
+    A table has records of one topic only, as they were consumed, so that partition and offset identify a record.
     """
 
     settings: Mapping[str, str] = {OFFSETS: "true"}
@@ -36,7 +36,7 @@ class SinkTables:
         self._tables: dict[str, RecordTables] = {}
 
     def inputs(self, batch: Sequence[SinkRecord]) -> list[FrameInput[Sequence[SinkRecord]]]:
-        """Topic by topic, each in order. Records whose schemas change are cut there. DataError."""
+        """Return the inputs topic by topic, each in order, cut where the schemas of records change. DataError."""
         by_topic: dict[str, list[SinkRecord]] = {}
         for record in batch:
             by_topic.setdefault(record.original_topic, []).append(record)
@@ -51,26 +51,27 @@ class SinkTables:
 
 
 def _records_of_result(result: pa.Table, run: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
-    """Each row as a record of the origin that it tells, in the order of the offsets of each partition. DataError.
+    """Return each row as a record with the origin that it names, in the order of the offsets of each partition.
 
-    Whatever order a query gives, sinks rely on that of Kafka: what is written is told by the last offset.
+    Sinks rely on Kafka's order, whatever the query's: the last offset stands for all records before it. DataError for
+    a row that names no origin.
     """
     if not result.num_rows:
         return ()
     partitions, offsets = (result.column(name).to_pylist() for name in (arrow.PARTITION, arrow.OFFSET))
     rows = _rows(records_of_result(result.drop_columns([arrow.OFFSET]), topics_of(run)))
     origins = {(record.original_kafka_partition, record.original_kafka_offset): record for record in reversed(run)}
-    made = []
-    for place, row in zip(zip(partitions, offsets, strict=True), rows, strict=True):
-        origin = origins.get(place)
+    positioned = []
+    for position, row in zip(zip(partitions, offsets, strict=True), rows, strict=True):
+        origin = origins.get(position)
         if origin is None:
             raise DataError(
-                f"The result has a row with partition {_shown(place[0])} and offset {_shown(place[1])}, which is none "
-                f"of the batch's records: a row has to keep those of a record that it was made of"
+                f"The result has a row with partition {_shown(position[0])} and offset {_shown(position[1])}, which is "
+                f"none of the batch's records: a row has to keep those of a record that it was made of"
             )
-        made.append((place, _record(origin, row)))
-    # Stable: rows of one record stay in the query's order.
-    return [record for _, record in sorted(made, key=_PLACE)]
+        positioned.append((position, _record(origin, row)))
+    # A stable sort: rows of one record stay in the query's order.
+    return [record for _, record in sorted(positioned, key=_POSITION)]
 
 
 def _rows(polled: Polled) -> Sequence[SourceRecord]:
@@ -79,9 +80,9 @@ def _rows(polled: Polled) -> Sequence[SourceRecord]:
 
 def _record(origin: SinkRecord, row: SourceRecord) -> SinkRecord:
     headers = row.headers if row.has_headers else Headers()
-    place = origin.original_kafka_partition
+    partition = origin.original_kafka_partition
     return origin.new_record(
-        row.topic, place, row.key_schema, row.key, row.value_schema, row.value, row.timestamp, headers
+        row.topic, partition, row.key_schema, row.key, row.value_schema, row.value, row.timestamp, headers
     )
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that a sink task itself cannot handle (KIP-610). Java: ``WorkerErrantRecordReporter``."""
+"""Reports records that a sink task itself cannot handle (KIP-610), and sends dead letters.
+
+Java: ``WorkerErrantRecordReporter``, ``DeadLetterQueueReporter`` with its producer.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
 
-_MOST_UNDER_WAY: Final = 1000
+_MAX_IN_FLIGHT: Final = 1000
 
 
 class WorkerErrantRecordReporter(ErrantRecordReporter):
-    """``original`` gives a record as it was consumed. Task's thread only."""
+    """The reporter of one task. Task's thread only."""
 
     def __init__(
         self,
@@ -28,6 +31,7 @@ class WorkerErrantRecordReporter(ErrantRecordReporter):
         original: Callable[[SinkRecord], ConsumedRecord],
         dead_letters: SinkDeadLetters | None,
     ) -> None:
+        """``original`` returns a record as it was consumed."""
         self._operation = operation
         self._errors = errors
         self._original = original
@@ -40,43 +44,46 @@ class WorkerErrantRecordReporter(ErrantRecordReporter):
             letters.latest = None
         cause = error if isinstance(error, Exception) else ConnectError(repr(error))
         try:
-            self._errors.reported(self._operation, self._original(record), cause)
+            self._errors.report(self._operation, self._original(record), cause)
         except ToleranceExceededError as intolerable:
             self._intolerable = self._intolerable or intolerable
             raise
-        return letters.latest if letters is not None and letters.latest is not None else _done()
+        return letters.latest if letters is not None and letters.latest is not None else _completed_future()
 
     def raise_intolerable(self) -> None:
-        """After ``put``: a task may not swallow the error that ``report`` has raised."""
+        """Raise again what ``report`` raised, after ``put``: a task may not swallow it."""
         if self._intolerable is not None:
             raise self._intolerable
 
 
-def _done() -> Future[None]:
+def _completed_future() -> Future[None]:
     future: Future[None] = Future()
     future.set_result(None)
     return future
 
 
 class SinkDeadLetters:
-    """Task's thread only. Offsets are committed after ``await_all`` alone, so nothing is skipped that is not here."""
+    """Sends dead letters. Task's thread only.
+
+    Offsets are committed only after ``await_all``, so no record is skipped whose dead letter has not arrived.
+    """
 
     def __init__(self, topic: str, producer: Mapping[str, str]) -> None:
         self._sender = RecordSender(topic, producer)
-        self._under_way: list[Future[None]] = []
+        self._in_flight: list[Future[None]] = []
         self.latest: Future[None] | None = None
 
     def send(self, letter: DeadLetter) -> None:
-        """Put it on its way; blocks while many are."""
-        if len(self._under_way) >= _MOST_UNDER_WAY:
+        """Begin to send a letter; blocks while many are in flight."""
+        if len(self._in_flight) >= _MAX_IN_FLIGHT:
             self.await_all()
         self.latest = self._sender.send(letter.key, letter.value, letter.headers, letter.timestamp)
-        self._under_way.append(self.latest)
+        self._in_flight.append(self.latest)
 
     def await_all(self) -> None:
-        """Wait until all have arrived. The error of one that did not: RetriableError, or what will fail again."""
-        under_way, self._under_way = self._under_way, []
-        for future in under_way:
+        """Wait until all have arrived. Raises the error of one that did not: RetriableError, or one that lasts."""
+        in_flight, self._in_flight = self._in_flight, []
+        for future in in_flight:
             future.result()
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch on its way into a sink task, as often as it takes."""
+"""A sink task's batches: converted, transformed, and put until the task accepts them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SinkBatch:
     """Records, or a table with the messages that it was made of.
 
-    ``transformed`` is how many parts of a chain with steps on frames the records have gone through.
+    ``transformed`` counts the parts of a chain with steps on frames that were applied to the records.
     """
 
     records: Sequence[SinkRecord] = ()
@@ -35,20 +35,20 @@ class SinkBatch:
 
 
 class SinkBatches:
-    """Makes batches of messages and puts them. Task's thread only."""
+    """Converts messages to batches and puts them. Task's thread only."""
 
     def __init__(
         self, task: SinkTask, converter: SinkRecordConverter, frames: FrameChain[Sequence[SinkRecord]] | None = None
     ) -> None:
-        """``frames`` is the chain if it has steps on frames; those of another one are the converter's."""
+        """``frames`` is the chain if it has steps on frames; any other chain is the converter's."""
         self._task = task
         self._converter = converter
         self._frames = frames
         self._columnar = task if isinstance(task, ColumnarSinkTask) else None
         self._columns: Set[str] | None = None
 
-    def make(self, messages: ConsumedMessages) -> SinkBatch:
-        """ToleranceExceededError for a record that fails, StoppedWhileRetryingError."""
+    def convert(self, messages: ConsumedMessages) -> SinkBatch:
+        """Return a batch. ToleranceExceededError for a record that fails, StoppedWhileRetryingError."""
         if not messages:
             return SinkBatch()
         if self._columnar is not None and self._frames is None:
@@ -60,29 +60,29 @@ class SinkBatches:
         return SinkBatch(self._converter.records(messages))
 
     def without(self, batch: SinkBatch, partitions: Collection[TopicPartition]) -> SinkBatch:
-        """What is left of a batch when ``partitions`` are the task's no more."""
+        """Return the batch without the records of ``partitions``, which are no longer the task's."""
         if batch.messages is not None:
-            places = {
-                TopicPartition(*place) for place in zip(batch.messages.topics, batch.messages.partitions, strict=True)
+            consumed = {
+                TopicPartition(*where) for where in zip(batch.messages.topics, batch.messages.partitions, strict=True)
             }
-            return self.make(batch.messages.within(places.difference(partitions)))
-        gone = frozenset(partitions)
-        rest = [r for r in batch.records if (r.original_topic, r.original_kafka_partition) not in gone]
+            return self.convert(batch.messages.within(consumed.difference(partitions)))
+        removed = frozenset(partitions)
+        rest = [r for r in batch.records if (r.original_topic, r.original_kafka_partition) not in removed]
         return replace(batch, records=rest)
 
     def transform(self, batch: SinkBatch) -> None:
-        """Have the batch go through what it has not gone through yet of a chain with steps on frames.
+        """Apply the parts of a chain with steps on frames that were not applied to the batch yet.
 
-        FrameJobNotRunError: it waits where it is, as what was done before may have been reported already. Other errors
-        are those of ``make`` and of ``headrace.task.frames.frame_step.FrameRunner.run``.
+        FrameJobNotRunError: the batch keeps the results so far, as records skipped in them may have been reported
+        already. Other errors are those of ``convert`` and of ``FrameRunner.run_job``.
         """
         while self._frames is not None and batch.transformed < len(self._frames):
-            made = self._frames.apply_part(batch.transformed, [batch.records])
-            batch.records = [record for records in made for record in records]
+            results = self._frames.apply_part(batch.transformed, [batch.records])
+            batch.records = [record for records in results for record in records]
             batch.transformed += 1
 
     def put(self, batch: SinkBatch) -> None:
-        """Whatever the task raises."""
+        """Call the task's ``put``, or ``put_table``. Raises whatever it raises."""
         if batch.table is not None:
             assert self._columnar is not None
             self._columnar.put_table(batch.table)

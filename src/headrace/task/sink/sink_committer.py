@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits a sink task's offsets: when, by whose leave, and what follows. Java: half of ``WorkerSinkTask``."""
+"""Commits a sink task's offsets: at intervals, on request and on rebalances. Java: ``WorkerSinkTask``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.task.sink.sink_offset_commit import CommitPlan, Offsets, SinkOffsetCommit
 from headrace.task.task_metrics import TaskMetrics
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class CommittingConsumer(Protocol):
-    """What is needed of ``SinkConsumer``, which tells what each call means."""
+    """The part used of ``SinkConsumer``, which documents each call."""
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None: ...
 
@@ -40,10 +40,7 @@ class CommitTiming:
 
 
 class SinkCommitter:
-    """Task's thread only. ``await_reports`` blocks until all that was set aside is safe, or raises.
-
-    ``offsets`` is brought up to date with everything that happens here.
-    """
+    """Commits the offsets of one task, and keeps ``offsets`` up to date. Task's thread only."""
 
     def __init__(
         self,
@@ -55,6 +52,7 @@ class SinkCommitter:
         metrics: TaskMetrics,
         timing: CommitTiming,
     ) -> None:
+        """``await_reports`` blocks until all dead letters have arrived, or raises."""
         self._id = id
         self._task = task
         self._consumer = consumer
@@ -64,15 +62,15 @@ class SinkCommitter:
         self._timing = timing
         self._started = 0.0
         self.next = timing.clock() + timing.interval
-        """When a commit is due."""
+        """The time of the next commit, on the clock of ``timing``."""
 
     def commit_if_due(self, requested: bool) -> bool:
-        """Begin a commit if it is time, or ``requested``, unless one is under way; whether it was begun."""
+        """Begin a commit if it is time, or ``requested``, unless one is in flight; return True if it was begun."""
         now = self._timing.clock()
-        self._take_answers()
+        self._complete_commits()
         if self._offsets.in_flight is not None and now >= self._started + self._timing.timeout:
-            _log.warning("Task %s: a commit of offsets was not answered in %g s", self._id, self._timing.timeout)
-            self._offsets.given_up()
+            log.warning("Task %s: a commit of offsets was not answered in %g s", self._id, self._timing.timeout)
+            self._offsets.give_up()
         if self._offsets.in_flight is not None or not (requested or now >= self.next):
             return False
         self.next = now + self._timing.interval
@@ -80,7 +78,7 @@ class SinkCommitter:
         return True
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        """Commit these partitions and close them in the task: they go, or the task ends. Blocks."""
+        """Commit these partitions and close them in the task: they are revoked, or the task ends. Blocks."""
         try:
             self._await_reports()
             asked = self._offsets.to_commit(partitions)
@@ -88,7 +86,7 @@ class SinkCommitter:
             try:
                 plan = self._plan(asked)
             except Exception:
-                _log.exception("Task %s: offsets are not committed, as pre_commit failed", self._id)
+                log.exception("Task %s: offsets are not committed, as pre_commit failed", self._id)
             finally:
                 self._task.close(partitions)
             self._commit_now(plan.offsets)
@@ -96,7 +94,7 @@ class SinkCommitter:
             self._offsets.removed(partitions)
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Close partitions that are somebody else's already: there is nothing to commit."""
+        """Close partitions that another member has already: there is nothing to commit."""
         try:
             self._task.close(partitions)
         finally:
@@ -108,15 +106,15 @@ class SinkCommitter:
         try:
             plan = self._plan(asked)
         except Exception:
-            _log.exception("Task %s: pre_commit failed; going back to the last committed offsets", self._id)
+            log.exception("Task %s: pre_commit failed; going back to the last committed offsets", self._id)
             self._metrics.add("offset-commit-failure-total", 1)
-            self._consumer.seek(self._offsets.refused(asked))
+            self._consumer.seek(self._offsets.rewind_to_committed(asked))
             return
         if plan.offsets:
             self._started = self._timing.clock()
             self._offsets.sent(plan.offsets)
             self._metrics.add("offset-commit-seq-no", 1)
-            # Invariant 9: all of it was put, and pre_commit has agreed.
+            # Invariant 9: all of these records were put, and pre_commit has returned their offsets.
             self._consumer.commit_async(_numbers(plan.offsets))
 
     def _plan(self, asked: Offsets) -> CommitPlan:
@@ -124,7 +122,7 @@ class SinkCommitter:
             return CommitPlan({})
         plan = self._offsets.plan(asked, self._task.pre_commit(dict(asked)) or {})
         for ignored in plan.ignored:
-            _log.warning("Task %s: pre_commit returned an %s; it is not committed", self._id, ignored)
+            log.warning("Task %s: pre_commit returned an %s; it is not committed", self._id, ignored)
         return plan
 
     def _commit_now(self, offsets: Offsets) -> None:
@@ -133,16 +131,16 @@ class SinkCommitter:
                 self._consumer.commit(_numbers(offsets))
                 self._metrics.add("offset-commit-completion-total", 1)
             except ConnectError as error:
-                _log.warning("Task %s: %s; its records will come again", self._id, error)
+                log.warning("Task %s: %s; its records will come again", self._id, error)
                 self._metrics.add("offset-commit-failure-total", 1)
 
-    def _take_answers(self) -> None:
+    def _complete_commits(self) -> None:
         for offsets, error in self._consumer.take_commits():
             if not self._offsets.completed(offsets, error is not None):
                 self._metrics.add("offset-commit-skip-total", 1)
                 continue
             if error is not None:
-                _log.error("Task %s: %s", self._id, error)
+                log.error("Task %s: %s", self._id, error)
                 self._metrics.add("offset-commit-failure-total", 1)
             else:
                 self._metrics.add("offset-commit-completion-total", 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which offsets a sink task may commit. Pure. Java: the offset maps of ``WorkerSinkTask``.
+"""The offsets that a sink task may commit. Pure. Java: the offset maps of ``WorkerSinkTask``.
 
 An offset becomes current only when ``put`` has returned, and is committed only when the task's ``pre_commit``, and so
-its ``flush``, has said yes to it (invariant 9).
+its ``flush``, has returned it (invariant 9).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 @dataclass(frozen=True, slots=True)
 class CommitPlan:
-    """What to commit, and what of the task's answer was not heeded, in words."""
+    """The offsets to commit, and those of the task's answer that were ignored, in words."""
 
     offsets: Offsets
     ignored: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class CommitPlan:
 class SinkOffsetCommit:
     """Offsets by assigned partition; all are those of the next record.
 
-    ``current``: put. ``committed``: in Kafka, or where the task began. ``in_flight``: sent, and not answered yet.
+    ``current``: put. ``committed``: in Kafka, or those the task began at. ``in_flight``: sent, and not answered yet.
     Partitions without a committed offset are unknown until their first record.
     """
 
@@ -37,46 +37,46 @@ class SinkOffsetCommit:
     _consumed: dict[TopicPartition, int] = field(default_factory=dict)
 
     def assigned(self, positions: Mapping[TopicPartition, int]) -> None:
-        """New partitions begin there."""
+        """Begin new partitions at these positions."""
         begin = {where: OffsetAndMetadata(offset) for where, offset in positions.items()}
         self.committed |= begin
         self.current |= begin
 
     def consumed(self, ends: Mapping[TopicPartition, int], begins: Mapping[TopicPartition, int]) -> None:
-        """A batch is about to be put: ``begins`` and ``ends`` are its first and next offsets.
+        """Note a batch that is about to be put: ``begins`` and ``ends`` are its first and next offsets.
 
-        Where nothing was ever committed, the begin is what a rewind goes back to.
+        Where nothing was ever committed, a rewind goes back to the first offset.
         """
         self._consumed.update(ends)
         for where, offset in begins.items():
             self.committed.setdefault(where, OffsetAndMetadata(offset))
 
     def delivered(self) -> None:
-        """``put`` has returned: what was consumed is current."""
+        """Make the consumed offsets current, after ``put`` has returned."""
         self.current |= {where: OffsetAndMetadata(offset) for where, offset in self._consumed.items()}
         self._consumed.clear()
 
     def rewound(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """The task goes on there, by its own wish."""
+        """Continue at these offsets, as the task has asked for."""
         self.assigned(offsets)
 
     def removed(self, partitions: Collection[TopicPartition]) -> None:
-        """They are the task's no more."""
+        """Forget partitions that are no longer the task's."""
         for where in partitions:
             self.current.pop(where, None)
             self.committed.pop(where, None)
             self._consumed.pop(where, None)
 
     def to_commit(self, partitions: Collection[TopicPartition] | None = None) -> Offsets:
-        """What the task is asked about: the current offsets of these partitions, of all if None."""
+        """Return the offsets for ``pre_commit``: the current ones of these partitions, of all if None."""
         if partitions is None:
             return dict(self.current)
         return {where: self.current[where] for where in partitions if where in self.current}
 
     def plan(self, asked: Offsets, answer: Mapping[TopicPartition, OffsetAndMetadata]) -> CommitPlan:
-        """What to commit of the answer to ``asked``. Nothing that was not put, and nothing that is committed already.
+        """Return what to commit of the answer to ``asked``: only what was put, and is not committed already.
 
-        An offset below the committed one is heeded: the task wants its records again.
+        An offset below the committed one counts: the task wants its records again.
         """
         offsets: Offsets = {}
         ignored = []
@@ -90,8 +90,8 @@ class SinkOffsetCommit:
                 offsets[where] = offered
         return CommitPlan(offsets, tuple(ignored))
 
-    def refused(self, asked: Offsets) -> dict[TopicPartition, int]:
-        """``pre_commit`` has failed: where each partition goes on, which is what is committed."""
+    def rewind_to_committed(self, asked: Offsets) -> dict[TopicPartition, int]:
+        """Go back to the committed offsets, after ``pre_commit`` has failed, and return them."""
         back = {where: self.committed[where] for where in asked if where in self.committed}
         self.current |= back
         for where in back:
@@ -99,10 +99,11 @@ class SinkOffsetCommit:
         return {where: committed.offset for where, committed in back.items()}
 
     def sent(self, offsets: Offsets) -> None:
+        """Note a commit that is now in flight."""
         self.in_flight = dict(offsets)
 
     def completed(self, offsets: Mapping[TopicPartition, int], failed: bool) -> bool:
-        """The answer to a commit of ``offsets``; False if it is not the one in flight, but one given up before."""
+        """Note the answer to a commit of ``offsets``; return False if it is not in flight, but was given up before."""
         sent = self.in_flight
         if sent is None or {where: each.offset for where, each in sent.items()} != dict(offsets):
             return False
@@ -111,6 +112,6 @@ class SinkOffsetCommit:
             self.committed |= {where: each for where, each in sent.items() if where in self.current}
         return True
 
-    def given_up(self) -> None:
-        """The commit in flight is waited for no more; it may succeed all the same."""
+    def give_up(self) -> None:
+        """Stop waiting for the commit in flight, which may still succeed."""
         self.in_flight = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From consumed bytes to what a sink task puts: converters a column at a time, then the transformations."""
+"""Converts consumed bytes to a sink task's records: converters a column at a time, then transformations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS: Final = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, Tim
 
 
 class ConsumedSinkRecord(SinkRecord):
-    """One that still knows how it was consumed, for whoever may report it."""
+    """A record with a reference to the message it was made of, for error reports."""
 
     __slots__ = ("consumed",)
 
@@ -45,7 +45,7 @@ class ConsumedSinkRecord(SinkRecord):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A converter of keys or values, and what it is called when it fails."""
+    """A converter of keys or values, and the operation that its failures are reported as."""
 
     operation: Operation
     converter: Converter
@@ -57,7 +57,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class HeadersReader:
-    """The converter of headers."""
+    """The converter of headers, and the operation that its failures are reported as."""
 
     operation: Operation
     converter: HeaderConverter
@@ -71,7 +71,10 @@ class HeadersReader:
 
 
 class SinkRecordConverter:
-    """Task's thread only. Records that can be converted cost no more than the calls of their converters."""
+    """Converts messages to records or tables. Task's thread only.
+
+    Records that can be converted cost no more than the calls of their converters.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class SinkRecordConverter:
         *,
         reportable: bool,
     ) -> None:
-        """``reportable`` records keep what they were made of."""
+        """``reportable`` records keep a reference to the messages they were made of."""
         self._key = key
         self._value = value
         self._headers = headers
@@ -92,8 +95,10 @@ class SinkRecordConverter:
         self._reportable = reportable
 
     def records(self, messages: ConsumedMessages) -> list[SinkRecord]:
-        """In order, without those that are dropped or skipped (and reported). ToleranceExceededError for one that
-        fails, StoppedWhileRetryingError if the task is to stop meanwhile."""
+        """Return records in order, without those that are dropped or skipped (and reported).
+
+        ToleranceExceededError for one that fails, StoppedWhileRetryingError if the task is to stop meanwhile.
+        """
         rows = _Rows(messages, self._errors)
         rows.read("key", self._key)
         rows.read("value", self._value)
@@ -107,13 +112,13 @@ class SinkRecordConverter:
         return [record for record in transformed if record is not None]
 
     def table(self, messages: ConsumedMessages, columns: Set[str]) -> pa.Table | None:
-        """The same as a table of ``columns``, without an object per record; None if that cannot be."""
+        """Return a table of ``columns``, without an object per record; None if that is not possible."""
         if self._chain or self._key.with_headers or self._value.with_headers:
             return None
         return _sink_table(messages, columns, self._key.converter, self._value.converter)
 
     def original(self, record: SinkRecord) -> ConsumedRecord:
-        """A record as it was consumed; one that the task has made anew is converted back, as in Java."""
+        """Return a record as it was consumed; one that the task has created is converted back, as in Java."""
         if isinstance(record, ConsumedSinkRecord):
             messages, row = record.consumed
             original: ConsumedRecord = Originals(messages)[row]
@@ -137,7 +142,7 @@ class SinkRecordConverter:
 
 
 class Originals(Sequence[ConsumedRecord]):
-    """The messages as error handling wants them; each is made when it is asked for."""
+    """Messages as error handling reports them, each created when it is asked for."""
 
     def __init__(self, messages: ConsumedMessages) -> None:
         self._messages = messages
@@ -161,7 +166,7 @@ class Originals(Sequence[ConsumedRecord]):
 
 
 class _Rows:
-    """Messages, and what is converted of them so far. A row that is skipped leaves all columns."""
+    """Messages with the columns converted so far. A skipped row is removed from all columns."""
 
     def __init__(self, messages: ConsumedMessages, errors: RetryWithTolerance[ConsumedRecord]) -> None:
         self.messages = messages
@@ -181,15 +186,15 @@ class _Rows:
             self.fill(name, reader.operation, reader.converter.to_connect_data, messages.topics, raw)
 
     def fill(self, name: str, operation: Operation, convert: Callable[..., Any], *arguments: Sequence[Any]) -> None:
-        """Make a column of what ``convert`` gives for each row's arguments."""
+        """Fill a column with the results of ``convert`` for each row's arguments."""
         try:
             self._columns[name] = list(map(convert, *arguments))
         except Exception:
-            # Anew, row by row: converters give the same for the same bytes.
+            # Once more, row by row: converters return the same for the same bytes.
             self._fill_carefully(name, operation, convert, *arguments)
 
     def _read_nulls(self, name: str, reader: Reader, raw: list[bytes | None]) -> bool:
-        """Most topics without keys have none at all: one null is read for all of them."""
+        """Convert one null for all rows, as most topics without keys have none at all; return True if that did it."""
         topics = self.messages.topics
         if raw.count(None) < len(raw) or topics.count(topics[0]) < len(topics):
             return False
@@ -217,16 +222,16 @@ class _Rows:
             self.messages = ConsumedMessages(_without(failed, self.messages.messages))
             self._columns = {name: _without(failed, column) for name, column in self._columns.items()}
 
-    def records(self, make: type[SinkRecord]) -> list[SinkRecord]:
+    def records(self, cls: type[SinkRecord]) -> list[SinkRecord]:
         messages, columns = self.messages, self._columns
         if not messages:
             return []
-        key_schemas, keys = _parted(columns["key"])
-        value_schemas, values = _parted(columns["value"])
+        key_schemas, keys = _split(columns["key"])
+        value_schemas, values = _split(columns["value"])
         timestamps, kinds = _timestamps(messages.timestamps)
         records = list(
             map(
-                make,
+                cls,
                 messages.topics,
                 messages.partitions,
                 key_schemas,
@@ -239,14 +244,17 @@ class _Rows:
                 columns.get("headers") or repeat(None),
             )
         )
-        if make is ConsumedSinkRecord:
+        if cls is ConsumedSinkRecord:
             for row, record in enumerate(records):
                 record.consumed = (messages, row)  # type: ignore[attr-defined]
         return records
 
 
 def _sink_table(messages: ConsumedMessages, columns: Set[str], key: Converter, value: Converter) -> pa.Table | None:
-    """None if a converter has no columnar path for these bytes, for whatever reason: row by row it names the record."""
+    """Return a table of ``columns``; None if a converter has no columnar path for these bytes, whatever the reason.
+
+    Row by row the record that fails is found.
+    """
     if not messages.of_one_topic:
         return None
     import pyarrow as pa
@@ -275,7 +283,7 @@ def _sink_table(messages: ConsumedMessages, columns: Set[str], key: Converter, v
     return pa.table(converted)
 
 
-def _parted(column: Sequence[SchemaAndValue]) -> tuple[Sequence[Any], Sequence[Any]]:
+def _split(column: Sequence[SchemaAndValue]) -> tuple[Sequence[Any], Sequence[Any]]:
     return list(map(_first, column)), list(map(_second, column))
 
 
@@ -283,8 +291,8 @@ def _timestamps(column: Sequence[tuple[int, int]]) -> tuple[Sequence[int | None]
     kinds = list(map(_first, column))
     if kinds[0] and kinds.count(kinds[0]) == len(kinds):
         return list(map(_second, column)), repeat(_KINDS[kinds[0]])
-    told = [timestamp if kind else None for kind, timestamp in column]
-    return told, [_KINDS[kind] for kind in kinds]
+    timestamps = [timestamp if kind else None for kind, timestamp in column]
+    return timestamps, [_KINDS[kind] for kind in kinds]
 
 
 def _without(rows: Set[int], column: Sequence[Any]) -> list[Any]:

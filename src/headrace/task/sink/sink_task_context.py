@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sink task is given. Java: ``WorkerSinkTaskContext``."""
+"""The context of a sink task, and the partitions that it has paused. Java: ``WorkerSinkTaskContext``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartit
 
 
 class WorkerSinkTaskContext(SinkTaskContext):
-    """Remembers the task's wishes; the loop fulfils them."""
+    """Collects the task's requests, which the loop carries out. Task's thread only."""
 
     def __init__(
         self,
@@ -72,32 +72,36 @@ class WorkerSinkTaskContext(SinkTaskContext):
         return self._frames
 
     def take_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the task wants to go on in these, since this was asked last."""
+        """Return the offsets that the task asked for since the last call, of these partitions."""
         return {where: self._offsets.pop(where) for where in partitions if where in self._offsets}
 
     def take_timeout(self) -> float | None:
-        """Seconds that the task wants to be left alone, None if it did not say."""
+        """Return the seconds that the task asked for until the next ``put``, None if it did not."""
         timeout, self._timeout = self._timeout, None
         return timeout if timeout is not None and timeout > 0 else None
 
     def _check_assigned(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        strange = sorted(str(where) for where in partitions if where not in self._assignment())
-        if strange:
-            raise ConnectError(f"A sink task may not {what} partitions that are not assigned to it: {strange}")
+        unassigned = sorted(str(where) for where in partitions if where not in self._assignment())
+        if unassigned:
+            raise ConnectError(f"A sink task may not {what} partitions that are not assigned to it: {unassigned}")
 
 
 @dataclass(slots=True)
 class PartitionPauses:
-    """``of_task``: by ``SinkTaskContext.pause``. The others concern all partitions: a connector that is paused, a batch
-    that has to be put again first."""
+    """The reasons to consume nothing from partitions. Pure.
+
+    ``of_task``: ``SinkTaskContext.pause``. The others concern all partitions: ``connector``, a connector that is
+    paused; ``redelivery``, a batch that has to be put again first.
+    """
 
     of_task: set[TopicPartition] = field(default_factory=set)
     connector: bool = False
     redelivery: bool = False
 
-    def wanted(self, assignment: Set[TopicPartition]) -> Set[TopicPartition]:
+    def paused(self, assignment: Set[TopicPartition]) -> Set[TopicPartition]:
+        """Return the assigned partitions that have to be paused."""
         return assignment if self.connector or self.redelivery else assignment & self.of_task
 
     def removed(self, partitions: Set[TopicPartition]) -> None:
-        """The task's wish ends with the assignment."""
+        """Forget the task's pauses of partitions that are no longer assigned."""
         self.of_task -= partitions

@@ -5,28 +5,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from headrace.api.errors import ConfigError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkTask
 from headrace.config.client_configs import dead_letter_admin
-from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
-from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_ids import TopicIds
 from headrace.kafka.data.sink_consumer import SinkConsumer
-from headrace.plugins.builtin import PluginKind
-from headrace.plugins.discovery import Plugins, plugins_of
+from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage
-from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
-from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
-from headrace.task.frames.frame_chain import has_frame_steps
-from headrace.task.frames.sink_frames import sink_frame_chain
-from headrace.task.record_converter import named_converter
+from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
+from headrace.task.frames.frame_chain import FrameChain
+from headrace.task.frames.sink_frames import create_sink_frame_chain
 from headrace.task.sink.errant_record_reporter import SinkDeadLetters, WorkerErrantRecordReporter
 from headrace.task.sink.sink_batch import SinkBatches
 from headrace.task.sink.sink_committer import CommitTiming, SinkCommitter
@@ -34,15 +31,16 @@ from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
 from headrace.task.sink.sink_task_context import PartitionPauses, WorkerSinkTaskContext
 from headrace.task.sink.topic_subscription import TopicSubscription
-from headrace.task.sink.worker_sink_task import Progress, SinkRebalances, Surroundings, WorkerSinkTask
-from headrace.task.task_metrics import TaskMetrics
+from headrace.task.sink.worker_sink_task import Progress, SinkRebalances, SinkTaskRuntime, WorkerSinkTask
 from headrace.task.task_spec import TaskSpec
-from headrace.task.transformation_chain import TransformationChain, transformation_chain
+from headrace.task.transformation_chain import TransformationChain, create_transformation_chain
 from headrace.task.worker_link import TaskControl, WorkerLink
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
+Assembly: TypeAlias = TaskAssembly[SinkConnectorConfig, ConsumedRecord]
 _MAX_POLL_RECORDS: Final = 5_000
 """Java's default is 500. A batch costs some tens of microseconds here, so that larger ones are worth it."""
+_PUT: Final = Operation(Stage.TASK_PUT, "org.apache.kafka.connect.sink.SinkTask")
 
 
 class RunnableSinkTask:
@@ -54,15 +52,15 @@ class RunnableSinkTask:
         task: SinkTask,
         context: WorkerSinkTaskContext,
         init: Callable[[], None],
-        loop: Callable[[], None],
+        execute: Callable[[], None],
         closing: tuple[Callable[[], None], ...],
     ) -> None:
         self._spec = spec
         self._task = task
         self._context = context
-        self._closing = closing
         self.init = init
-        self.run = loop
+        self.execute = execute
+        self._closing = closing
 
     def start(self) -> None:
         self._task.initialize(self._context)
@@ -71,156 +69,123 @@ class RunnableSinkTask:
     def close(self) -> None:
         try:
             self._task.stop()
-        except BaseException:  # SystemExit too: what is open is to be closed
-            _log.exception("stop of task %s failed", self._spec.id)
+        except BaseException:  # SystemExit too: the clients have to be closed
+            log.exception("stop of task %s failed", self._spec.id)
         for close in self._closing:
             close()
 
 
-def sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSinkTask:
-    """The task that ``spec`` describes, not started, and in no group yet."""
-    plugins = plugins_of(spec.worker_config)
-    task_class = plugins.task(spec.task_class)
-    if not issubclass(task_class, SinkTask):
-        raise ConfigError.invalid("task.class", spec.task_class, f"task {spec.id} needs a SinkTask")
-    config, task = SinkConnectorConfig(spec.connector_config), task_class()
-    metrics = TaskMetrics(link.metrics, time.monotonic)
-    letters = _dead_letters(spec, config)
-    errors = _errors(spec, config, letters, metrics, control)
-    reportable = letters is not None or config.error_handling.log
-    by_frames = has_frame_steps(config, plugins)
-    converter = _converter(
-        spec,
-        plugins,
-        TransformationChain((), errors) if by_frames else transformation_chain(config, plugins, errors),
-        errors,
-        # A record that fails behind a step on frames has to be told as it was consumed.
-        reportable or by_frames,
-    )
-    frames = sink_frame_chain(config, plugins, errors, link.frames, converter.original) if by_frames else None
-    reporter = None
-    if reportable:
-        operation = Operation(Stage.TASK_PUT, _JAVAS_NAME)
-        reporter = WorkerErrantRecordReporter(operation, errors, converter.original, letters)
-
+def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> RunnableSinkTask:
+    """Return the task that ``spec`` describes, not started, and in no group yet."""
+    assembly: Assembly = TaskAssembly(spec, SinkConnectorConfig(spec.connector_config), link, control)
+    task: SinkTask = assembly.create_task(SinkTask)
+    records = _create_records(assembly)
     consumer = SinkConsumer(spec.consumer)
     progress = Progress(SinkOffsetCommit(), PartitionPauses())
-    consumer.pause_whenever(lambda: progress.pauses.wanted(consumer.assignment))
+    consumer.pause_whenever(lambda: progress.pauses.paused(consumer.assignment))
     context = WorkerSinkTaskContext(
         spec.task_config,
         lambda: consumer.assignment,
         progress.pauses,
         consumer.apply_pauses,
-        reporter,
+        records.reporter,
         link.frames,
         TopicIds(spec.consumer),
     )
-    timing = CommitTiming(
-        _seconds(spec, "offset.flush.interval.ms", 60_000),
-        _seconds(spec, "offset.flush.timeout.ms", 5_000),
-        time.monotonic,
-    )
+    timing = CommitTiming(assembly.flush_interval, assembly.flush_timeout, time.monotonic)
     committer = SinkCommitter(
-        spec.id, task, consumer, progress.offsets, letters.await_all if letters else _nothing, metrics, timing
+        spec.id, task, consumer, progress.offsets, records.await_dead_letters, assembly.metrics, timing
     )
-    batches = SinkBatches(task, converter, frames)
-    rebalances = SinkRebalances(task, context, progress, batches, committer, metrics)
+    batches = SinkBatches(task, records.converter, records.frames)
+    rebalances = SinkRebalances(task, context, progress, batches, committer, assembly.metrics)
     subscription = TopicSubscription(
         spec.id,
-        config,
+        assembly.config,
         consumer,
         lambda topics: consumer.subscribe(topics, rebalances),
-        _metadata_age(spec),
+        _metadata_max_age(spec),
         time.monotonic,
     )
-    around = Surroundings(control, link, metrics, _limit(spec), reporter.raise_intolerable if reporter else _nothing)
-    loop = WorkerSinkTask(consumer, subscription, batches, committer, progress, context, around)
-    closing = (consumer.close, batches.close, *((letters.close,) if letters else ()))
-    return RunnableSinkTask(spec, task, context, lambda: _init(spec, config), loop.run, closing)
+    runtime = SinkTaskRuntime(control, link, assembly.metrics, _max_poll_records(spec), records.raise_intolerable)
+    loop = WorkerSinkTask(consumer, subscription, batches, committer, progress, context, runtime)
+
+    def init() -> None:
+        _remove_former_attempts(spec)
+        assembly.create_dead_letter_topic(dead_letter_admin)
+
+    return RunnableSinkTask(spec, task, context, init, loop.execute, (consumer.close, batches.close, records.close))
 
 
-_JAVAS_NAME: Final = "org.apache.kafka.connect.sink.SinkTask"
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The parts that convert records, transform them and handle those that fail."""
+
+    converter: SinkRecordConverter
+    frames: FrameChain[Sequence[SinkRecord]] | None
+    reporter: WorkerErrantRecordReporter | None
+    dead_letters: SinkDeadLetters | None
+
+    def await_dead_letters(self) -> None:
+        if self.dead_letters is not None:
+            self.dead_letters.await_all()
+
+    def raise_intolerable(self) -> None:
+        if self.reporter is not None:
+            self.reporter.raise_intolerable()
+
+    def close(self) -> None:
+        if self.dead_letters is not None:
+            self.dead_letters.close()
 
 
-def _init(spec: TaskSpec, config: SinkConnectorConfig) -> None:
-    _expel_former_attempts(spec)
-    queue = config.dead_letter_queue
-    if queue is not None and config.tolerates_errors:
-        # Few tasks have one, and the admin client takes time to import.
-        from headrace.task.errors.dead_letter_topic import create_dead_letter_topic
-
-        worker = WorkerConfig(spec.worker_config)
-        create_dead_letter_topic(queue, dead_letter_admin(worker, config.raw, spec.id.task))
-
-
-def _expel_former_attempts(spec: TaskSpec) -> None:
-    """What a former attempt still holds is this one's at once, and a zombie commits no more (invariant 9).
-
-    They are known by the task's client id; where a user has given all tasks the same, nobody can tell them apart.
-    """
-    group, client_id = spec.consumer[GROUP_ID], spec.consumer.get("client.id", "")
-    if client_id == f"connector-consumer-{spec.id}":
-        expelled = ConsumerGroups(spec.consumer).expel(group, client_id)
-        if expelled:
-            _log.info("Task %s: a former attempt was removed from group '%s'", spec.id, group)
+def _create_records(assembly: Assembly) -> _Records:
+    config, plugins, queue = assembly.config, assembly.plugins, assembly.dead_letter_queue()
+    dead_letters = SinkDeadLetters(queue.topic, assembly.spec.producer) if queue is not None else None
+    errors = assembly.create_error_handling(dead_letters.send if dead_letters is not None else None)
+    reportable = dead_letters is not None or config.error_handling.log
+    if assembly.has_frame_steps:
+        # A record that fails after a step on frames is reported as it was consumed.
+        converter = _create_converter(assembly, TransformationChain((), errors), errors, reportable=True)
+        frames = create_sink_frame_chain(config, plugins, errors, assembly.link.frames, converter.original)
+    else:
+        chain = create_transformation_chain(config, plugins, errors)
+        converter, frames = _create_converter(assembly, chain, errors, reportable=reportable), None
+    reporter = WorkerErrantRecordReporter(_PUT, errors, converter.original, dead_letters) if reportable else None
+    return _Records(converter, frames, reporter, dead_letters)
 
 
-def _dead_letters(spec: TaskSpec, config: SinkConnectorConfig) -> SinkDeadLetters | None:
-    queue = config.dead_letter_queue
-    if queue is None:
-        return None
-    if not config.tolerates_errors:
-        message = "Task %s: %s=%s is without effect, as %s=none lets no record be set aside"
-        _log.warning(message, spec.id, DLQ_TOPIC, queue.topic, ERRORS_TOLERANCE)
-    return SinkDeadLetters(queue.topic, spec.producer)
-
-
-def _errors(
-    spec: TaskSpec,
-    config: SinkConnectorConfig,
-    letters: SinkDeadLetters | None,
-    metrics: TaskMetrics,
-    control: TaskControl,
-) -> RetryWithTolerance[ConsumedRecord]:
-    handling, queue = config.error_handling, config.dead_letter_queue
-    reporters: list[ErrorReporter[ConsumedRecord]] = [LogReporter(spec.id, handling, metrics)]
-    if queue is not None and letters is not None:
-        reporters.append(DeadLetterQueueReporter(spec.id, queue.context_headers, letters.send, metrics))
-    return RetryWithTolerance(handling, reporters, metrics, control.wait_for_stop)
-
-
-def _converter(
-    spec: TaskSpec,
-    plugins: Plugins,
+def _create_converter(
+    assembly: Assembly,
     chain: TransformationChain[ConsumedRecord, SinkRecord],
     errors: RetryWithTolerance[ConsumedRecord],
+    *,
     reportable: bool,
 ) -> SinkRecordConverter:
-    name, properties = named_converter("header.converter", spec.connector_config, spec.worker_config)
-    header_class = plugins.header_converter(name, "header.converter")
-    header_converter = header_class()
-    header_converter.configure(properties)
-    operation = Operation(Stage.HEADER_CONVERTER, plugins.class_name(PluginKind.HEADER_CONVERTER, header_class))
+    operation, create_header_converter = assembly.converters.header_converter()
     return SinkRecordConverter(
-        _reader("key.converter", spec, plugins),
-        _reader("value.converter", spec, plugins),
-        HeadersReader(operation, header_converter),
+        Reader(*assembly.converters.create_converter(KEY_CONVERTER)),
+        Reader(*assembly.converters.create_converter(VALUE_CONVERTER)),
+        HeadersReader(operation, create_header_converter()),
         chain,
         errors,
         reportable=reportable,
     )
 
 
-def _reader(property: str, spec: TaskSpec, plugins: Plugins) -> Reader:
-    name, properties = named_converter(property, spec.connector_config, spec.worker_config)
-    cls, is_key = plugins.converter(name, property), property == "key.converter"
-    converter = cls()
-    converter.configure(properties, is_key)
-    stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
-    return Reader(Operation(stage, plugins.class_name(PluginKind.CONVERTER, cls)), converter)
+def _remove_former_attempts(spec: TaskSpec) -> None:
+    """Remove former attempts from the group: their partitions are this one's at once, and a zombie commits no more.
+
+    Invariant 9. They are known by the task's client id; where a user has given all tasks the same, they cannot be told
+    apart and stay.
+    """
+    group, client_id = spec.consumer[GROUP_ID], spec.consumer.get("client.id", "")
+    if client_id == f"connector-consumer-{spec.id}":
+        removed = ConsumerGroups(spec.consumer).expel(group, client_id)
+        if removed:
+            log.info("Task %s: a former attempt was removed from group '%s'", spec.id, group)
 
 
-def _limit(spec: TaskSpec) -> int:
+def _max_poll_records(spec: TaskSpec) -> int:
     given = spec.consumer.get("max.poll.records")
     if given is None:
         return _MAX_POLL_RECORDS
@@ -229,13 +194,5 @@ def _limit(spec: TaskSpec) -> int:
     return int(given)
 
 
-def _metadata_age(spec: TaskSpec) -> float:
+def _metadata_max_age(spec: TaskSpec) -> float:
     return int(spec.consumer.get("metadata.max.age.ms", 300_000)) / 1000
-
-
-def _seconds(spec: TaskSpec, name: str, default: int) -> float:
-    return int(spec.worker_config.get(name, default)) / 1000
-
-
-def _nothing() -> None:
-    """Where there is nothing to wait for or to raise."""

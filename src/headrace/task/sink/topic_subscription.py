@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which topics a sink task reads: those it names as soon as they exist, or all that match, as they come and go.
+"""The topics that a sink task reads: those it names as soon as they exist, or all that match its pattern.
 
 The pattern is matched here, not by the client or the broker: their regular expressions are not Connect's.
 """
@@ -14,32 +14,35 @@ from headrace.api.errors import RetriableError
 from headrace.config.sink_connector_config import TOPICS_REGEX, SinkConnectorConfig
 from headrace.model.ids import ConnectorTaskId
 
-_log = logging.getLogger(__name__)
-_SOON: Final = 1.0
+log = logging.getLogger(__name__)
+_RETRY_INTERVAL: Final = 1.0
 
 
-class Topics(Protocol):
-    """What is needed of a consumer."""
+class TopicLister(Protocol):
+    """The part used of a consumer."""
 
     def existing(self, topics: Sequence[str] | None) -> set[str]: ...
 
 
 class TopicSubscription:
-    """Task's thread only. ``interval``: seconds between looks for new topics that match (``metadata.max.age.ms``).
+    """Subscribes to the topics that exist, and again whenever they change. Task's thread only.
 
-    ``subscribe`` is told of all topics whenever they change; nothing is read of topics that do not exist, which are
-    looked for every second.
+    Nothing is read of topics that do not exist, which are looked up every second.
     """
 
     def __init__(
         self,
         id: ConnectorTaskId,
         config: SinkConnectorConfig,
-        consumer: Topics,
+        consumer: TopicLister,
         subscribe: Callable[[Sequence[str]], None],
         interval: float,
         clock: Callable[[], float],
     ) -> None:
+        """``subscribe`` is called with all topics whenever they change.
+
+        ``interval`` is the time in seconds between searches for new topics that match (``metadata.max.age.ms``).
+        """
         self._id = id
         self._config = config
         self._pattern = config.topics_regex
@@ -48,26 +51,26 @@ class TopicSubscription:
         self._interval = interval
         self._clock = clock
         self._next = 0.0
-        self._topics: Set[str] = frozenset()
-        self._said = ""
+        self._subscribed: Set[str] = frozenset()
+        self._last_warning = ""
 
     def refresh_if_due(self) -> None:
-        """AuthorizationError for a topic that may not be read."""
+        """Look up topics if it is time, and subscribe. AuthorizationError for a topic that may not be read."""
         now = self._clock()
         if now < self._next:
             return
         try:
             found = self._found()
         except RetriableError as error:
-            self._next = now + _SOON
-            self._say(f"cannot find out which topics there are: {error}")
+            self._next = now + _RETRY_INTERVAL
+            self._warn_once(f"cannot find out which topics there are: {error}")
             return
         self._next = now + self._until_next(found)
-        if found != self._topics:
-            _log.info("Task %s reads %s", self._id, ", ".join(sorted(found)) or "no topic")
-            self._topics = found
+        if found != self._subscribed:
+            log.info("Task %s reads %s", self._id, ", ".join(sorted(found)) or "no topic")
+            self._subscribed = found
             self._subscribe(sorted(found))
-        self._say(self._lack(found))
+        self._warn_once(self._lack(found))
 
     def _found(self) -> Set[str]:
         if self._pattern is None:
@@ -76,8 +79,8 @@ class TopicSubscription:
 
     def _until_next(self, found: Set[str]) -> float:
         if self._lack(found):
-            return _SOON
-        # A topic that is deleted later, and made again, is the client's business.
+            return _RETRY_INTERVAL
+        # The client handles a topic that is deleted later and created again.
         return self._interval if self._pattern is not None else float("inf")
 
     def _lack(self, found: Set[str]) -> str:
@@ -86,7 +89,7 @@ class TopicSubscription:
         missing = [topic for topic in self._config.topics if topic not in found]
         return f"waits for topics that do not exist (yet): {', '.join(missing)}" if missing else ""
 
-    def _say(self, what: str) -> None:
-        if what and what != self._said:
-            _log.warning("Task %s %s", self._id, what)
-        self._said = what
+    def _warn_once(self, warning: str) -> None:
+        if warning and warning != self._last_warning:
+            log.warning("Task %s %s", self._id, warning)
+        self._last_warning = warning

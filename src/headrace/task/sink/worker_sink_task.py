@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of a sink task: consume → convert → transform → put, and commit from time to time.
+"""The loop of a sink task: consume → convert → transform → put, and commit at intervals.
 
-Java: ``WorkerSinkTask``. Everything of the plugin's runs on the task's thread; rebalances come up within it.
+Java: ``WorkerSinkTask``. All code of the plugin runs on the task's thread, and so do rebalances.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.worker_link import TaskControl, WorkerLink
 
-_log = logging.getLogger(__name__)
-_LONGEST_WAIT: Final = 0.1
-"""How long a stop or a pause may go unnoticed, in seconds: nothing else ends a wait of the client's."""
+log = logging.getLogger(__name__)
+_MAX_WAIT: Final = 0.1
+"""Seconds until a stop or a pause is noticed at the latest: nothing else ends a wait of the client's."""
 _FIRST_BACKOFF: Final = 0.1
 _LONGEST_BACKOFF: Final = 10.0
 
 
 @dataclass(slots=True)
 class Progress:
-    """What rebalances and the loop change together. ``batch``: one that the task, or Spark, has refused for now."""
+    """The state that rebalances and the loop share. ``batch`` has to be put again, as task or Spark refused it."""
 
     offsets: SinkOffsetCommit
     pauses: PartitionPauses
@@ -45,19 +45,22 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """``limit``: most messages at a time. ``after_put`` raises what the task may not swallow."""
+class SinkTaskRuntime:
+    """Everything around the loop that is not about records.
+
+    ``max_poll_records`` limits the messages of a batch. ``after_put`` raises errors that the task may not swallow.
+    """
 
     control: TaskControl
     link: WorkerLink
     metrics: TaskMetrics
-    limit: int
+    max_poll_records: int
     after_put: Callable[[], None]
     clock: Callable[[], float] = time.monotonic
 
 
 class SinkRebalances:
-    """``headrace.kafka.data.sink_consumer.RebalanceListener``."""
+    """Opens and closes partitions. ``headrace.kafka.data.sink_consumer.RebalanceListener``."""
 
     def __init__(
         self,
@@ -80,13 +83,13 @@ class SinkRebalances:
     ) -> Mapping[TopicPartition, int]:
         offsets = self._progress.offsets
         offsets.assigned(committed)
-        self._count()
+        self._report_partition_count()
         if not partitions:
             return {}
         self._task.open(partitions)
-        wanted = self._context.take_offsets(partitions)
-        offsets.rewound(wanted)
-        return wanted
+        requested = self._context.take_offsets(partitions)
+        offsets.rewound(requested)
+        return requested
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
         try:
@@ -105,14 +108,14 @@ class SinkRebalances:
         progress.pauses.removed(set(partitions))
         if progress.batch is not None:
             progress.batch = self._batches.without(progress.batch, partitions)
-        self._count()
+        self._report_partition_count()
 
-    def _count(self) -> None:
+    def _report_partition_count(self) -> None:
         self._metrics.gauge("partition-count", len(self._context.assignment()))
 
 
 class WorkerSinkTask:
-    """One attempt's loop; ``run`` returns when the task is asked to stop and its last offsets are committed."""
+    """One attempt's loop."""
 
     def __init__(
         self,
@@ -122,7 +125,7 @@ class WorkerSinkTask:
         committer: SinkCommitter,
         progress: Progress,
         context: WorkerSinkTaskContext,
-        surroundings: Surroundings,
+        runtime: SinkTaskRuntime,
     ) -> None:
         self._consumer = consumer
         self._subscription = subscription
@@ -130,20 +133,21 @@ class WorkerSinkTask:
         self._committer = committer
         self._progress = progress
         self._context = context
-        self._around = surroundings
+        self._runtime = runtime
         self._backoff = _FIRST_BACKOFF
 
-    def run(self) -> None:
+    def execute(self) -> None:
+        """Run until the task is asked to stop and its last offsets are committed."""
         try:
-            # A record that is still tried again when the task is to stop was not put, nor is its offset committed.
+            # A record that is still retried when the task is to stop was not put, nor is its offset committed.
             with suppress(StoppedWhileRetryingError):
-                while not self._around.control.stopping:
+                while not self._runtime.control.stopping:
                     self._iterate()
         except BaseException:
             try:
                 self._close_all()
             except Exception:
-                _log.exception("closing the partitions of a task that failed")
+                log.exception("closing the partitions of a task that failed")
             raise
         self._close_all()
 
@@ -155,7 +159,7 @@ class WorkerSinkTask:
         messages = self._next_messages()
         with self._consumer.busy():
             self._deliver(messages)
-        self._around.metrics.report_if_due()
+        self._runtime.metrics.report_if_due()
 
     def _close_all(self) -> None:
         self._committer.close(sorted(self._consumer.assignment))
@@ -167,16 +171,16 @@ class WorkerSinkTask:
             self._progress.offsets.rewound(offsets)
 
     def _pause_or_resume(self) -> None:
-        around, pauses = self._around, self._progress.pauses
-        if around.control.paused == pauses.connector or around.control.stopping:
+        runtime, pauses = self._runtime, self._progress.pauses
+        if runtime.control.paused == pauses.connector or runtime.control.stopping:
             return
-        pauses.connector = around.control.paused
+        pauses.connector = runtime.control.paused
         self._consumer.apply_pauses()
         if pauses.connector:
-            around.link.paused()
+            runtime.link.report_paused()
             self._context.request_commit()
         else:
-            around.link.running()
+            runtime.link.report_running()
 
     def _commit_if_due(self) -> None:
         requested = self._context.commit_requested
@@ -184,24 +188,24 @@ class WorkerSinkTask:
             self._context.commit_requested = False
 
     def _next_messages(self) -> ConsumedMessages:
-        """What there is, as soon as there is something; nothing when something else is to be done."""
-        around, clock = self._around, self._around.clock
+        """Wait for messages; return none if there is something else to do first."""
+        runtime, clock = self._runtime, self._runtime.clock
         until = min(self._committer.next, self._wait_until())
         while True:
             self._subscription.refresh_if_due()
-            messages = self._consumer.consume(around.limit, min(_LONGEST_WAIT, max(until - clock(), 0.0)))
+            messages = self._consumer.consume(runtime.max_poll_records, min(_MAX_WAIT, max(until - clock(), 0.0)))
             if messages or clock() >= until or self._is_interrupted():
                 return messages
-            around.metrics.report_if_due()
+            runtime.metrics.report_if_due()
 
     def _wait_until(self) -> float:
-        now, timeout = self._around.clock(), self._context.take_timeout()
+        now, timeout = self._runtime.clock(), self._context.take_timeout()
         if self._progress.batch is not None and timeout is None:
             timeout, self._backoff = self._backoff, min(self._backoff * 2, _LONGEST_BACKOFF)
         return now + timeout if timeout is not None else float("inf")
 
     def _is_interrupted(self) -> bool:
-        control = self._around.control
+        control = self._runtime.control
         return control.stopping or control.paused != self._progress.pauses.connector or self._context.commit_requested
 
     def _deliver(self, messages: ConsumedMessages) -> None:
@@ -210,27 +214,27 @@ class WorkerSinkTask:
         if batch is None:
             batch = self._batch_of(messages)
         elif messages:
-            # Partitions that came while all is paused: they are read when it is their turn.
+            # Partitions assigned while all are paused: these messages are read again afterwards.
             self._consumer.seek(messages.bounds()[0])
         self._put(batch)
 
     def _batch_of(self, messages: ConsumedMessages) -> SinkBatch:
-        batch = self._batches.make(messages)
+        batch = self._batches.convert(messages)
         if messages:
             begins, ends = messages.bounds()
             self._progress.offsets.consumed(ends, begins)
-            self._around.metrics.add("sink-record-read-total", len(messages))
-            self._around.link.topics_used(sorted({where.topic for where in ends}))
+            self._runtime.metrics.add("sink-record-read-total", len(messages))
+            self._runtime.link.report_topics_used(sorted({where.topic for where in ends}))
         return batch
 
     def _put(self, batch: SinkBatch) -> None:
-        around, progress = self._around, self._progress
+        runtime, progress = self._runtime, self._progress
         try:
             self._batches.transform(batch)
         except FrameJobNotRunError as error:
             self._try_again_later(batch, f"{error_text(error)}; it is tried again for {batch.size} records")
             return
-        began = around.clock()
+        began = runtime.clock()
         try:
             self._batches.put(batch)
         except RetriableError as error:
@@ -238,20 +242,20 @@ class WorkerSinkTask:
                 batch, f"put failed for {batch.size} records, which will be put again: {error_text(error)}"
             )
             return
-        around.after_put()
-        # Invariant 9: only now.
+        runtime.after_put()
+        # Invariant 9: not before put has returned.
         progress.offsets.delivered()
         if batch.size:
-            around.metrics.add("sink-record-send-total", batch.size)
-            around.metrics.sample("put-batch", (around.clock() - began) * 1000, "-time-ms")
+            runtime.metrics.add("sink-record-send-total", batch.size)
+            runtime.metrics.sample("put-batch", (runtime.clock() - began) * 1000, "-time-ms")
         if progress.batch is not None:
             progress.batch = None
             self._backoff = _FIRST_BACKOFF
             progress.pauses.redelivery = False
             self._consumer.apply_pauses()
 
-    def _try_again_later(self, batch: SinkBatch, told: str) -> None:
-        _log.warning("%s", told)
+    def _try_again_later(self, batch: SinkBatch, warning: str) -> None:
+        log.warning("%s", warning)
         self._progress.batch = batch
         self._progress.pauses.redelivery = True
         self._consumer.apply_pauses()

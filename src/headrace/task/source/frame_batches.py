@@ -21,15 +21,15 @@ from headrace.task.source.source_task_calls import size_of
 from headrace.task.topic_batch import TopicBatch
 
 GATHERED = 50_000
-"""Records of one transaction that go through a chain together."""
+"""Number of records of one transaction that are transformed together."""
 
 
 class FrameBatches:
-    """``headrace.task.source.source_batch.Batches``. Task's thread only.
+    """``Batches`` of a task whose chain has steps on frames. Task's thread only.
 
     Source partitions and offsets never enter a frame: they are those of what was polled, whatever becomes of it, and
-    are written with it (invariants 1 and 8). Nobody can tell which rows came of which record, so that all records
-    count as dropped where the task wants to be told of each.
+    are written with it (invariants 1 and 8). It is not known which rows were made of which record, so that for
+    ``commit_record`` all records count as dropped.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class FrameBatches:
         remember: bool,
         gather: int = 1,
     ) -> None:
-        """Polls are kept until there are ``gather`` records, or ``rest`` asks for them: a job has its price."""
+        """Polls are kept until there are ``gather`` records, or until ``take_rest``: frame jobs have a fixed cost."""
         self._connector = connector
         self._chain = chain
         self._converter = converter
@@ -52,31 +52,31 @@ class FrameBatches:
         self._kept: list[Polled] = []
         self._size = 0
 
-    def make(self, polled: Polled) -> SourceBatch:
-        """What goes out now; errors are those of chain and converter."""
+    def convert(self, polled: Polled) -> SourceBatch:
+        """Raises the errors of chain and converter, as ``take_rest`` does."""
         self._kept.append(polled)
         self._size += size_of(polled)
-        rest = self.rest() if self._size >= self._gather else None
+        rest = self.take_rest() if self._size >= self._gather else None
         return rest or SourceBatch((), {}, 0)
 
-    def rest(self) -> SourceBatch | None:
+    def take_rest(self) -> SourceBatch | None:
         kept, self._kept, self._size = self._kept, [], 0
         if not kept:
             return None
-        topics: list[TopicBatch] = []
+        topic_batches: list[TopicBatch] = []
         offsets: OffsetsByKey = {}
         dropped: list[SourceRecord] = []
         for polled in _joined(kept):
-            topics += [topic for batch in self._chain.apply(polled) for topic in self._converted(batch)]
+            topic_batches += [each for batch in self._chain.apply(polled) for each in self._convert(batch)]
             for key, offset in self._offsets(polled).items():
                 offsets.pop(key, None)
                 offsets[key] = offset
             if self._remember and isinstance(polled, Sequence):
                 dropped += polled
         dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
-        size = sum(len(topic.values) for topic in topics)
+        size = sum(len(each.values) for each in topic_batches)
         size += len(dead_letters.values) if dead_letters is not None else 0
-        return SourceBatch(topics, offsets, size, dropped, dead_letters)
+        return SourceBatch(topic_batches, offsets, size, dropped, dead_letters)
 
     def close(self) -> None:
         self._chain.close()
@@ -87,22 +87,22 @@ class FrameBatches:
             return offsets_of_records(self._connector, polled)
         return offsets_of_table(self._connector, polled)
 
-    def _converted(self, batch: Polled) -> Sequence[TopicBatch]:
+    def _convert(self, batch: Polled) -> Sequence[TopicBatch]:
         if not isinstance(batch, Sequence):
-            topics = self._converter.convert_table(batch)
-            if topics is not None:
-                return topics
+            converted = self._converter.convert_table(batch)
+            if converted is not None:
+                return converted
             from headrace.api.arrow_records import table_to_records
 
             batch = table_to_records(batch)
-        converted, _ = self._converter.convert_records(batch)
-        for topic in converted:
-            topic.sources = None
-        return converted
+        topic_batches, _ = self._converter.convert_records(batch)
+        for each in topic_batches:
+            each.sources = None
+        return topic_batches
 
 
 def _joined(kept: Sequence[Polled]) -> list[Polled]:
-    """As few batches as there can be, in order: of neighbours of one kind, and of tables of one type."""
+    """Return as few batches as possible, in order: of neighbours of one kind, and of tables of one type."""
     joined: list[Polled] = []
     for _, group in groupby(kept, key=lambda polled: None if isinstance(polled, Sequence) else polled.schema):
         polls: list[Any] = list(group)

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large a record is on its way to Kafka, and how large it may be."""
+"""Sizes of records, and the step that removes those too large for producer or topic before they are sent.
+
+Once a broker has refused a record, its transaction has to be aborted, and librdkafka's producer has lost count of its
+records: the others of the transaction could not be told from it. Java:
+``AbstractWorkerSourceTask.producerSendFailed``.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +28,21 @@ if TYPE_CHECKING:
 RawHeaders = Sequence[tuple[str, bytes | None]]
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 MAX_REQUEST_SIZE: Final = "max.request.size"
-MOST_OVERHEAD: Final = 100
-"""What a record without headers takes beside key and value, by either count, at the most."""
-_CLIENTS_OVERHEAD: Final = 36
-_MOST_OF_A_HEADER: Final = 10
+MAX_OVERHEAD: Final = 100
+"""Upper bound of a record's size without key, value and headers, by either count."""
+_CLIENT_OVERHEAD: Final = 36
+_MAX_HEADER_OVERHEAD: Final = 10
 """Two lengths of five bytes each."""
-_UTF_8: Final = 4
-"""Bytes of a character, at the most."""
+_MAX_UTF_8: Final = 4
+"""Upper bound of a character's bytes."""
 _BATCH_OVERHEAD: Final = 61
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """In bytes. ``topic`` is None where it is not known, and so is the broker's to tell."""
+    """Limits in bytes. ``topic`` is None where it is unknown, and only the broker can check it."""
 
     client: int
     topic: int | None
@@ -48,28 +53,29 @@ class Limits:
 
 
 class SizeLimits:
-    """The limits of one task's producer. Task's thread only; may block on the brokers.
+    """The limits of one task's producer. Task's thread only; may block on the brokers."""
 
-    ``ask`` tells a topic's ``max.message.bytes``, None if it cannot be known now. Without it, as where records are
-    compressed, only the client's limit is known: it counts bytes before compression, the brokers after it.
-    """
+    def __init__(self, client: int, topic_limit: Callable[[str], int | None] | None) -> None:
+        """``topic_limit`` returns a topic's ``max.message.bytes``, None if it cannot be found out now.
 
-    def __init__(self, client: int, ask: Callable[[str], int | None] | None) -> None:
+        Without it, as where records are compressed, only the client's limit is known: it counts bytes before
+        compression, the brokers after it.
+        """
         self._client = client
-        self._ask = ask
+        self._topic_limit = topic_limit
         self._known: dict[str, int | None] = {}
 
     def of(self, topic: str) -> Limits:
-        """As they were when last asked for."""
-        if self._known.get(topic) is None and self._ask is not None:
-            self._known[topic] = self._ask(topic)
+        """Return the limits of a topic, as they were when last looked up."""
+        if self._known.get(topic) is None and self._topic_limit is not None:
+            self._known[topic] = self._topic_limit(topic)
         return Limits(self._client, self._known.get(topic))
 
-    def refusal(
+    def check(
         self, topic: str, key: bytes | None, value: bytes | None, headers: RawHeaders | None
     ) -> RecordTooLargeError | None:
-        """Why the record cannot be written; None if it can. What the topic takes is asked anew before it is refused."""
-        size = clients_size(key, value, headers)
+        """Return why the record cannot be written, None if it can. The topic's limit is looked up again before that."""
+        size = client_size(key, value, headers)
         if size > self._client:
             return _too_large(topic, size, f"the producer's {MAX_REQUEST_SIZE}={self._client}")
         size, limit = batch_size(key, value, headers), self.of(topic).topic
@@ -82,71 +88,10 @@ class SizeLimits:
         return _too_large(topic, size, f"the topic's {MAX_MESSAGE_BYTES}={limit}")
 
 
-def _too_large(topic: str, size: int, limit: str) -> RecordTooLargeError:
-    return RecordTooLargeError(f"writing to topic {topic} is not possible: the record has {size} bytes, {limit}")
+class OversizedRecords:
+    """Removes the records of a batch that are too large, and handles each as ``errors.*`` say.
 
-
-def clients_size(key: bytes | None, value: bytes | None, headers: RawHeaders | None) -> int:
-    """What librdkafka compares with ``max.request.size``: the most that the record could take."""
-    return _CLIENTS_OVERHEAD + len(key or b"") + len(value or b"") + _headers(headers)
-
-
-def batch_size(key: bytes | None, value: bytes | None, headers: RawHeaders | None) -> int:
-    """What brokers compare with ``max.message.bytes``: a batch, of format 2, of this record alone."""
-    body = 3 + _field(key) + _field(value) + _varint(len(headers or ())) + _headers(headers)
-    return _BATCH_OVERHEAD + _varint(body) + body
-
-
-def most_of_headers(headers: RawHeaders | None) -> int:
-    """Return what the headers of a record take at the most, by either count; without encoding their names."""
-    return sum(_MOST_OF_A_HEADER + _UTF_8 * len(name) + len(text or b"") for name, text in headers or ())
-
-
-def _headers(headers: RawHeaders | None) -> int:
-    return sum(_field(name.encode()) + _field(text) for name, text in headers or ())
-
-
-def _field(data: bytes | None) -> int:
-    return 1 if data is None else _varint(len(data)) + len(data)
-
-
-def _varint(number: int) -> int:
-    """Bytes of a length as Kafka writes it, zigzag and seven bits a byte."""
-    return max(1, -(-(number << 1).bit_length() // 7))
-
-
-def topic_limits(admin: Mapping[str, str]) -> Callable[[str], int | None]:
-    """Asks the brokers with the properties of the task's admin client, which lives as long as the task's process."""
-    refused: set[str] = set()
-
-    @cache
-    def client() -> TopicAdmin:
-        # Few tasks ask, and the admin client takes time to import.
-        from headrace.kafka.admin.topic_admin import TopicAdmin
-
-        return TopicAdmin(admin)
-
-    def ask(topic: str) -> int | None:
-        if topic in refused:
-            return None
-        try:
-            limit = client().config(topic).get(MAX_MESSAGE_BYTES)
-        except RetriableError:  # it does not exist yet, for one
-            return None
-        except ConnectError as error:
-            refused.add(topic)
-            message = "What topic %s takes is not known, so a record that is too large for it may fail the task: %s"
-            _log.warning(message, topic, error)
-            return None
-        return int(limit) if limit else None
-
-    return ask
-
-
-class ProducibleRecords:
-    """A step of batches that leaves out the records which are too large. For tasks that tolerate errors.
-
-    Task's thread only.
+    For tasks that tolerate errors. Task's thread only.
     """
 
     def __init__(
@@ -161,48 +106,112 @@ class ProducibleRecords:
         self._dead_letters = dead_letters
         self._operation = operation
 
-    def step(self, batch: SourceBatch) -> SourceBatch:
-        """Return the batch without them, and with what is set aside in their place."""
-        refused = [self._refused(topic) for topic in batch.topics]
-        if not any(refused):
+    def remove(self, batch: SourceBatch) -> SourceBatch:
+        """Return the batch without them, with the dead letters that take their place. A step of batches."""
+        oversized = [self._oversized_rows(each) for each in batch.topic_batches]
+        if not any(oversized):
             return batch
         dropped = list(batch.dropped)
-        for topic, errors in zip(batch.topics, refused, strict=True):
+        for each, errors in zip(batch.topic_batches, oversized, strict=True):
             for row, error in errors.items():
-                self._errors.reported(self._operation, topic.origin(row), error)
-            if topic.sources is not None:
-                dropped += [topic.sources[row] for row in errors]
-        topics = [topic.without(errors.keys()) for topic, errors in zip(batch.topics, refused, strict=True)]
+                self._errors.report(self._operation, each.origin(row), error)
+            if each.sources is not None:
+                dropped += [each.sources[row] for row in errors]
+        rest = [each.without(errors.keys()) for each, errors in zip(batch.topic_batches, oversized, strict=True)]
         more = self._dead_letters.take() if self._dead_letters is not None else None
-        size = batch.size - sum(map(len, refused)) + (len(more.values) if more is not None else 0)
+        size = batch.size - sum(map(len, oversized)) + (len(more.values) if more is not None else 0)
         return replace(
             batch,
-            topics=[topic for topic in topics if topic.values],
+            topic_batches=[each for each in rest if each.values],
             size=size,
             dropped=dropped,
             dead_letters=joined(batch.dead_letters, more),
         )
 
-    def _refused(self, batch: TopicBatch) -> Mapping[int, RecordTooLargeError]:
-        """The rows that are too large, with the reason."""
+    def _oversized_rows(self, batch: TopicBatch) -> Mapping[int, RecordTooLargeError]:
+        """Return the rows that are too large, with the reason."""
         if not self._may_be_too_large(batch):
             return {}
         errors = {}
         for row, value in enumerate(batch.values):
             key = batch.keys[row] if batch.keys else None
-            error = self._limits.refusal(batch.topic, key, value, batch.headers[row] if batch.headers else None)
+            error = self._limits.check(batch.topic, key, value, batch.headers[row] if batch.headers else None)
             if error is not None:
                 errors[row] = error
         return errors
 
     def _may_be_too_large(self, batch: TopicBatch) -> bool:
-        """Most batches need no look at each record."""
+        # Spares most batches a check of each record.
         longest = (
             _longest(batch.values)
             + _longest(batch.keys or ())
-            + max(map(most_of_headers, batch.headers or ()), default=0)
+            + max(map(max_headers_size, batch.headers or ()), default=0)
         )
-        return longest + MOST_OVERHEAD > self._limits.of(batch.topic).least
+        return longest + MAX_OVERHEAD > self._limits.of(batch.topic).least
+
+
+def topic_limits(admin: Mapping[str, str]) -> Callable[[str], int | None]:
+    """Return the ``topic_limit`` of ``SizeLimits`` that asks the brokers; ``admin`` are properties of an admin client.
+
+    The client lives as long as the task's process.
+    """
+    refused: set[str] = set()
+
+    @cache
+    def client() -> TopicAdmin:
+        # Few tasks ask, and the admin client takes time to import.
+        from headrace.kafka.admin.topic_admin import TopicAdmin
+
+        return TopicAdmin(admin)
+
+    def topic_limit(topic: str) -> int | None:
+        if topic in refused:
+            return None
+        try:
+            limit = client().config(topic).get(MAX_MESSAGE_BYTES)
+        except RetriableError:  # it does not exist yet, for one
+            return None
+        except ConnectError as error:
+            refused.add(topic)
+            message = "What topic %s takes is not known, so a record that is too large for it may fail the task: %s"
+            log.warning(message, topic, error)
+            return None
+        return int(limit) if limit else None
+
+    return topic_limit
+
+
+def client_size(key: bytes | None, value: bytes | None, headers: RawHeaders | None) -> int:
+    """Return what librdkafka compares with ``max.request.size``: an upper bound of the record's size."""
+    return _CLIENT_OVERHEAD + len(key or b"") + len(value or b"") + _headers_size(headers)
+
+
+def batch_size(key: bytes | None, value: bytes | None, headers: RawHeaders | None) -> int:
+    """Return what brokers compare with ``max.message.bytes``: a batch, of format 2, of this record alone."""
+    body = 3 + _field_size(key) + _field_size(value) + _varint_size(len(headers or ())) + _headers_size(headers)
+    return _BATCH_OVERHEAD + _varint_size(body) + body
+
+
+def max_headers_size(headers: RawHeaders | None) -> int:
+    """Return an upper bound of the headers' size by either count, without encoding their names."""
+    return sum(_MAX_HEADER_OVERHEAD + _MAX_UTF_8 * len(name) + len(text or b"") for name, text in headers or ())
+
+
+def _too_large(topic: str, size: int, limit: str) -> RecordTooLargeError:
+    return RecordTooLargeError(f"writing to topic {topic} is not possible: the record has {size} bytes, {limit}")
+
+
+def _headers_size(headers: RawHeaders | None) -> int:
+    return sum(_field_size(name.encode()) + _field_size(text) for name, text in headers or ())
+
+
+def _field_size(data: bytes | None) -> int:
+    return 1 if data is None else _varint_size(len(data)) + len(data)
+
+
+def _varint_size(number: int) -> int:
+    """Return the bytes of a length as Kafka writes it, zigzag and seven bits a byte."""
+    return max(1, -(-(number << 1).bit_length() // 7))
 
 
 def _longest(column: Sequence[bytes | None]) -> int:

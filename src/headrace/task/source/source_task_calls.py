@@ -40,10 +40,10 @@ class Poller:
         """Return False once the task is to stop. Blocks while it is paused, after a call of ``before_pause``."""
         if self._control.paused and not self._control.stopping:
             before_pause()
-            self._link.paused()
+            self._link.report_paused()
             self._control.wait_while_paused()
             if not self._control.stopping:
-                self._link.running()
+                self._link.report_running()
         return not self._control.stopping
 
     def poll(self) -> Polled:
@@ -91,9 +91,9 @@ class CommitNotifier:
         """Call the task's ``commit``, then notify the worker of topics and offsets."""
         self._call_commit()
         if self._topics:
-            self._link.topics_used(list(self._topics))
+            self._link.report_topics_used(list(self._topics))
             self._topics.clear()
-        self._link.offsets_committed([(each.partition, each.offset) for each in offsets])
+        self._link.report_offsets_committed([(each.partition, each.offset) for each in offsets])
 
     def _call_commit(self) -> None:
         try:

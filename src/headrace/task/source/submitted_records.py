@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In-order acknowledgement: which offsets may be committed while records are still in flight. Pure.
+"""At-least-once records that are sent and not yet delivered: acknowledged in order, or refused by the brokers.
 
 Java: ``SubmittedRecords`` (KAFKA-12226). Here the unit is a polled batch, so that nothing is kept per record.
 """
@@ -18,35 +18,35 @@ from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.source.source_batch import OffsetsByKey, SourceDeadLetters
 from headrace.task.topic_batch import OnRecordWritten, TopicBatch, send_batch
 
-Content = tuple[bytes | None, bytes | None]
+KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 @dataclass(slots=True)
 class SubmittedBatch:
-    """A batch on its way: done when ``unacked`` is 0."""
+    """A batch that is sent: delivered when ``unacked`` is 0."""
 
     unacked: int
     offsets: OffsetsByKey = field(default_factory=dict)
 
     def ack(self, topic: str, partition: int, offset: int, timestamp: int | None) -> None:
-        """One of its records is delivered."""
+        """Count one of its records as delivered; a delivery callback."""
         self.unacked -= 1
 
 
 class SubmittedRecords:
-    """The task's thread only, which also runs the delivery callbacks."""
+    """Tracks which offsets may be committed. The task's thread only, which also runs the delivery callbacks."""
 
     def __init__(self) -> None:
         self._batches: deque[SubmittedBatch] = deque()
 
     def submit(self, size: int, offsets: OffsetsByKey) -> SubmittedBatch:
-        """A batch that is about to be sent; size 0 (all dropped) counts as delivered in its turn."""
+        """Add a batch that is about to be sent; one of size 0 (all dropped) counts as delivered in its turn."""
         batch = SubmittedBatch(size, offsets)
         self._batches.append(batch)
         return batch
 
-    def committable(self) -> OffsetsByKey:
-        """Offsets of the longest run of delivered batches; forgets those batches.
+    def take_committable(self) -> OffsetsByKey:
+        """Return the offsets of the longest run of delivered batches, and forget those batches.
 
         An offset behind a batch that is still in flight waits, whatever its partition: a record is never skipped.
         """
@@ -59,12 +59,16 @@ class SubmittedRecords:
 
     @property
     def in_flight(self) -> int:
-        """Records not yet delivered."""
+        """Number of records not yet delivered."""
         return sum(batch.unacked for batch in self._batches)
 
 
 class RefusedRecords:
-    """For tasks that tolerate errors. Task's thread only. ``timeout`` (seconds) bounds each wait for the brokers."""
+    """Skips or sets aside the records that brokers refuse. For tasks that tolerate errors; the task's thread only.
+
+    A broker refuses a whole batch for one record of it, so each is sent once more, alone. Java:
+    ``WorkerSourceTask.producerSendFailed``, whose producer splits a batch that is too large.
+    """
 
     def __init__(
         self,
@@ -74,6 +78,7 @@ class RefusedRecords:
         operation: Operation,
         timeout: float,
     ) -> None:
+        """``timeout`` (seconds) bounds each wait for the brokers."""
         self._operation = operation
         self._producer = producer
         self._errors = errors
@@ -81,49 +86,50 @@ class RefusedRecords:
         self._timeout = timeout
         self._waiting: deque[tuple[SubmittedBatch, TopicBatch, int]] = deque()
 
-    def of(self, submitted: SubmittedBatch, batch: TopicBatch) -> Refused:
-        """To be told of each refused record of ``batch``, which is part of ``submitted``."""
-        rows: dict[Content, deque[int]] = {}
+    def callback(self, submitted: SubmittedBatch, batch: TopicBatch) -> Refused:
+        """Return the producer's callback for refused records of ``batch``, which is part of ``submitted``."""
+        rows: dict[KeyAndValue, deque[int]] = {}
 
-        def note(error: ConnectError, key: bytes | None, value: bytes | None) -> None:
+        def on_refused(error: ConnectError, key: bytes | None, value: bytes | None) -> None:
             if not rows:
                 for row, each in enumerate(batch.values):
                     rows.setdefault((batch.keys[row] if batch.keys else None, each), deque()).append(row)
-            # Which of several equal ones it was does not matter: they are refused alike.
+            # Equal records need not be told apart: they are refused alike.
             self._waiting.append((submitted, batch, rows[key, value].popleft()))
 
-        return note
+        return on_refused
 
-    def settle(self, delivered: OnRecordWritten | None) -> list[SourceRecord]:
-        """Try each again and set aside what is refused again; those records, where the task wants to be told.
+    def resend(self, on_written: OnRecordWritten | None) -> list[SourceRecord]:
+        """Send each refused record again, set aside those refused again, and return them if they are remembered.
 
         RetriableKafkaError if the brokers take longer than the timeout.
         """
         skipped: list[SourceRecord] = []
         while self._waiting:
             submitted, batch, row = self._waiting.popleft()
-            error = self._refusal(submitted, batch.only(row), delivered)
+            error = self._resend_one(submitted, batch.only(row), on_written)
             if error is not None:
                 self._set_aside(submitted, batch, row, error)
                 if batch.sources is not None:
                     skipped.append(batch.sources[row])
         return skipped
 
-    def _refusal(
-        self, submitted: SubmittedBatch, record: TopicBatch, delivered: OnRecordWritten | None
+    def _resend_one(
+        self, submitted: SubmittedBatch, record: TopicBatch, on_written: OnRecordWritten | None
     ) -> ConnectError | None:
+        """Return the error if the record is refused again."""
         refused: list[ConnectError] = []
-        send_batch(self._producer, record, submitted.ack, delivered, lambda error, key, value: refused.append(error))
+        send_batch(self._producer, record, submitted.ack, on_written, lambda error, key, value: refused.append(error))
         self._flush()
         return refused[0] if refused else None
 
     def _set_aside(self, submitted: SubmittedBatch, batch: TopicBatch, row: int, error: ConnectError) -> None:
-        self._errors.reported(self._operation, batch.origin(row), error)
+        self._errors.report(self._operation, batch.origin(row), error)
         letter = self._dead_letters.take() if self._dead_letters is not None else None
         if letter is None:
             submitted.unacked -= 1
         else:
-            # In place of the record: its offset waits for it.
+            # It counts in place of the record, whose offset waits for it.
             send_batch(self._producer, letter, submitted.ack)
             self._flush()
 

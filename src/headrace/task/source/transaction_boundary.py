@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where transactions end. Pure: decisions over record counts and times; KIP-618, ``transaction.boundary``."""
+"""The ends of transactions. Pure: decisions over record counts and times; KIP-618, ``transaction.boundary``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.source import TransactionBoundary, TransactionContext
 
+TRANSACTION_TIMEOUT: Final = "transaction.timeout.ms"
+_BROKERS_LONGEST_TRANSACTION: Final = 900.0
+"""Seconds; the default of the brokers' ``transaction.max.timeout.ms``."""
+_SPARE_TIME: Final = 60.0
+
 
 class End(Enum):
-    """What happens after a run of records."""
+    """What to do with the open transaction after some records."""
 
     NOTHING = "nothing"
     COMMIT = "commit"
@@ -23,19 +28,20 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Records up to ``end`` (exclusive, counted in the batch) belong to the open transaction, which then ends so."""
+    """Records up to ``end`` (exclusive, counted in the batch) join the open transaction; ``then`` is what ends it."""
 
     end: int
     then: End
 
 
 class Boundary(Protocol):
-    """Asked after every poll. ``records`` is None for an Arrow table; ``size`` is 0 for an empty batch."""
+    """Decides after every poll where transactions end."""
 
-    def plan(self, size: int, records: Sequence[SourceRecord] | None, now: float) -> tuple[Step, ...]: ...
+    def plan(self, size: int, records: Sequence[SourceRecord] | None, now: float) -> tuple[Step, ...]:
+        """Return the steps for a batch. ``records`` is None for an Arrow table; ``size`` is 0 for an empty batch."""
 
     def final(self) -> End:
-        """What to do with an open transaction when the task stops or pauses."""
+        """Return what to do with an open transaction when the task stops or pauses."""
 
 
 class PollBoundary:
@@ -89,7 +95,7 @@ class ConnectorBoundary:
         return tuple(steps) if size or at_batch is not End.NOTHING else ()
 
     def final(self) -> End:
-        """What the task did not end is aborted, and is read again by the next attempt."""
+        """Return what the task asked for; what it has not ended is aborted, and read again by the next attempt."""
         return self._context.take()[1]
 
 
@@ -102,21 +108,21 @@ class WorkerTransactionContext(TransactionContext):
         self._at_batch = End.NOTHING
 
     def commit_transaction(self, record: SourceRecord | None = None) -> None:
-        self._ask(record, End.COMMIT)
+        self._request(record, End.COMMIT)
 
     def abort_transaction(self, record: SourceRecord | None = None) -> None:
-        self._ask(record, End.ABORT)
+        self._request(record, End.ABORT)
 
     def take(self) -> tuple[Mapping[int, End], End]:
-        """What was asked for since the last call: by the identity of records, and for the whole batch."""
+        """Return what was asked for since the last call: by the identity of records, and for the whole batch."""
         taken = self._at_records, self._at_batch
         self._at_records, self._kept, self._at_batch = {}, [], End.NOTHING
         return taken
 
-    def _ask(self, record: SourceRecord | None, end: End) -> None:
+    def _request(self, record: SourceRecord | None, end: End) -> None:
         other = End.ABORT if end is End.COMMIT else End.COMMIT
-        asked = self._at_batch if record is None else self._at_records.get(id(record), End.NOTHING)
-        if asked is other:
+        requested = self._at_batch if record is None else self._at_records.get(id(record), End.NOTHING)
+        if requested is other:
             raise ConnectError(f"the task asks for {end.value} where it has already asked for {other.value}")
         if record is None:
             self._at_batch = end
@@ -126,10 +132,10 @@ class WorkerTransactionContext(TransactionContext):
             self._kept.append(record)
 
 
-def boundary_of(
+def create_boundary(
     config: Mapping[str, str], flush_interval: float, clock: Callable[[], float], context: WorkerTransactionContext
 ) -> Boundary:
-    """The boundary that a connector's configuration asks for; intervals default to the offset flush interval."""
+    """Return the boundary that a connector's configuration asks for; intervals default to ``flush_interval``."""
     name = config.get("transaction.boundary", "poll")
     try:
         kind = TransactionBoundary.from_property(name)
@@ -141,3 +147,24 @@ def boundary_of(
         interval = config.get("transaction.boundary.interval.ms")
         return IntervalBoundary(int(interval) / 1000 if interval else flush_interval, clock())
     return PollBoundary()
+
+
+def transaction_timeout(producer: Mapping[str, str], boundary: Boundary, retry_timeout: float | None) -> float:
+    """Return the producer's ``transaction.timeout.ms`` in seconds: what ``producer`` says, or what ``boundary`` needs.
+
+    The broker aborts older transactions and fences their producer, so an interval has to fit in. So have, as far as
+    brokers allow by default, the retries of a record: others of its transaction may be written.
+    """
+    interval = boundary.interval if isinstance(boundary, IntervalBoundary) else 0.0
+    given = producer.get(TRANSACTION_TIMEOUT)
+    if given is None:
+        least = interval + _SPARE_TIME
+        if isinstance(boundary, PollBoundary):
+            return least
+        longest = max(least, _BROKERS_LONGEST_TRANSACTION)
+        return longest if retry_timeout is None else min(least + retry_timeout, longest)
+    timeout = int(given) / 1000
+    if timeout <= interval:
+        reason = f"transactions last transaction.boundary.interval.ms = {interval * 1000:g}, so it has to be larger"
+        raise ConfigError.invalid(f"producer.override.{TRANSACTION_TIMEOUT}", given, reason)
+    return timeout

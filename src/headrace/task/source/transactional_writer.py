@@ -14,18 +14,16 @@ from headrace.task.topic_batch import TopicBatch, WrittenRecord, send_batch
 
 
 class TransactionalWriter:
-    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker.
-
-    ConnectError for a record to the offsets topic itself.
-    """
+    """One attempt's writer; the task's thread only. ``timeout`` (seconds) bounds each exchange with the broker."""
 
     def __init__(self, producer: TransactionalProducer, offsets_topic: str, timeout: float, *, remember: bool) -> None:
+        """``remember`` has ``commit`` return the polled records."""
         self._producer = producer
         self._offsets_topic = offsets_topic
         self._timeout = timeout
         self._remember = remember
         self._offsets: OffsetsByKey = {}
-        self._delivered: list[WrittenRecord] = []
+        self._written: list[WrittenRecord] = []
         self._size = 0
 
     def init(self) -> None:
@@ -34,20 +32,20 @@ class TransactionalWriter:
 
     @property
     def pending(self) -> bool:
-        """Whether there is anything that a commit would make visible."""
+        """True if a commit would make anything visible."""
         return self._producer.in_transaction or bool(self._offsets)
 
     @property
     def size(self) -> int:
-        """Records in the open transaction, without offset records."""
+        """Number of records in the open transaction, without offset records."""
         return self._size
 
-    def write(self, topics: Sequence[TopicBatch], count: int) -> None:
-        """Records join the open transaction; it begins with the first of them. ``count`` is how many they have to be.
+    def write(self, batches: Sequence[TopicBatch], count: int) -> None:
+        """Send records in the open transaction, which begins with the first of them. They have to be ``count``.
 
-        A commit finds out whether they are.
+        ``commit`` checks the count. ConnectError for a record to the offsets topic itself.
         """
-        if any(batch.topic == self._offsets_topic for batch in topics):
+        if any(batch.topic == self._offsets_topic for batch in batches):
             # The next poll may ask for offsets, which would wait for the end of this very transaction.
             raise ConnectError(
                 f"a record is to be written to topic {self._offsets_topic}, which the task's own offsets are in: with "
@@ -56,17 +54,17 @@ class TransactionalWriter:
             )
         self._begin_if_needed()
         self._size += count
-        for batch in topics:
-            send_batch(self._producer.records, batch, None, self._note if self._remember else None)
+        for batch in batches:
+            send_batch(self._producer.records, batch, None, self._on_written if self._remember else None)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
-        """Offsets that the next commit has to write; a partition's later offset replaces its earlier one."""
+        """Add offsets to the next commit; a partition's later offset replaces its earlier one."""
         for key, offset in offsets.items():
             self._offsets.pop(key, None)
             self._offsets[key] = offset
 
     def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]:
-        """Make records and offsets visible together; what was committed."""
+        """Make records and offsets visible together, and return them."""
         # 1. Offsets alone need a transaction too: those of dropped records, or after an abort.
         self._begin_if_needed()
         # 2. Offset records go last (invariant 1).
@@ -76,15 +74,15 @@ class TransactionalWriter:
         # 3. One commit for both, if all of both have arrived. From here on only its success says that they are visible
         #    (invariant 5).
         self._producer.commit(self._timeout, self._size + len(offsets))
-        delivered = self._delivered
-        self._offsets, self._delivered, self._size = {}, [], 0
-        return offsets, delivered
+        written = self._written
+        self._offsets, self._written, self._size = {}, [], 0
+        return offsets, written
 
     def abort(self) -> None:
         """Drop the open transaction's records. Their offsets stay and go with the next commit (KIP-618)."""
         if self._producer.in_transaction:
             self._producer.abort(self._timeout)
-        self._delivered, self._size = [], 0
+        self._written, self._size = [], 0
 
     def close(self) -> None:
         self._producer.close()
@@ -93,5 +91,5 @@ class TransactionalWriter:
         if not self._producer.in_transaction:
             self._producer.begin()
 
-    def _note(self, record: SourceRecord, metadata: RecordMetadata) -> None:
-        self._delivered.append((record, metadata))
+    def _on_written(self, record: SourceRecord, metadata: RecordMetadata) -> None:
+        self._written.append((record, metadata))

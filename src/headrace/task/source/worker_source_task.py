@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The at-least-once loop: records flow, and offsets follow every ``offset.flush.interval.ms`` once delivered.
+"""The at-least-once loop: offsets follow their records every ``offset.flush.interval.ms``, once these are delivered.
 
 Java: ``WorkerSourceTask``. The whole loop, delivery callbacks included, runs on the task's thread.
 """
@@ -18,7 +18,7 @@ from headrace.task.task_metrics import TaskMetrics
 
 
 class WorkerSourceTask:
-    """One attempt's loop; ``run`` returns when the task is asked to stop and its last offsets are committed."""
+    """One attempt's loop."""
 
     def __init__(
         self,
@@ -36,12 +36,13 @@ class WorkerSourceTask:
         self._metrics = metrics
         self._clock = clock
 
-    def run(self) -> None:
-        # A record that is still tried again when the task is to stop is not sent, nor is its offset.
+    def execute(self) -> None:
+        """Run until the task is asked to stop and its last offsets are committed."""
+        # A record that is still retried when the task is to stop is not sent, nor is its offset.
         with suppress(StoppedWhileRetryingError):
-            while self._poller.may_poll(before_pause=self._commit_rest):
+            while self._poller.may_poll(before_pause=self._flush_and_commit):
                 self._iterate()
-        self._commit_rest()
+        self._flush_and_commit()
 
     def _iterate(self) -> None:
         began = self._clock()
@@ -56,19 +57,19 @@ class WorkerSourceTask:
         self._metrics.report_if_due()
 
     def _send(self, polled: Polled) -> None:
-        batch = self._batches.make(polled)
-        self._notifier.add_topics(batch.topics)
+        batch = self._batches.convert(polled)
+        self._notifier.add_topics(batch.topic_batches)
         self._committer.send(batch)
         self._metrics.add("source-record-write-total", batch.written)
 
-    def _commit_rest(self) -> None:
+    def _flush_and_commit(self) -> None:
         self._committer.flush()
         self._commit()
 
     def _commit(self) -> None:
         began = self._clock()
-        done = self._committer.commit()
+        committed = self._committer.commit()
         self._notifier.records_committed(*self._committer.take_delivered())
-        if done:
+        if committed:
             self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
             self._notifier.offsets_committed(self._committer.take_committed())

@@ -15,7 +15,7 @@ from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.config.connector_config import ErrorHandling
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.errors.dead_letters import DeadLetter, dead_letter
+from headrace.task.errors.dead_letters import DeadLetter, create_dead_letter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, ProcessingContext, Stage
 from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
 from headrace.task.source.source_batch import SourceDeadLetters
@@ -52,7 +52,7 @@ def test_a_consumed_record_as_java_sets_it_aside(vector: Any) -> None:
     )
     operation = Operation(Stage[given["stage"]], given["executingClass"])
     failed = ProcessingContext(record, operation, 1, raised(DataError(given["exceptionMessage"])), True)
-    letter = dead_letter(ConnectorTaskId(given["connector"], given["task"]), failed, True)
+    letter = create_dead_letter(ConnectorTaskId(given["connector"], given["task"]), failed, True)
     assert letter.key == vectors.value_of(None, expected["key"])
     assert letter.value == vectors.value_of(None, expected["value"])
     *headers, (last, trace) = letter.headers
@@ -63,8 +63,8 @@ def test_a_consumed_record_as_java_sets_it_aside(vector: Any) -> None:
 
 def test_own_headers_come_first_and_context_only_if_asked_for() -> None:
     record = ConsumedRecord("t", 0, 1, b"k", None, [("h", b"1"), ("h", None)], 5)
-    assert dead_letter(TASK, context(record), False) == DeadLetter(b"k", None, [("h", b"1"), ("h", None)], 5)
-    with_context = dead_letter(TASK, context(record), True).headers
+    assert create_dead_letter(TASK, context(record), False) == DeadLetter(b"k", None, [("h", b"1"), ("h", None)], 5)
+    with_context = create_dead_letter(TASK, context(record), True).headers
     assert with_context[:3] == [("h", b"1"), ("h", None), ("__connect.errors.topic", b"t")]
 
 
@@ -81,7 +81,7 @@ def test_own_headers_come_first_and_context_only_if_asked_for() -> None:
     ],
 )
 def test_names_of_exceptions(error: Exception, name: bytes, message: bytes | None, record: Any) -> None:
-    headers = dict(dead_letter(TASK, context(record("v"), error), True).headers)
+    headers = dict(create_dead_letter(TASK, context(record("v"), error), True).headers)
     assert headers["__connect.errors.exception.class.name"] == name
     assert headers["__connect.errors.exception.message"] == message
 
@@ -90,7 +90,7 @@ def test_a_polled_record_names_its_source(record: Any) -> None:
     polled = record("v", 7, headers=Headers().add_string("h", "x").add("n", 5, Schema.INT8))
     headers = [
         (name.removeprefix("__connect.errors."), text)
-        for name, text in dead_letter(TASK, context(polled), True).headers
+        for name, text in create_dead_letter(TASK, context(polled), True).headers
     ]
     assert headers[:-1] == [
         ("h", b"x"),
@@ -143,12 +143,12 @@ class Mute:
     ids=str,
 )  # fmt: skip
 def test_a_polled_value_becomes_json_where_it_can(schema: Any, value: Any, expected: bytes | None, record: Any) -> None:
-    letter = dead_letter(TASK, context(record(value, value_schema=schema, key=value, key_schema=schema)), False)
+    letter = create_dead_letter(TASK, context(record(value, value_schema=schema, key=value, key_schema=schema)), False)
     assert (letter.key, letter.value) == (expected, expected)
 
 
 def test_nothing_is_too_odd_to_be_set_aside(record: Any) -> None:
-    assert b"Mute object" in (dead_letter(TASK, context(record(Mute())), False).value or b"")
+    assert b"Mute object" in (create_dead_letter(TASK, context(record(Mute())), False).value or b"")
 
 
 def test_dead_letters_wait_for_their_batch(record: Any) -> None:

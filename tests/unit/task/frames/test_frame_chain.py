@@ -17,7 +17,7 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, StoppedWhileRetryingError
-from headrace.task.frames.frame_chain import FrameChain, frame_chain, has_frame_steps
+from headrace.task.frames.frame_chain import FrameChain, create_frame_chain, has_frame_steps
 from headrace.task.frames.frame_step import FrameRunner
 from headrace.task.task_metrics import TaskMetrics
 
@@ -62,7 +62,7 @@ def chain(frames: PlayedFrames, wait: Callable[[float], bool] = lambda s: False,
     errors: RetryWithTolerance[SourceRecord] = RetryWithTolerance(
         parsed.error_handling, (), TaskMetrics(lambda values: None, lambda: 0.0), wait
     )
-    return frame_chain(parsed, plugins, errors, FrameRunner(frames, parsed.error_handling, wait, lambda: 0.0))
+    return create_frame_chain(parsed, plugins, errors, FrameRunner(frames, parsed.error_handling, wait, lambda: 0.0))
 
 
 def given(frames: PlayedFrames, polled: Any, **config: str) -> list[pa.Table]:

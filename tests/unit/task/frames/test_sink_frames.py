@@ -23,7 +23,7 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
 from headrace.task.frames.frame_step import FrameJobNotRunError
-from headrace.task.frames.sink_frames import sink_frame_chain
+from headrace.task.frames.sink_frames import create_sink_frame_chain
 from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
 from headrace.task.transformation_chain import TransformationChain
@@ -107,14 +107,14 @@ def make(errors: Any, plugins: Plugins) -> Make:
             handling,
             reportable=True,
         )
-        chain = sink_frame_chain(SinkConnectorConfig(config), plugins, handling, frames, converter.original)
+        chain = create_sink_frame_chain(SinkConnectorConfig(config), plugins, handling, frames, converter.original)
         return SinkBatches(task or Taken(), converter, chain)
 
     return make
 
 
 def transformed(batches: SinkBatches, *messages: Message) -> SinkBatch:
-    batch = batches.make(ConsumedMessages(messages))
+    batch = batches.convert(ConsumedMessages(messages))
     batches.transform(batch)
     return batch
 
@@ -207,7 +207,7 @@ def test_a_second_try_goes_on_where_the_first_one_stood(make: Make, errors: Any)
     frames.errors = [RetriableError("lost"), RetriableError("lost")]
     task = Taken()
     batches = make(frames, task, {"cast": CAST, "q": {"type": "SparkSql"}})
-    batch = batches.make(ConsumedMessages([message(5, "1"), message(6, "none"), message(7, "3")]))
+    batch = batches.convert(ConsumedMessages([message(5, "1"), message(6, "none"), message(7, "3")]))
     for _ in range(2):
         with pytest.raises(FrameJobNotRunError, match=r"transforms\.q could not be run: lost"):
             batches.transform(batch)
@@ -224,7 +224,7 @@ def test_partitions_that_go_between_two_tries_are_left_out(make: Make) -> None:
     frames = PlayedFrames()
     frames.errors = [RetriableError("lost")]
     batches = make(frames)
-    batch = batches.make(ConsumedMessages([message(5, "a", 0), message(5, "b", 1)]))
+    batch = batches.convert(ConsumedMessages([message(5, "a", 0), message(5, "b", 1)]))
     with pytest.raises(FrameJobNotRunError):
         batches.transform(batch)
     rest = batches.without(batch, [TopicPartition("t", 0)])

@@ -10,13 +10,13 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 def test_the_tasks_wish_lasts_behind_the_others() -> None:
     pauses = PartitionPauses()
     pauses.of_task.add(A)
-    assert pauses.wanted({A, B}) == {A}
+    assert pauses.paused({A, B}) == {A}
     pauses.connector = True
-    assert pauses.wanted({A, B}) == {A, B}
+    assert pauses.paused({A, B}) == {A, B}
     pauses.redelivery, pauses.connector = True, False
-    assert pauses.wanted({A, B}) == {A, B}
+    assert pauses.paused({A, B}) == {A, B}
     pauses.redelivery = False
-    assert pauses.wanted({A, B}) == {A}
-    assert pauses.wanted({B}) == set()
+    assert pauses.paused({A, B}) == {A}
+    assert pauses.paused({B}) == set()
     pauses.removed({A})
-    assert pauses.wanted({A, B}) == set()
+    assert pauses.paused({A, B}) == set()

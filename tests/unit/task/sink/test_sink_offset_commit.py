@@ -65,7 +65,7 @@ def test_a_refusal_goes_back_to_what_is_committed_or_to_the_first_record() -> No
     commit.assigned({A: 5})
     commit.consumed({A: 9, B: 3}, {A: 5, B: 1})
     commit.delivered()
-    assert commit.refused(commit.to_commit()) == {A: 5, B: 1}
+    assert commit.rewind_to_committed(commit.to_commit()) == {A: 5, B: 1}
     assert commit.to_commit() == at(a=5, b=1)
 
 
@@ -75,7 +75,7 @@ def test_an_answer_that_comes_late_counts_for_nothing() -> None:
     commit.consumed({A: 9}, {A: 5})
     commit.delivered()
     commit.sent(at(a=9))
-    commit.given_up()
+    commit.give_up()
     commit.sent(at(a=8))
     assert not commit.completed({A: 9}, failed=False)
     assert commit.committed == at(a=5)
@@ -125,7 +125,7 @@ class Delivery(RuleBasedStateMachine):
     @precondition(lambda self: not self.batch)
     @rule()
     def refuse(self) -> None:
-        back = self.commit.refused(self.commit.to_commit())
+        back = self.commit.rewind_to_committed(self.commit.to_commit())
         for where, offset in back.items():
             assert offset <= self.put[where]
             self.position[where] = self.put[where] = offset

@@ -25,7 +25,7 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
-from headrace.task.transformation_chain import transformation_chain
+from headrace.task.transformation_chain import create_transformation_chain
 
 
 def message(offset: int, value: bytes | None, **more: Any) -> Message:
@@ -61,7 +61,7 @@ def make(errors: Any, plugins: Plugins) -> Any:
             Reader(Operation(Stage.KEY_CONVERTER, "Key"), key or StringConverter()),
             Reader(Operation(Stage.VALUE_CONVERTER, "Value"), converter),
             HeadersReader(Operation(Stage.HEADER_CONVERTER, "Headers"), SimpleHeaderConverter()),
-            transformation_chain(SinkConnectorConfig(props), plugins, handling),
+            create_transformation_chain(SinkConnectorConfig(props), plugins, handling),
             handling,
             reportable=True,
         )

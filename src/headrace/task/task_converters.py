@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The converters of one task, made and configured by what connector and worker say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from headrace.api.converter import Converter, HeaderConverter
+from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER
+from headrace.plugins.builtin import PluginKind
+from headrace.plugins.discovery import Plugins
+from headrace.task.errors.processing_context import Operation, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConverters:
+    """Creates the converters that a connector's configuration names, and the worker's where it names none.
+
+    A converter's own properties come from the configuration that names it, never from both.
+    """
+
+    connector: Mapping[str, str]
+    worker: Mapping[str, str]
+    plugins: Plugins
+
+    def create_converter(self, name: str) -> tuple[Operation, Converter]:
+        """Return the converter of ``key.converter`` or ``value.converter``, and what its failures are reported as."""
+        plugin, properties = self._lookup(name, "JsonConverter")
+        cls = self.plugins.converter(plugin, name)
+        is_key = name == KEY_CONVERTER
+        converter = cls()
+        converter.configure(properties, is_key)
+        stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
+        return Operation(stage, self.plugins.class_name(PluginKind.CONVERTER, cls)), converter
+
+    def header_converter(self) -> tuple[Operation, Callable[[], HeaderConverter]]:
+        """Return the function that creates the header converter, and what its failures are reported as."""
+        plugin, properties = self._lookup(HEADER_CONVERTER, "SimpleHeaderConverter")
+        cls = self.plugins.header_converter(plugin, HEADER_CONVERTER)
+
+        def create() -> HeaderConverter:
+            converter = cls()
+            converter.configure(properties)
+            return converter
+
+        return Operation(Stage.HEADER_CONVERTER, self.plugins.class_name(PluginKind.HEADER_CONVERTER, cls)), create
+
+    def _lookup(self, name: str, default: str) -> tuple[str, dict[str, str]]:
+        """Return plugin and properties of the converter ``name``."""
+        config = self.connector if name in self.connector else self.worker
+        prefix = f"{name}."
+        return config.get(name) or default, {k[len(prefix) :]: v for k, v in config.items() if k.startswith(prefix)}
