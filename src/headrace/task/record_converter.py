@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Polled: TypeAlias = Union[Sequence[SourceRecord], "pa.Table"]
-"""A batch that a source task polled, or that its chain made of one: records, or an Arrow table with a row for each."""
+"""A polled batch, or its result after a step on frames: records, or an Arrow table with a row for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,13 @@ class RecordConverter:
     ) -> tuple[list[TopicBatch], list[SourceRecord]]:
         """Return one batch per topic, in the records' order; and those of ``sources`` that are skipped (and reported).
 
-        ``sources`` are the polled records behind ``records``, where these are others. ToleranceExceededError for a
-        record that fails.
+        ``sources`` are the polled records that ``records`` were made of, where these are others.
+        ToleranceExceededError for a record that fails.
         """
         skipped: list[SourceRecord] = []
         batches = []
-        for topic, of_topic, behind in _by_topic(records, records if sources is None else sources):
-            batch = self._batch(_Rows(topic, of_topic, behind, self._errors, skipped))
+        for topic, of_topic, of_sources in _by_topic(records, records if sources is None else sources):
+            batch = self._batch(_Rows(topic, of_topic, of_sources, self._errors, skipped))
             if batch.values:
                 batches.append(batch)
         return batches, skipped
@@ -181,12 +181,12 @@ class _Rows:
         column: list[Any] = []
         append = column.append
         failed = set()
-        for given in zip(*arguments, strict=False):
+        for row_arguments in zip(*arguments, strict=False):
             try:
-                append(convert(*given))
+                append(convert(*row_arguments))
             except Exception as error:
                 row = len(column)
-                again = partial(convert, *given)
+                again = partial(convert, *row_arguments)
                 recovered = self._errors.recover(operation, self._sources[row], error, again)
                 if recovered is SKIPPED:
                     failed.add(row)
@@ -247,11 +247,11 @@ def _by_topic(
         return
     by_topic: dict[str, tuple[list[SourceRecord], list[SourceRecord]]] = {}
     for record, source in zip(records, sources, strict=True):
-        of_topic, behind = by_topic.setdefault(record.topic, ([], []))
+        of_topic, of_sources = by_topic.setdefault(record.topic, ([], []))
         of_topic.append(record)
-        behind.append(source)
-    for topic, (of_topic, behind) in by_topic.items():
-        yield topic, of_topic, behind
+        of_sources.append(source)
+    for topic, (of_topic, of_sources) in by_topic.items():
+        yield topic, of_topic, of_sources
 
 
 def create_record_converter(converters: TaskConverters, errors: RetryWithTolerance[SourceRecord]) -> RecordConverter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The converters of one task, made and configured by what connector and worker say."""
+"""The converters of one task, as connector and worker configure them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ OnRecordWritten = Callable[[SourceRecord, RecordMetadata], None]
 class TopicBatch:
     """Converted records of one topic, in order, as columns. An absent column (None) holds nothing for any record.
 
-    ``sources`` are the polled records behind the rows, kept only for tasks that override ``commit_record``. ``origins``
+    ``sources`` are the polled records of the rows, kept only for tasks that override ``commit_record``. ``origins``
     are the records that a failure of a row is reported for, where they are known: the same, but those of a table are
     made only when they are read.
     """
@@ -84,7 +84,7 @@ def send_batch(
 ) -> None:
     """Send all rows in order; the producer's ``serve`` and ``flush`` run the callbacks.
 
-    ``on_delivered`` is called for each row, ``on_record_written`` also with the polled record behind it. ``on_refused``
+    ``on_delivered`` is called for each row, ``on_record_written`` also with its polled record. ``on_refused``
     is called for each record that brokers refuse for good; without it that is a failed delivery.
     """
     if batch.plain and (on_record_written is None or batch.sources is None):

@@ -99,8 +99,6 @@ class TransformationChain(Generic[O, R]):
         return None if result is SKIPPED else result
 
 
-# ---- compilation: stages to functions, each of which raises nothing but _StageFailedError
-
 _Step = Callable[[Any], Any]
 
 
@@ -175,9 +173,6 @@ def _fused(part: RecordPart, first: int, transformations: Sequence[Any]) -> _Ste
         return record.with_key(schema, key)
 
     return apply_to_value if part is RecordPart.VALUE else apply_to_key
-
-
-# ---- construction
 
 
 def create_transformation_chain(

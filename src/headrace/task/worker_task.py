@@ -49,7 +49,7 @@ class RunnableTask(Protocol):
         """Fence older attempts; before the worker's GO."""
 
     def start(self) -> None:
-        """Start the plugin's task, unless a stop was asked for just now."""
+        """Start the plugin's task, unless a stop was asked for meanwhile."""
 
     def execute(self) -> None:
         """Run the task's loop until it is asked to stop."""

@@ -67,7 +67,7 @@ class Plain(Converter):
 
 
 class ScriptedTask(SourceTask):
-    """Polls give, or raise, what they are told to in turn."""
+    """Polls return, or raise, the entries of the script in turn."""
 
     def __init__(self, *polls: Any) -> None:
         self.polls = list(polls)

@@ -55,7 +55,7 @@ def table(*numbers: int) -> pa.Table:
     return pa.table(columns | offsets)
 
 
-def told(offsets: OffsetsByKey) -> list[Any]:
+def offsets_of(offsets: OffsetsByKey) -> list[Any]:
     return [offset.offset for offset in offsets.values()]
 
 
@@ -63,7 +63,7 @@ def test_each_poll_goes_out_by_itself() -> None:
     made = batches(Chain())
     batch = made.convert(records(1, 2))
     assert [topic.values for topic in batch.topic_batches] == [[b"1", b"2"]]
-    assert (batch.size, told(batch.offsets), made.take_rest()) == (2, [{"o": 2}], None)
+    assert (batch.size, offsets_of(batch.offsets), made.take_rest()) == (2, [{"o": 2}], None)
 
 
 def test_polls_are_gathered_until_there_are_enough() -> None:
@@ -72,7 +72,7 @@ def test_polls_are_gathered_until_there_are_enough() -> None:
     first = made.convert(records(1, 2))
     assert (first.size, first.offsets) == (0, {})
     second = made.convert(records(3, 4))
-    assert (second.size, told(second.offsets)) == (4, [{"o": 4}])
+    assert (second.size, offsets_of(second.offsets)) == (4, [{"o": 4}])
     assert len(chain.given) == 1
 
 
@@ -82,7 +82,7 @@ def test_the_rest_goes_out_before_a_transaction_ends() -> None:
         made.convert(records(n))
     rest = made.take_rest()
     assert rest is not None
-    assert (rest.size, told(rest.offsets)) == (3, [{"o": 2}])
+    assert (rest.size, offsets_of(rest.offsets)) == (3, [{"o": 2}])
     assert made.take_rest() is None
 
 
@@ -95,12 +95,12 @@ def test_tables_of_one_type_are_joined_and_nothing_else_is() -> None:
     assert rest is not None
     assert [len(given) for given in chain.given] == [3, 2, 1]
     assert [value for topic in rest.topic_batches for value in topic.values] == [b"1", b"2", b"3", b"4", b"5", b"6"]
-    assert told(rest.offsets) == [{"o": 6}]
+    assert offsets_of(rest.offsets) == [{"o": 6}]
 
 
 def test_offsets_of_what_a_chain_empties_count() -> None:
     batch = batches(Chain(lambda polled: [])).convert(records(1, 2))
-    assert (batch.size, list(batch.topic_batches), told(batch.offsets)) == (0, [], [{"o": 2}])
+    assert (batch.size, list(batch.topic_batches), offsets_of(batch.offsets)) == (0, [], [{"o": 2}])
 
 
 @pytest.mark.parametrize("remember", [True, False])

@@ -104,7 +104,7 @@ class Picky(support_plugins.Plain):
         return super().from_connect_data(topic, schema, value)
 
 
-def test_what_is_skipped_leaves_all_columns_and_what_is_behind_is_told(record: Any, errors: Any) -> None:
+def test_what_is_skipped_leaves_all_columns_and_its_source_is_reported(record: Any, errors: Any) -> None:
     key, value = Picky({"k2": [KeyError("x")]}), Picky({"5": [DataError("no")]})
     headers = [Headers().add_string("bad" if n == 4 else "h", "") for n in range(7)]
     polled = [
@@ -116,8 +116,8 @@ def test_what_is_skipped_leaves_all_columns_and_what_is_behind_is_told(record: A
     assert first.headers == [[("h", b"h")]] * 3
     assert first.sources == [polled[0], polled[1], polled[6]] and second.sources == [polled[3]]
     assert skipped == [polled[2], polled[5], polled[4]]
-    told = [(c.original, c.operation.stage, c.attempt, repr(c.error)) for c in errors.reported]
-    assert told == [
+    reported = [(c.original, c.operation.stage, c.attempt, repr(c.error)) for c in errors.reported]
+    assert reported == [
         (polled[2], Stage.KEY_CONVERTER, 1, "KeyError('x')"),
         (polled[5], Stage.VALUE_CONVERTER, 1, "DataError('no')"),
         (polled[4], Stage.HEADER_CONVERTER, 1, "DataError('bad')"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both loops, with the writer's place taken by memory: what becomes visible, with which offsets, and who is told."""
+"""Both loops with a writer in memory: what becomes visible, with which offsets, and what is notified of it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from tests.unit.task.support_plugins import ScriptedTask
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 
-class Told(ScriptedTask):
-    """Runs its script, the functions in it too, then asks to be stopped; notes what it is told of commits."""
+class NotifiedTask(ScriptedTask):
+    """Runs its script, the functions in it too, then asks to be stopped; notes the calls after commits."""
 
     def __init__(self, control: TaskControl, heard: list[Any], script: Sequence[Any]) -> None:
         super().__init__(*script)
@@ -58,7 +58,7 @@ class Told(ScriptedTask):
         self._heard.append("commit")
 
 
-class WantsRecords(Told):
+class WantsRecords(NotifiedTask):
     def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
         self._heard.append(("record", record.value, metadata and metadata.offset))
 
@@ -119,7 +119,7 @@ class Stage:
         self.memory = Memory()
 
     def parts(
-        self, script: Sequence[Any], kind: type[Told], transforms: dict[str, str]
+        self, script: Sequence[Any], kind: type[NotifiedTask], transforms: dict[str, str]
     ) -> tuple[Poller, SourceBatches, CommitNotifier, TaskMetrics]:
         task = kind(self.control, self.link.heard, script)
         notifier = CommitNotifier(task, self.link)
@@ -133,7 +133,11 @@ class Stage:
         return Poller(task, self.control, self.link), batches, notifier, metrics
 
     def run(
-        self, boundary: Boundary, *script: Any, kind: type[Told] = Told, transforms: dict[str, str] | None = None
+        self,
+        boundary: Boundary,
+        *script: Any,
+        kind: type[NotifiedTask] = NotifiedTask,
+        transforms: dict[str, str] | None = None,
     ) -> list[tuple[list[bytes | None], list[Any]]]:
         poller, batches, notifier, metrics = self.parts(script, kind, transforms or {})
         ExactlyOnceWorkerSourceTask(poller, batches, self.memory, boundary, notifier, metrics, self.clock).execute()
@@ -227,13 +231,13 @@ def test_a_pause_commits_what_the_boundary_lets_it(stage: Stage, record: Any) ->
     assert stage.link.heard[3:6] == ["paused", 1, "running"]
 
 
-def test_the_task_is_told_of_dropped_records_without_offsets_too(stage: Stage, record: Any) -> None:
+def test_the_task_is_notified_of_dropped_records_without_offsets_too(stage: Stage, record: Any) -> None:
     """There is nothing to commit, and yet the task may let go of them (KIP-618, KAFKA-14799)."""
     nowhere = {"position": None, "partition": None}
     script = [[record("drop", **nowhere)], [], [record("drop", **nowhere)]]
     assert stage.run(PollBoundary(), *script, kind=WantsRecords, transforms=SUFFIX) == []
-    told = [heard for heard in stage.link.heard if heard == "commit" or heard[0] == "record"]
-    assert told == [("record", "drop", None), "commit"] * 2
+    calls = [heard for heard in stage.link.heard if heard == "commit" or heard[0] == "record"]
+    assert calls == [("record", "drop", None), "commit"] * 2
 
 
 def test_dropped_records_offsets_count(stage: Stage, record: Any) -> None:
@@ -350,13 +354,13 @@ def test_at_least_once_tells_of_records_at_once_and_of_offsets_when_due(stage: S
 
 
 def test_records_are_not_kept_until_the_next_commit(stage: Stage, record: Any) -> None:
-    told: list[Any] = []
-    look = lambda: told.append(stage.link.heard[-1])  # noqa: E731
+    calls: list[Any] = []
+    look = lambda: calls.append(stage.link.heard[-1])  # noqa: E731
     run_at_least_once(stage, MemoryCommits(), [record("a", 1)], [record("b", 2)], look)
-    assert told == [("record", "b", 0)]
+    assert calls == [("record", "b", 0)]
 
 
-def test_a_commit_that_did_not_succeed_is_not_told(stage: Stage, record: Any) -> None:
+def test_a_commit_that_did_not_succeed_is_not_notified(stage: Stage, record: Any) -> None:
     commits = MemoryCommits(False, True)
     heard = run_at_least_once(stage, commits, [record("a", 1)])
     assert heard == [("record", "a", 0), "commit", ("topics", ["t"]), ("offsets", [({"p": "p"}, {"n": 1})])]

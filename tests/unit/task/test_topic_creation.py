@@ -130,13 +130,13 @@ def test_a_stop_ends_the_waiting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (0, r"look for topic 't'\. Ensure that the task is authorized to describe it"),
         (1, r"Task failed to create new topic 't', .* 'default'\. Ensure that the task is authorized to create topics"),
     ],
 )
-def test_missing_rights_are_told_with_what_to_do(call: int, told: str) -> None:
+def test_missing_rights_are_reported_with_what_to_do(call: int, message: str) -> None:
     broker = Broker()
     made, _ = creation(broker)
     refused = AuthorizationError("no right")
@@ -144,7 +144,7 @@ def test_missing_rights_are_told_with_what_to_do(call: int, told: str) -> None:
         broker.create_topics = lambda specs: (_ for _ in ()).throw(refused)  # type: ignore[assignment]
     else:
         broker.errors = [refused]
-    with pytest.raises(ConnectError, match=told):
+    with pytest.raises(ConnectError, match=message):
         made.ensure("t")
 
 

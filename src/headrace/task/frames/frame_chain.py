@@ -70,7 +70,7 @@ class _SourceRecords:
         from headrace.api.arrow_records import table_to_records
 
         records = batch if isinstance(batch, Sequence) else table_to_records(batch)
-        # A row that a step on frames has made has no polled record: it is reported itself.
+        # A result of a frame job has no polled record: the row itself is reported.
         return [[record for record in self._chain.apply_all(records, records) if record is not None]]
 
     def close(self) -> None:
@@ -105,10 +105,10 @@ def create_frame_chain(
             return step
         return TolerantStep(step, create_skip(stage, plugins, errors, _only_record))
 
-    return create_parts(config, plugins, on_records, on_frames)
+    return create_chain_of_parts(config, plugins, on_records, on_frames)
 
 
-def create_parts(
+def create_chain_of_parts(
     config: ConnectorConfig,
     plugins: Plugins,
     on_records: Callable[[Sequence[PluginStage]], Part[B]],

@@ -106,7 +106,7 @@ class FrameStep(Generic[B]):
     def __init__(
         self, alias: str, transformation: FrameTransformation[Any], runner: FrameRunner, tables: Tables[B]
     ) -> None:
-        """``transformation`` is configured."""
+        """``transformation`` has to be configured."""
         self._name = f"transforms.{alias}"
         self._transformation = transformation
         self._runner = runner
@@ -117,17 +117,17 @@ class FrameStep(Generic[B]):
 
     def apply(self, batch: B) -> list[B]:
         """Return the transformed batches, in order. Errors are those of ``FrameRunner.run_job``."""
-        results = (self._transform(given) for given in self._tables.inputs(batch))
+        results = (self._transform(each) for each in self._tables.inputs(batch))
         return [result for result in results if len(result)]
 
     def close(self) -> None:
         self._transformation.close()
 
-    def _transform(self, given: FrameInput[B]) -> B:
-        job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(given.json)})
-        result = self._runner.run_job(self._name, job, given.table)
+    def _transform(self, batch: FrameInput[B]) -> B:
+        job = replace(self._job, settings={**self._job.settings, VARIANTS: ",".join(batch.json)})
+        result = self._runner.run_job(self._name, job, batch.table)
         try:
-            return given.records(result)
+            return batch.records(result)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from error
 

@@ -13,7 +13,7 @@ from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_chain import FrameChain, Part, configure_frame_step, create_parts
+from headrace.task.frames.frame_chain import FrameChain, Part, configure_frame_step, create_chain_of_parts
 from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
 from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages
 
@@ -75,4 +75,4 @@ def create_sink_frame_chain(
             return step
         return TolerantStep(step, create_skip(stage, plugins, errors, lambda batch: original(batch[0])))
 
-    return create_parts(config, plugins, on_records, on_frames)
+    return create_chain_of_parts(config, plugins, on_records, on_frames)

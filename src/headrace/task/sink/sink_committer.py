@@ -70,14 +70,14 @@ class SinkCommitter:
         self._complete_commits()
         if self._offsets.in_flight is not None and now >= self._started + self._timing.timeout:
             log.warning("Task %s: a commit of offsets was not answered in %g s", self._id, self._timing.timeout)
-            self._offsets.give_up()
+            self._offsets.abandon_commit()
         if self._offsets.in_flight is not None or not (requested or now >= self.next):
             return False
         self.next = now + self._timing.interval
         self._commit()
         return True
 
-    def close(self, partitions: Collection[TopicPartition]) -> None:
+    def close_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Commit these partitions and close them in the task: they are revoked, or the task ends. Blocks."""
         try:
             self._await_reports()
@@ -91,14 +91,14 @@ class SinkCommitter:
                 self._task.close(partitions)
             self._commit_now(plan.offsets)
         finally:
-            self._offsets.removed(partitions)
+            self._offsets.remove_partitions(partitions)
 
-    def lost(self, partitions: Collection[TopicPartition]) -> None:
+    def close_lost_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Close partitions that another member has already: there is nothing to commit."""
         try:
             self._task.close(partitions)
         finally:
-            self._offsets.removed(partitions)
+            self._offsets.remove_partitions(partitions)
 
     def _commit(self) -> None:
         self._await_reports()
@@ -112,7 +112,7 @@ class SinkCommitter:
             return
         if plan.offsets:
             self._started = self._timing.clock()
-            self._offsets.sent(plan.offsets)
+            self._offsets.begin_commit(plan.offsets)
             self._metrics.add("offset-commit-seq-no", 1)
             # Invariant 9: all of these records were put, and pre_commit has returned their offsets.
             self._consumer.commit_async(_numbers(plan.offsets))
@@ -136,7 +136,7 @@ class SinkCommitter:
 
     def _complete_commits(self) -> None:
         for offsets, error in self._consumer.take_commits():
-            if not self._offsets.completed(offsets, error is not None):
+            if not self._offsets.complete_commit(offsets, error is not None):
                 self._metrics.add("offset-commit-skip-total", 1)
                 continue
             if error is not None:

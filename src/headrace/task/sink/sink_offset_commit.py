@@ -36,13 +36,13 @@ class SinkOffsetCommit:
     in_flight: Offsets | None = None
     _consumed: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def assigned(self, positions: Mapping[TopicPartition, int]) -> None:
+    def add_partitions(self, positions: Mapping[TopicPartition, int]) -> None:
         """Begin new partitions at these positions."""
         begin = {where: OffsetAndMetadata(offset) for where, offset in positions.items()}
         self.committed |= begin
         self.current |= begin
 
-    def consumed(self, ends: Mapping[TopicPartition, int], begins: Mapping[TopicPartition, int]) -> None:
+    def record_consumed(self, ends: Mapping[TopicPartition, int], begins: Mapping[TopicPartition, int]) -> None:
         """Note a batch that is about to be put: ``begins`` and ``ends`` are its first and next offsets.
 
         Where nothing was ever committed, a rewind goes back to the first offset.
@@ -51,16 +51,16 @@ class SinkOffsetCommit:
         for where, offset in begins.items():
             self.committed.setdefault(where, OffsetAndMetadata(offset))
 
-    def delivered(self) -> None:
+    def record_put(self) -> None:
         """Make the consumed offsets current, after ``put`` has returned."""
         self.current |= {where: OffsetAndMetadata(offset) for where, offset in self._consumed.items()}
         self._consumed.clear()
 
-    def rewound(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Continue at these offsets, as the task has asked for."""
-        self.assigned(offsets)
+        self.add_partitions(offsets)
 
-    def removed(self, partitions: Collection[TopicPartition]) -> None:
+    def remove_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Forget partitions that are no longer the task's."""
         for where in partitions:
             self.current.pop(where, None)
@@ -98,11 +98,11 @@ class SinkOffsetCommit:
             self._consumed.pop(where, None)
         return {where: committed.offset for where, committed in back.items()}
 
-    def sent(self, offsets: Offsets) -> None:
+    def begin_commit(self, offsets: Offsets) -> None:
         """Note a commit that is now in flight."""
         self.in_flight = dict(offsets)
 
-    def completed(self, offsets: Mapping[TopicPartition, int], failed: bool) -> bool:
+    def complete_commit(self, offsets: Mapping[TopicPartition, int], failed: bool) -> bool:
         """Note the answer to a commit of ``offsets``; return False if it is not in flight, but was given up before."""
         sent = self.in_flight
         if sent is None or {where: each.offset for where, each in sent.items()} != dict(offsets):
@@ -112,6 +112,6 @@ class SinkOffsetCommit:
             self.committed |= {where: each for where, each in sent.items() if where in self.current}
         return True
 
-    def give_up(self) -> None:
+    def abandon_commit(self) -> None:
         """Stop waiting for the commit in flight, which may still succeed."""
         self.in_flight = None

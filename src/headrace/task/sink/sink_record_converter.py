@@ -210,11 +210,11 @@ class _Rows:
     ) -> None:
         column: list[Any] = []
         originals = Originals(self.messages)
-        for row, given in enumerate(zip(*arguments, strict=True)):
+        for row, row_arguments in enumerate(zip(*arguments, strict=True)):
             try:
-                column.append(convert(*given))
+                column.append(convert(*row_arguments))
             except Exception as error:
-                again = partial(convert, *given)
+                again = partial(convert, *row_arguments)
                 column.append(self._errors.recover(operation, originals[row], error, again))
         self._columns[name] = column
         failed = {row for row, entry in enumerate(column) if entry is SKIPPED}

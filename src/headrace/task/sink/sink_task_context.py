@@ -102,6 +102,6 @@ class PartitionPauses:
         """Return the assigned partitions that have to be paused."""
         return assignment if self.connector or self.redelivery else assignment & self.of_task
 
-    def removed(self, partitions: Set[TopicPartition]) -> None:
+    def remove_partitions(self, partitions: Set[TopicPartition]) -> None:
         """Forget the task's pauses of partitions that are no longer assigned."""
         self.of_task -= partitions

@@ -173,10 +173,9 @@ def _create_converter(
 
 
 def _remove_former_attempts(spec: TaskSpec) -> None:
-    """Remove former attempts from the group: their partitions are this one's at once, and a zombie commits no more.
+    """Remove former attempts from the group: their partitions are free at once, and a zombie commits no more.
 
-    Invariant 9. They are known by the task's client id; where a user has given all tasks the same, they cannot be told
-    apart and stay.
+    Invariant 9. They are found by the task's client id; where a user has set the same for all tasks, they stay.
     """
     group, client_id = spec.consumer[GROUP_ID], spec.consumer.get("client.id", "")
     if client_id == f"connector-consumer-{spec.id}":

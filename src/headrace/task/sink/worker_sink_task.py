@@ -46,7 +46,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class SinkTaskRuntime:
-    """Everything around the loop that is not about records.
+    """The loop's connection to its worker, its metrics and its settings.
 
     ``max_poll_records`` limits the messages of a batch. ``after_put`` raises errors that the task may not swallow.
     """
@@ -82,30 +82,30 @@ class SinkRebalances:
         self, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int]:
         offsets = self._progress.offsets
-        offsets.assigned(committed)
+        offsets.add_partitions(committed)
         self._report_partition_count()
         if not partitions:
             return {}
         self._task.open(partitions)
         requested = self._context.take_offsets(partitions)
-        offsets.rewound(requested)
+        offsets.rewind(requested)
         return requested
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
         try:
-            self._committer.close(partitions)
+            self._committer.close_partitions(partitions)
         finally:
-            self._removed(partitions)
+            self._remove_partitions(partitions)
 
     def lost(self, partitions: Sequence[TopicPartition]) -> None:
         try:
-            self._committer.lost(partitions)
+            self._committer.close_lost_partitions(partitions)
         finally:
-            self._removed(partitions)
+            self._remove_partitions(partitions)
 
-    def _removed(self, partitions: Sequence[TopicPartition]) -> None:
+    def _remove_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         progress = self._progress
-        progress.pauses.removed(set(partitions))
+        progress.pauses.remove_partitions(set(partitions))
         if progress.batch is not None:
             progress.batch = self._batches.without(progress.batch, partitions)
         self._report_partition_count()
@@ -162,13 +162,13 @@ class WorkerSinkTask:
         self._runtime.metrics.report_if_due()
 
     def _close_all(self) -> None:
-        self._committer.close(sorted(self._consumer.assignment))
+        self._committer.close_partitions(sorted(self._consumer.assignment))
 
     def _rewind(self) -> None:
         offsets = self._context.take_offsets(self._consumer.assignment)
         if offsets:
             self._consumer.seek(offsets)
-            self._progress.offsets.rewound(offsets)
+            self._progress.offsets.rewind(offsets)
 
     def _pause_or_resume(self) -> None:
         runtime, pauses = self._runtime, self._progress.pauses
@@ -222,7 +222,7 @@ class WorkerSinkTask:
         batch = self._batches.convert(messages)
         if messages:
             begins, ends = messages.bounds()
-            self._progress.offsets.consumed(ends, begins)
+            self._progress.offsets.record_consumed(ends, begins)
             self._runtime.metrics.add("sink-record-read-total", len(messages))
             self._runtime.link.report_topics_used(sorted({where.topic for where in ends}))
         return batch
@@ -244,7 +244,7 @@ class WorkerSinkTask:
             return
         runtime.after_put()
         # Invariant 9: not before put has returned.
-        progress.offsets.delivered()
+        progress.offsets.record_put()
         if batch.size:
             runtime.metrics.add("sink-record-send-total", batch.size)
             runtime.metrics.sample("put-batch", (runtime.clock() - began) * 1000, "-time-ms")

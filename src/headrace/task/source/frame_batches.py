@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a task polled to what a producer sends, where the chain has steps on frames."""
+"""Converts polled batches to source batches, where the chain has steps on frames."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FrameBatches:
         self._size = 0
 
     def convert(self, polled: Polled) -> SourceBatch:
-        """Raises the errors of chain and converter, as ``take_rest`` does."""
+        """Return what is to be sent now. Raises the errors of chain and converter, as ``take_rest`` does."""
         self._kept.append(polled)
         self._size += size_of(polled)
         rest = self.take_rest() if self._size >= self._gather else None

@@ -27,8 +27,10 @@ class OffsetWriter(Protocol):
         """Begin to write these; of a source partition the newest counts."""
 
     def flush(self, timeout: float) -> None:
-        """Wait until all are written. RetriableError if they are not after about ``timeout`` seconds: they go on being
-        written, or are with the next flush."""
+        """Wait until all are written. RetriableError if they are not after about ``timeout`` seconds.
+
+        Then their writing continues, or is repeated by the next flush.
+        """
 
 
 class TopicOffsetWriter:

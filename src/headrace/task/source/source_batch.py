@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a task polled to what a producer sends: transformations, conversion, offsets. The same for both loops."""
+"""Converts polled batches to source batches, ready to be sent: transformations, converters, offsets."""
 
 from __future__ import annotations
 

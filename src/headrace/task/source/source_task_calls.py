@@ -99,7 +99,7 @@ class CommitNotifier:
         try:
             self._task.commit()
         except Exception:
-            # The offsets are committed in spite of it.
+            # Not a failure of the task: its offsets are committed.
             _log.exception("commit of the task failed after its offsets were committed")
 
 

@@ -48,7 +48,7 @@ class SubmittedRecords:
     def take_committable(self) -> OffsetsByKey:
         """Return the offsets of the longest run of delivered batches, and forget those batches.
 
-        An offset behind a batch that is still in flight waits, whatever its partition: a record is never skipped.
+        An offset waits for all earlier batches, whatever its partition: a record is never skipped.
         """
         offsets: OffsetsByKey = {}
         while self._batches and self._batches[0].unacked == 0:
@@ -94,7 +94,7 @@ class RefusedRecords:
             if not rows:
                 for row, each in enumerate(batch.values):
                     rows.setdefault((batch.keys[row] if batch.keys else None, each), deque()).append(row)
-            # Equal records need not be told apart: they are refused alike.
+            # Which of several equal records it was does not matter: they are refused alike.
             self._waiting.append((submitted, batch, rows[key, value].popleft()))
 
         return on_refused

@@ -41,7 +41,7 @@ class TopicCreation:
         create_client: Callable[[], TopicClient],
         wait_for_stop: Callable[[float], bool],
     ) -> None:
-        """``groups`` in the order in which they are tried, one of which has to match any topic.
+        """``groups`` are tried in order; one of them has to match any topic.
 
         ``create_client`` is called for the first topic that a task writes to.
         """

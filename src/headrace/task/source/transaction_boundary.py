@@ -128,7 +128,7 @@ class WorkerTransactionContext(TransactionContext):
             self._at_batch = end
         else:
             self._at_records[id(record)] = end
-            # Keeps the record alive, so that its identity stays its own.
+            # Keeps the record alive, so that no other one gets its id.
             self._kept.append(record)
 
 

@@ -141,15 +141,15 @@ def test_a_result_without_a_topic_goes_to_the_batchs_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("polled", "result", "told"),
+    ("polled", "result", "message"),
     [
         ([record("a"), record("b", topic="u")], {"value": ["x"]}, "several: t, u"),
         ([record("a")], {"value": ["x"], "topic": pa.array([None], pa.string())}, "topic is null"),
         ([record("a")], {"value": ["x"], "partition": [-2]}, "partition is -2"),
     ],
 )
-def test_rows_that_are_no_records_are_refused(polled: Sequence[SourceRecord], result: Any, told: str) -> None:
-    with pytest.raises(DataError, match=rf"transforms\.q: .*{told}"):
+def test_rows_that_are_no_records_are_refused(polled: Sequence[SourceRecord], result: Any, message: str) -> None:
+    with pytest.raises(DataError, match=rf"transforms\.q: .*{message}"):
         chain(PlayedFrames(lambda table: pa.table(result))).apply(polled)
 
 

@@ -172,14 +172,14 @@ def test_rows_go_on_in_the_order_of_offsets_and_those_of_one_record_in_the_query
 
 
 @pytest.mark.parametrize(
-    ("partition", "offset", "told"),
+    ("partition", "offset", "expected"),
     [(0, 7, "partition 0 and offset 7"), (1, 6, "partition 1 and"), (None, 6, "null and"), (0, None, "offset null")],
 )
 def test_a_row_of_no_record_of_the_batch_is_refused(
-    make: Make, partition: int | None, offset: int | None, told: str
+    make: Make, partition: int | None, offset: int | None, expected: str
 ) -> None:
     frames = PlayedFrames(rows([0, partition], [6, offset], ["a", "b"]))
-    with pytest.raises(DataError, match=rf"transforms\.q: .*{told}"):
+    with pytest.raises(DataError, match=rf"transforms\.q: .*{expected}"):
         transformed(make(frames), message(6))
 
 

@@ -18,5 +18,5 @@ def test_the_tasks_wish_lasts_behind_the_others() -> None:
     pauses.redelivery = False
     assert pauses.paused({A, B}) == {A}
     assert pauses.paused({B}) == set()
-    pauses.removed({A})
+    pauses.remove_partitions({A})
     assert pauses.paused({A, B}) == set()

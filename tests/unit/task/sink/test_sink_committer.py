@@ -18,7 +18,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Heard:
-    """A consumer that does as it is told; `answers` come with the next question."""
+    """A consumer that succeeds; `answers` come with the next call of ``take_commits``."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
@@ -79,11 +79,11 @@ class Bench:
             self.metrics,
             CommitTiming(60, 5, clock),
         )
-        self.offsets.assigned({A: 0, B: 0})
+        self.offsets.add_partitions({A: 0, B: 0})
 
     def deliver(self, where: TopicPartition, end: int) -> None:
-        self.offsets.consumed({where: end}, {where: 0})
-        self.offsets.delivered()
+        self.offsets.record_consumed({where: end}, {where: 0})
+        self.offsets.record_put()
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_pre_commit_that_fails_goes_back(bench: Bench) -> None:
 
 def test_closing_commits_before_the_partitions_go(bench: Bench) -> None:
     bench.deliver(A, 5)
-    bench.committer.close([A])
+    bench.committer.close_partitions([A])
     assert bench.calls == ["await reports", ("pre_commit", {A: 5}), ("close", [A]), ("commit", {A: 5})]
     assert A not in bench.offsets.current
 
@@ -135,13 +135,13 @@ def test_a_closing_commit_that_fails_is_no_failure(bench: Bench, of_task: bool) 
         bench.task.error = ValueError("no")
     else:
         bench.consumer.error = KafkaClientError("expelled")
-    bench.committer.close([A])
+    bench.committer.close_partitions([A])
     assert ("close", [A]) in bench.calls
     assert A not in bench.offsets.current
 
 
 def test_lost_partitions_are_closed_and_not_committed(bench: Bench) -> None:
     bench.deliver(A, 5)
-    bench.committer.lost([A])
+    bench.committer.close_lost_partitions([A])
     assert bench.calls == [("close", [A])]
     assert A not in bench.offsets.current

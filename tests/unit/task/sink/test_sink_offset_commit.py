@@ -16,41 +16,41 @@ def at(**offsets: int) -> dict[TopicPartition, OffsetAndMetadata]:
 
 def test_only_what_was_put_is_asked_about() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5})
-    commit.consumed({A: 9, B: 3}, {A: 5, B: 0})
+    commit.add_partitions({A: 5})
+    commit.record_consumed({A: 9, B: 3}, {A: 5, B: 0})
     assert commit.to_commit() == at(a=5)
-    commit.delivered()
+    commit.record_put()
     assert commit.to_commit() == at(a=9, b=3)
     assert commit.to_commit([B]) == at(b=3)
 
 
 def test_what_is_committed_already_is_not_committed_again() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5, B: 7})
+    commit.add_partitions({A: 5, B: 7})
     asked = commit.to_commit()
     assert commit.plan(asked, asked).offsets == {}
-    commit.consumed({A: 6}, {A: 5})
-    commit.delivered()
+    commit.record_consumed({A: 6}, {A: 5})
+    commit.record_put()
     asked = commit.to_commit()
     assert commit.plan(asked, asked).offsets == at(a=6)
-    commit.sent(at(a=6))
-    assert commit.completed({A: 6}, failed=False)
+    commit.begin_commit(at(a=6))
+    assert commit.complete_commit({A: 6}, failed=False)
     assert commit.plan(asked, asked).offsets == {}
 
 
 def test_a_commit_that_failed_is_made_again() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5})
-    commit.consumed({A: 6}, {A: 5})
-    commit.delivered()
-    commit.sent(at(a=6))
-    assert commit.completed({A: 6}, failed=True)
+    commit.add_partitions({A: 5})
+    commit.record_consumed({A: 6}, {A: 5})
+    commit.record_put()
+    commit.begin_commit(at(a=6))
+    assert commit.complete_commit({A: 6}, failed=True)
     assert commit.plan(commit.to_commit(), at(a=6)).offsets == at(a=6)
 
 
-def test_answers_that_cannot_be_heeded_are_told() -> None:
+def test_answers_that_cannot_be_committed_are_reported() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5, B: 5})
+    commit.add_partitions({A: 5, B: 5})
     plan = commit.plan(commit.to_commit([A]), {**at(a=6, b=5), TopicPartition("u", 0): OffsetAndMetadata(1)})
     assert plan.offsets == {}
     assert plan.ignored == (
@@ -62,22 +62,22 @@ def test_answers_that_cannot_be_heeded_are_told() -> None:
 
 def test_a_refusal_goes_back_to_what_is_committed_or_to_the_first_record() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5})
-    commit.consumed({A: 9, B: 3}, {A: 5, B: 1})
-    commit.delivered()
+    commit.add_partitions({A: 5})
+    commit.record_consumed({A: 9, B: 3}, {A: 5, B: 1})
+    commit.record_put()
     assert commit.rewind_to_committed(commit.to_commit()) == {A: 5, B: 1}
     assert commit.to_commit() == at(a=5, b=1)
 
 
 def test_an_answer_that_comes_late_counts_for_nothing() -> None:
     commit = SinkOffsetCommit()
-    commit.assigned({A: 5})
-    commit.consumed({A: 9}, {A: 5})
-    commit.delivered()
-    commit.sent(at(a=9))
-    commit.give_up()
-    commit.sent(at(a=8))
-    assert not commit.completed({A: 9}, failed=False)
+    commit.add_partitions({A: 5})
+    commit.record_consumed({A: 9}, {A: 5})
+    commit.record_put()
+    commit.begin_commit(at(a=9))
+    commit.abandon_commit()
+    commit.begin_commit(at(a=8))
+    assert not commit.complete_commit({A: 9}, failed=False)
     assert commit.committed == at(a=5)
 
 
@@ -95,7 +95,7 @@ class Delivery(RuleBasedStateMachine):
     def assign(self, where: TopicPartition, offset: int, known: bool) -> None:
         if where not in self.position:
             self.position[where] = self.put[where] = offset
-            self.commit.assigned({where: offset} if known else {})
+            self.commit.add_partitions({where: offset} if known else {})
 
     @precondition(lambda self: self.position and not self.batch)
     @rule(counts=st.dictionaries(st.sampled_from([A, B]), st.integers(1, 9), min_size=1))
@@ -103,11 +103,11 @@ class Delivery(RuleBasedStateMachine):
         begins = {where: self.position[where] for where in counts if where in self.position}
         self.batch = {where: begin + counts[where] for where, begin in begins.items()}
         self.position |= self.batch
-        self.commit.consumed(self.batch, begins)
+        self.commit.record_consumed(self.batch, begins)
 
     @rule()
     def deliver(self) -> None:
-        self.commit.delivered()
+        self.commit.record_put()
         self.put |= self.batch
         self.batch = {}
 
@@ -119,8 +119,8 @@ class Delivery(RuleBasedStateMachine):
         plan = self.commit.plan(asked, answer)
         for where, each in plan.offsets.items():
             assert each.offset <= self.put[where]
-        self.commit.sent(plan.offsets)
-        self.commit.completed({where: each.offset for where, each in plan.offsets.items()}, failed=not accepted)
+        self.commit.begin_commit(plan.offsets)
+        self.commit.complete_commit({where: each.offset for where, each in plan.offsets.items()}, failed=not accepted)
 
     @precondition(lambda self: not self.batch)
     @rule()
@@ -132,7 +132,7 @@ class Delivery(RuleBasedStateMachine):
 
     @rule(where=st.sampled_from([A, B]))
     def revoke(self, where: TopicPartition) -> None:
-        self.commit.removed([where])
+        self.commit.remove_partitions([where])
         for known in (self.position, self.put, self.batch):
             known.pop(where, None)
 

@@ -27,21 +27,21 @@ class Cluster:
 
 
 def subscription(cluster: Cluster, clock: Any, **config: str) -> tuple[TopicSubscription, list[list[str]]]:
-    told: list[list[str]] = []
+    subscribed: list[list[str]] = []
     parsed = SinkConnectorConfig({"name": "c", "connector.class": "C", **config})
-    subscribe = lambda topics: told.append(list(topics))  # noqa: E731
-    return TopicSubscription(ConnectorTaskId("c", 0), parsed, cluster, subscribe, 300, clock), told
+    subscribe = lambda topics: subscribed.append(list(topics))  # noqa: E731
+    return TopicSubscription(ConnectorTaskId("c", 0), parsed, cluster, subscribe, 300, clock), subscribed
 
 
 def test_named_topics_are_read_as_soon_as_they_exist(clock: Any, caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster("b")
-    topics, told = subscription(cluster, clock, topics="a,b")
+    topics, subscribed = subscription(cluster, clock, topics="a,b")
     with caplog.at_level(logging.INFO):
         topics.refresh_if_due()
         topics.refresh_if_due()
         clock.now += 1
         topics.refresh_if_due()
-    assert told == [["b"]]
+    assert subscribed == [["b"]]
     assert cluster.asked == 2
     assert [r.message for r in caplog.records if r.levelno == logging.WARNING] == [
         "Task c-0 waits for topics that do not exist (yet): a"
@@ -49,7 +49,7 @@ def test_named_topics_are_read_as_soon_as_they_exist(clock: Any, caplog: pytest.
     cluster.topics.add("a")
     clock.now += 1
     topics.refresh_if_due()
-    assert told == [["b"], ["a", "b"]]
+    assert subscribed == [["b"], ["a", "b"]]
     clock.now += 10_000
     topics.refresh_if_due()
     assert cluster.asked == 3
@@ -57,30 +57,30 @@ def test_named_topics_are_read_as_soon_as_they_exist(clock: Any, caplog: pytest.
 
 def test_topics_that_match_wholly_come_and_go(clock: Any) -> None:
     cluster = Cluster("a1", "a1-x", "xa1")
-    topics, told = subscription(cluster, clock, **{"topics.regex": r"a\d"})
+    topics, subscribed = subscription(cluster, clock, **{"topics.regex": r"a\d"})
     topics.refresh_if_due()
     cluster.topics = {"a1", "a2"}
     clock.now += 299
     topics.refresh_if_due()
-    assert told == [["a1"]]
+    assert subscribed == [["a1"]]
     clock.now += 1
     topics.refresh_if_due()
     cluster.topics = set()
     clock.now += 300
     topics.refresh_if_due()
-    assert told == [["a1"], ["a1", "a2"], []]
+    assert subscribed == [["a1"], ["a1", "a2"], []]
 
 
 def test_brokers_that_are_away_change_nothing(clock: Any, caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster("a")
-    topics, told = subscription(cluster, clock, topics="a")
+    topics, subscribed = subscription(cluster, clock, topics="a")
     cluster.error = RetriableKafkaError("away")
     topics.refresh_if_due()
     clock.now += 1
     topics.refresh_if_due()
-    assert told == []
+    assert subscribed == []
     assert [record.message for record in caplog.records] == ["Task c-0 cannot find out which topics there are: away"]
     cluster.error = None
     clock.now += 1
     topics.refresh_if_due()
-    assert told == [["a"]]
+    assert subscribed == [["a"]]
