@@ -213,11 +213,11 @@ def test_a_task_is_no_longer_ours_once_newer_configs_are_written(cluster: Cluste
     create(herder, "c", verifiable())
     task = until("launch", lambda: cluster.launcher.launched)[0]
     assert task.confirmed.result(10)
-    assert herder.still_mine(task.spec.id)
+    assert herder.owns_task_generation(task.spec.id)
     store = herder._hands.config_store
     store.put_task_configs("c", [{"task.class": "x", "id": "0"}, {"task.class": "x", "id": "1"}])
-    assert not herder.still_mine(task.spec.id)
-    assert not herder.still_mine(ConnectorTaskId("c", 7))
+    assert not herder.owns_task_generation(task.spec.id)
+    assert not herder.owns_task_generation(ConnectorTaskId("c", 7))
 
 
 def test_another_worker_takes_over_what_is_stored(cluster: Cluster) -> None:

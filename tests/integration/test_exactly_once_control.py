@@ -192,10 +192,10 @@ def test_a_start_that_is_refused_is_logged_with_its_reason(workers: Workers, cap
     leader = workers.start()
     workers.put("c", 2)
     workers.wait_for_tasks("c", 2)
-    assert leader.herder.still_mine(ConnectorTaskId("c", 1))
+    assert leader.herder.owns_task_generation(ConnectorTaskId("c", 1))
     workers.put("c", 1)
     workers.wait_for_tasks("c", 1)
-    assert not leader.herder.still_mine(ConnectorTaskId("c", 1))
+    assert not leader.herder.owns_task_generation(ConnectorTaskId("c", 1))
     assert "Task c-1 may not go on here: it is not assigned to this worker any more" in caplog.messages
 
 

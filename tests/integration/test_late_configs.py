@@ -109,7 +109,7 @@ def test_go_is_given_by_what_the_topic_says_to_its_end(behind: Behind, workers: 
     with deaf(proxy, workers):
         with another_leader(workers) as leader:
             leader.put_task_configs("c", configs(2))
-        answer = node.herder._hands.stages.run("test", task.may_start)
+        answer = node.herder._hands.stages.run_in_background("test", task.may_start)
         wait_for(
             lambda: answer.done() or "test since" in stages(node), 30, lambda: f"an answer or none: {stages(node)}"
         )

@@ -295,7 +295,7 @@ def test_reading_says_whose_transaction_it_waits_for(
     zombie.records.send(topic, encode_key(TASK.connector, {"subreddit": "a"}), encode_offset({"timestamp": "9"}))
     assert zombie.records.flush(WAIT)
     stages = task._stages
-    reading = stages.run("test", lambda: stage.read(task, "a"))
+    reading = stages.run_in_background("test", lambda: stage.read(task, "a"))
     pattern = f"an open transaction starts at 0: transactional.id zombie-{topic}, producer id "
     wait_for(lambda: pattern in caplog.text, WAIT, "the log")
     assert f"topic '{topic}' partition" in caplog.text

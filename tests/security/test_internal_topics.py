@@ -140,10 +140,10 @@ def test_a_connectors_own_offsets_topic(group: Cluster, own_broker: EmbeddedBrok
     """Tasks that start do not begin in an empty one."""
     topics, name = OwnOffsetTopics(group.config), f"own-{uuid.uuid4().hex[:8]}"
     config = {**CONFIG, "name": "c", "offsets.storage.topic": name}
-    source = topics.of(config)
+    source = topics.own_topic(config)
     assert source is not None
     try:
-        store = topics.store(config, source)
+        store = topics.get_store(config, source)
         assert store.offsets_of("c").result(30) == {}
         delete(own_broker, name)
         admin = TopicAdmin({"bootstrap.servers": own_broker.bootstrap_servers})
@@ -153,7 +153,7 @@ def test_a_connectors_own_offsets_topic(group: Cluster, own_broker: EmbeddedBrok
         with pytest.raises(
             ConfigError, match=f"keeps its offsets in topic '{name}'.* was deleted.* Restart the workers"
         ):
-            topics.store(config, source)
+            topics.get_store(config, source)
     finally:
         topics.stop()
 

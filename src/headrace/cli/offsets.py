@@ -72,7 +72,7 @@ def _migrate(worker_properties: Path, connector: str) -> Migration:
         _check(connector, state)
         assert stored is not None
         transformer = config_transformer(config.raw, plugins)
-        resolved = RunnableConfigs(transformer, override_policy(config, plugins), plugins).of_connector(stored)
+        resolved = RunnableConfigs(transformer, override_policy(config, plugins), plugins).resolve_connector(stored)
         with resolved.hidden_errors(), _worker_store(config) as common:
             stores = OffsetStores(config, common)
             try:

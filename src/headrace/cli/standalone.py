@@ -87,7 +87,7 @@ def _worker(
 
 
 def _begin(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> Future[None]:
-    return Stages(time.monotonic).run("creation of connectors", lambda: create_connectors(herder, files))
+    return Stages(time.monotonic).run_in_background("creation of connectors", lambda: create_connectors(herder, files))
 
 
 def create_connectors(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> None:

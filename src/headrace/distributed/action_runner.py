@@ -117,7 +117,7 @@ class ActionRunner:
                 _log.warning("Cannot read the config topic to its end, will try again: %s", future.exception())
                 self._hands.inbox.post_later(_RETRY, events.CaughtUp(action.rejoin))
 
-        read = self._hands.stages.run(
+        read = self._hands.stages.run_in_background(
             "read of the config topic to its end", lambda: self._hands.config_store.refresh(_READ_TIMEOUT)
         )
         read.add_done_callback(ended)
@@ -138,7 +138,9 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.ReleaseWrites) -> None:
-        self._hands.stages.run("release of the config topic", self._hands.config_store.release_write_privileges)
+        self._hands.stages.run_in_background(
+            "release of the config topic", self._hands.config_store.release_write_privileges
+        )
 
     @run.register
     def _(self, action: actions.Write) -> None:
@@ -343,7 +345,7 @@ class ActionRunner:
         done: Callable[[Any], HerderEvent],
         failed: Callable[[Exception], HerderEvent],
     ) -> None:
-        self._follow_aloud(stage, self._hands.stages.run(stage, work), done, failed)
+        self._follow_aloud(stage, self._hands.stages.run_in_background(stage, work), done, failed)
 
     def _follow_aloud(
         self,

@@ -39,7 +39,7 @@ from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError, RebalanceNeededError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries
-from headrace.herder.restart_plan import plan_of, restarting
+from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
 from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
 from headrace.metrics import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
@@ -195,7 +195,9 @@ class DistributedHerder:
         self._failure = error
         self._requests.fail_all(ConnectError(f"The herder has failed: {error_line(error)}"))
         self._hands.inbox.post(events.StopRequested())
-        self._hands.stages.run("stop after a failure", lambda: self._close(Deadline.after(_CLOSING, self._clock)))
+        self._hands.stages.run_in_background(
+            "stop after a failure", lambda: self._close(Deadline.after(_CLOSING, self._clock))
+        )
 
     def _close(self, deadline: Deadline) -> None:
         """Others are to have this worker's work at once where it is proved to have ended, else only after its end."""
@@ -210,10 +212,10 @@ class DistributedHerder:
 
     # ---- what connectors and tasks ask (any thread)
 
-    def reconfigure(self, connector: str) -> None:
+    def request_task_reconfiguration(self, connector: str) -> None:
         self._hands.inbox.post(events.ReconfigurationRequested(connector))
 
-    def still_mine(self, id: ConnectorTaskId) -> bool:
+    def owns_task_generation(self, id: ConnectorTaskId) -> bool:
         """Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6)."""
         config = self._hands.config_store.refresh(_READ_TIMEOUT)
         reason = self._state.refusal(id, config) if self._hands.member.in_session() else "this worker is in no session"
@@ -255,20 +257,22 @@ class DistributedHerder:
     ) -> Future[PutResult]:
         def put(checked: dict[str, str | None]) -> Future[PutResult]:
             written = self._request(lambda number: make(number, checked))
-            return mapped(written, lambda created: PutResult(created, self._queries.described(name, checked)))
+            return mapped(written, lambda created: PutResult(created, self._queries.describe_connector(name, checked)))
 
         elsewhere = self._elsewhere()
         if elsewhere is not None:  # the leader will validate it anyway
             return failed_future(elsewhere)
         stage = f"validation of the configuration of connector {name}"
-        return chained(self._hands.stages.run(stage, lambda: self._validator.check(name, config)), put)
+        return chained(self._hands.stages.run_in_background(stage, lambda: self._validator.check(name, config)), put)
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
         stage = f"validation of a configuration for {plugin}"
-        return self._hands.stages.run(stage, lambda: self._validator.validate(plugin, config))
+        return self._hands.stages.run_in_background(stage, lambda: self._validator.validate(plugin, config))
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
-        return self._hands.stages.run(f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin))
+        return self._hands.stages.run_in_background(
+            f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin)
+        )
 
     def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
         return mapped(self._request(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None)
@@ -294,7 +298,9 @@ class DistributedHerder:
             status = self._known().connector_status(name)
         except (NotFoundError, RetriableError) as error:
             return failed_future(error)
-        shown = restarting(status, plan_of(status, only_failed=only_failed, include_tasks=include_tasks))
+        shown = with_restarting(
+            status, restart_plan_from_status(status, only_failed=only_failed, include_tasks=include_tasks)
+        )
         written = self._request(lambda number: PutRestart(number, name, only_failed, include_tasks))
         return mapped(written, lambda _: shown)
 
@@ -321,7 +327,9 @@ class DistributedHerder:
             key = self._hands.config_store.refresh(_READ_TIMEOUT).session_key
             self._hands.leader.put_logger_level(url, logger, level, key)
 
-        return self._hands.stages.run(f"write of the level of logger {logger} by the leader at {url}", put)
+        return self._hands.stages.run_in_background(
+            f"write of the level of logger {logger} by the leader at {url}", put
+        )
 
     def _request(self, make: Callable[[int], ConfigWrite]) -> Future[bool]:
         """Ends when the write is in the topic; True if it made a connector."""

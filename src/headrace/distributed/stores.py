@@ -59,7 +59,8 @@ class Stores:
         def run() -> None:
             try:
                 starts = [
-                    self._stages.run(f"start of topic {topic}", self._starter(store)) for topic, store in self._stores
+                    self._stages.run_in_background(f"start of topic {topic}", self._starter(store))
+                    for topic, store in self._stores
                 ]
                 if wait(starts, _PATIENCE).not_done and not self._stopping.is_set():
                     self._tell(f"no answer for {_PATIENCE:g} s")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control surface of a cluster."""
+"""The interface of a herder, and the validation of configurations."""

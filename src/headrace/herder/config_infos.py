@@ -44,7 +44,7 @@ class ConfigKeyInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigValueInfo:
-    """The value of a property, all that is wrong with it, and what else it might be. Java: ``ConfigValueInfo``."""
+    """The value of a property, its errors, and its recommended values. Java: ``ConfigValueInfo``."""
 
     name: str
     value: str | None
@@ -54,7 +54,7 @@ class ConfigValueInfo:
 
     @classmethod
     def of(cls, value: ConfigValue, type: Type | None) -> ConfigValueInfo:
-        """``type`` None is a property without a definition."""
+        """Convert a value; ``type`` is None for a property without a definition."""
         entry_type = Type.STRING if type is Type.LIST else type
         return cls(
             name=value.name,
@@ -75,7 +75,7 @@ class ConfigInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfos:
-    """What ``PUT /connector-plugins/{class}/config/validate`` answers; ``name`` is the connector's class as given."""
+    """The answer of ``PUT /connector-plugins/{class}/config/validate``; ``name`` is the connector's class as given."""
 
     name: str
     error_count: int
@@ -103,5 +103,5 @@ def _text(value: object, type: Type | None) -> str | None:
         return None
     if type is Type.PASSWORD:
         return HIDDEN
-    # What could not be made the value of a property's type, or must not be shown, stands there as text.
+    # A value that does not parse as the property's type, or must not be shown, is a text already.
     return value if isinstance(value, str) else value_to_string(value, type)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a connector's configuration, before it is accepted or on request. Java: ``AbstractHerder``."""
+"""The validation of a connector's configuration, before it is accepted or on request. Java: ``AbstractHerder``."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class ConnectorValidator:
         transformer: ConfigTransformer | None = None,
         analyse: Analyse = lambda job: None,
     ) -> None:
-        """``policy`` is by default what ``worker`` names; without ``transformer`` references stay as written.
+        """Create it; ``policy`` is by default ``worker``'s, without ``transformer`` references stay as written.
 
-        ``analyse`` asks Spark about steps on frames, and about what connectors have it look at.
+        ``analyse`` submits steps on frames, and the connectors' own checks, to Spark.
         """
         self._analyse = analyse
         self._worker = worker
@@ -70,10 +70,10 @@ class ConnectorValidator:
         self._transformer = transformer or ConfigTransformer({})
 
     def check(self, name: str, config: Config) -> dict[str, str | None]:
-        """The configuration as it is to be stored: as the user gave it, with the connector's name in it.
+        """Return the configuration as it is to be stored: as the user gave it, with the connector's name in it.
 
-        Warns of properties without effect. BadRequestError with all that is wrong. ConnectError if the plugin
-        itself is broken, RetriableError if a config provider cannot answer now.
+        Warns of properties without effect. Raise BadRequestError with all errors; ConnectError if the plugin itself is
+        broken, RetriableError if a config provider cannot answer now.
         """
         given = config.get(NAME)
         if given is not None and given != name:
@@ -85,14 +85,14 @@ class ConnectorValidator:
         for line in validation.warnings:
             log.warning("Connector %s: %s", name, line)
         if validation.infos.error_count:
-            raise BadRequestError(_told(validation.infos))
+            raise BadRequestError(_invalid_message(validation.infos))
         return complete
 
     def validate(self, requested: str, config: Config) -> ConfigInfos:
-        """Every property with its definition, its value as written and all that is wrong with it.
+        """Return every property with its definition, its value as written and all its errors.
 
-        ``requested`` is the class that the request is about. BadRequestError if the configuration has another one, or
-        none, or one that does not exist; ConnectError and RetriableError as ``check``.
+        ``requested`` is the class that the request is about. Raise BadRequestError if the configuration has another
+        one, or none, or one that does not exist; ConnectError and RetriableError as ``check``.
         """
         included = config.get(CONNECTOR_CLASS)
         if included and included.strip() and not self._same_class(included, requested):
@@ -100,11 +100,11 @@ class ConnectorValidator:
         return self._validation(config).infos
 
     def plugin_config(self, name: str) -> tuple[ConfigKeyInfo, ...]:
-        """The properties that a plugin of any kind has; see ``plugin_config``."""
+        """Return the properties that a plugin of any kind has; see ``plugin_config``."""
         return plugin_config(self._plugins, name)
 
     def _same_class(self, included: str, requested: str) -> bool:
-        """By name, as in Java; or any two names of one class."""
+        """Compare by name, as in Java; or by class, if both are names of one."""
         if included.strip().removesuffix("Connector").endswith(requested.strip().removesuffix("Connector")):
             return True
         try:
@@ -136,7 +136,7 @@ class ConnectorValidator:
         if name is None or not name.strip():
             raise BadRequestError(f"The configuration of connector {config.get(NAME)} lacks {CONNECTOR_CLASS}")
         if name != name.strip():
-            # As in Java: of a name with spaces around it tools that compare names would not know the class.
+            # As in Java: tools that compare names would not recognize the class by a name with spaces around it.
             raise BadRequestError(f"Invalid value '{name}' for configuration {CONNECTOR_CLASS}: no spaces around it")
         try:
             cls = self._plugins.connector(name)
@@ -150,7 +150,7 @@ class ConnectorValidator:
             raise ConnectError(f"Connector class {name} cannot be instantiated: {error_line(error)}") from error
 
     def _findings(self, connector: Connector, config: Config, named: NamedPlugins) -> Findings:
-        """The runtime's own findings first, then the connector's, then those about what the two have to agree on."""
+        """Return the runtime's own findings first, then the connector's, then those that concern both."""
         findings = Findings()
         raw = {key: value for key, value in config.items() if value is not None}
         runtime = SourceConnectorConfig if isinstance(connector, SourceConnector) else SinkConnectorConfig
@@ -160,11 +160,11 @@ class ConnectorValidator:
         converters = converter_definition(config, named)
         findings.define(definition)
         findings.add(named.validate(definition, config))
-        if findings.sound():
+        if findings.is_valid():
             _check_combinations(findings, runtime, config)
         for key, value in config.items():
             if value is None:
-                findings.error(key, f"Null value can not be supplied as the configuration value of {key}.")
+                findings.add_message(key, f"Null value can not be supplied as the configuration value of {key}.")
         secrets = secret_definitions(raw)
         findings.define(secrets)
         findings.add(secrets.validate(raw))
@@ -173,7 +173,7 @@ class ConnectorValidator:
         findings.define(override_definitions(raw))
         findings.define(converters)
         findings.add(named.validate(converters, with_converter_types(config)))
-        if findings.sound():
+        if findings.is_valid():
             with _plugin_call(connector, "frame_check"):
                 check_by_frames(findings, connector, raw, self._analyse)
         return findings
@@ -185,7 +185,7 @@ class ConnectorValidator:
         else:
             preflight.check_consumer_group(findings, self._worker, raw)
         preflight.check_overrides(findings, self._policy, connector, raw)
-        if findings.sound():
+        if findings.is_valid():
             check_frame_steps(findings, connector, raw, self._plugins, self._analyse)
 
     def _check_connector(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:
@@ -196,14 +196,14 @@ class ConnectorValidator:
         findings.define(definition)
         refused = self._refused_classes(definition, raw)
         for name, message in refused.items():
-            findings.error(name, message)
-        # What it would import of its own accord is left out of what it is asked about.
+            findings.add_message(name, message)
+        # Classes that it would import by itself are left out.
         allowed = {name: value for name, value in raw.items() if name not in refused}
         with _plugin_call(connector, "validate"):
             findings.add(value for value in connector.validate(allowed) if value.name not in refused)
 
     def _refused_classes(self, definition: ConfigDef, raw: Mapping[str, str]) -> dict[str, str]:
-        """Properties that name a class in a module that this worker imports nothing from; by what is wrong."""
+        """Return errors by property for classes in modules that this worker imports nothing from."""
         refused = {}
         for key in definition.config_keys.values():
             if key.type is Type.CLASS and key.name in raw:
@@ -217,16 +217,16 @@ class ConnectorValidator:
 def _check_combinations(
     findings: Findings, runtime: type[SourceConnectorConfig] | type[SinkConnectorConfig], config: Config
 ) -> None:
-    """What single properties do not show, once they are sound each by itself: by making what a task will run with."""
+    """Check combinations of properties, once each is valid by itself, by building the configuration of a task."""
     try:
         runtime(config)
     except ConfigError as error:
-        findings.refused(error)
+        findings.add_error(error)
 
 
 @contextmanager
 def _plugin_call(connector: Connector, method: str) -> Iterator[None]:
-    """Tells apart what a connector refuses (its ``ConnectError``) and where it is broken (anything else)."""
+    """Distinguish a connector's refusal (its ``ConnectError``) from a defect (any other error)."""
     name = type(connector).__qualname__
     try:
         yield
@@ -238,7 +238,7 @@ def _plugin_call(connector: Connector, method: str) -> Iterator[None]:
 
 @contextmanager
 def _concealed(resolved: ResolvedConfig) -> Iterator[None]:
-    """Errors from inside come out with references in place of values."""
+    """Replace values by references in errors raised inside."""
     try:
         yield
     except ConnectError as error:
@@ -255,7 +255,7 @@ def _raise_concealed(resolved: ResolvedConfig, error: ConnectError) -> NoReturn:
     raise ConnectError(text) from None
 
 
-def _told(infos: ConfigInfos) -> str:
-    """In Java's words, as far as they go, in one line."""
+def _invalid_message(infos: ConfigInfos) -> str:
+    """Return the message in Java's words, as far as they go, in one line."""
     errors = "; ".join(infos.errors)
     return f"Connector configuration is invalid and contains the following {infos.error_count} error(s): {errors}"

@@ -22,7 +22,7 @@ from headrace.config.connector_config import (
     TRANSFORMS,
     VALUE_CONVERTER,
 )
-from headrace.herder.named_plugins import NamedPlugins, Only
+from headrace.herder.named_plugins import NamedPlugins, SingleValue
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.builtin import PluginKind
 
@@ -53,7 +53,7 @@ class _Stage:
 
 
 def runtime_definition(base: ConfigDef, worker: BaseConfig, config: Config, named: NamedPlugins) -> ConfigDef:
-    """``base``, with classes where it has converters' names, and with the properties of all stages."""
+    """Return ``base`` with classes for the converters' names, and with the properties of all stages."""
     definition = ConfigDef()
     for key in base.config_keys.values():
         definition.define_key(_class_key(key, worker, named) if key.name in CONVERTERS else key)
@@ -63,7 +63,7 @@ def runtime_definition(base: ConfigDef, worker: BaseConfig, config: Config, name
 
 
 def converter_definition(config: Config, named: NamedPlugins) -> ConfigDef:
-    """The properties of the converters that the connector names for itself."""
+    """Return the properties of the converters that the connector names for itself."""
     definition = ConfigDef()
     for property, kind in CONVERTERS.items():
         own = named.definition(kind, property)
@@ -73,18 +73,18 @@ def converter_definition(config: Config, named: NamedPlugins) -> ConfigDef:
 
 
 def with_converter_types(config: Config) -> dict[str, str | None]:
-    """The runtime says what a converter is for; no user does."""
+    """Add the converters' types, which the runtime sets and no user does."""
     return {**{f"{property}.converter.type": property.partition(".")[0] for property in CONVERTERS}, **config}
 
 
 def aliases(config: Config, property: str) -> list[str]:
-    """The aliases that a list has, each once, whether or not they can be aliases."""
+    """Return the aliases in a list, each once, valid or not."""
     listed = parse_type(property, config.get(property), Type.LIST) or ()
     return [alias for alias in dict.fromkeys(listed) if alias]
 
 
 def _class_key(key: ConfigKey, worker: BaseConfig, named: NamedPlugins) -> ConfigKey:
-    """A connector that names no converter has the worker's, which so is the default."""
+    """Return the key with the worker's converter as default, which a connector gets that names none."""
     kind = CONVERTERS[key.name]
     default = named.worker_class(kind, key.name, worker.get(key.name))
     return replace(
@@ -134,12 +134,12 @@ def _define_version(definition: ConfigDef, stage: _Stage, group: str, named: Nam
         order_in_group=1,
         width=Width.LONG,
         display_name=f"{stage.kind.noun.capitalize()} version for {stage.alias}",
-        recommender=None if version is None else Only(version),
+        recommender=None if version is None else SingleValue(version),
     )
 
 
 def _implicit(stage: _Stage, config: Config) -> ConfigDef:
-    """What every transformation has; it masks what a transformation defines by the same names."""
+    """Return the properties of every transformation; they mask properties of the same names in one's own definition."""
     if stage.listed_in == PREDICATES:
         return ConfigDef()
     known = aliases(config, PREDICATES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to the herder can fail with; the REST layer turns each into one HTTP status."""
+"""The errors of requests to the herder; the REST layer turns each into one HTTP status."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class AlreadyExistsError(ConnectError):
 
 
 class BadRequestError(ConnectError):
-    """The request cannot be meant as it stands (400); the message says which property or value."""
+    """The request is invalid (400); the message names the property or value."""
 
 
 class ForbiddenError(ConnectError):
-    """Whoever sent the request may not (403)."""
+    """The sender has no permission for the request (403)."""
 
 
 class RebalanceNeededError(ConnectError):
@@ -31,7 +31,7 @@ class RemovedTaskError(ConnectError):
 
 
 class OvertakenError(ConnectError):
-    """What the request was made from has changed meanwhile; make it again (409)."""
+    """The base of the request has changed meanwhile; repeat the request (409)."""
 
 
 class NotLeaderError(ConnectError):

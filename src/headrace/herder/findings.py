@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects what the steps of a validation find out."""
+"""The collected findings of the steps of a validation."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ class Findings:
         self._groups: dict[str, None] = {}
 
     def define(self, definition: ConfigDef) -> None:
-        """Adds properties; where one is defined already, the later definition stands in its place."""
+        """Add properties; a later definition replaces an earlier one."""
         self._keys.update(definition.config_keys)
         self._groups.update(dict.fromkeys(definition.groups))
 
     def add(self, values: Iterable[ConfigValue]) -> None:
-        """A later value of a property stands for an earlier one, but no error message gets lost or told twice."""
+        """Add values; a later one replaces an earlier one of the same property, but all distinct messages are kept."""
         for value in values:
             before = self._values.get(value.name)
             messages = [] if before is None else before.error_messages
             value.error_messages = list(dict.fromkeys([*messages, *value.error_messages]))
             self._values[value.name] = value
 
-    def error(self, name: str, message: str) -> None:
-        """One more thing that is wrong with a property, defined or not."""
+    def add_message(self, name: str, message: str) -> None:
+        """Add a message to a property, defined or not."""
         value = self._values.setdefault(name, ConfigValue(name))
         if message not in value.error_messages:
             value.add_error_message(message)
 
-    def refused(self, error: ConfigError) -> None:
-        """The same by the error that was raised for it, which may concern several properties."""
+    def add_error(self, error: ConfigError) -> None:
+        """Add an error as a message to each of the properties that it concerns."""
         for name in (error.name or "", *error.also):
-            self.error(name, error_text(error))
+            self.add_message(name, error_text(error))
 
-    def sound(self, name: str | None = None) -> bool:
-        """Whether nothing was found wrong so far, with one property or at all."""
+    def is_valid(self, name: str | None = None) -> bool:
+        """Return true if there is no message so far, for one property or at all."""
         if name is not None:
             return name not in self._values or not self._values[name].error_messages
         return not any(value.error_messages for value in self._values.values())
 
     def value(self, name: str) -> Any:
-        """The parsed value of a property; None if it is not valid or not known."""
-        return self._values[name].value if name in self._values and self.sound(name) else None
+        """Return the parsed value of a property; None if it is not valid or not known."""
+        return self._values[name].value if name in self._values and self.is_valid(name) else None
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,7 +62,7 @@ class Findings:
         return frozenset(self._keys)
 
     def infos(self, name: str, conceal: Conceal) -> ConfigInfos:
-        """In Kafka Connect's order: first what nothing defines, then all that is defined."""
+        """Return the result in Kafka Connect's order: first the undefined properties, then the defined ones."""
         values = {value.name: value for value in conceal(list(self._values.values()))}
         undefined = tuple(_info(None, value) for value in values.values() if value.name not in self._keys)
         defined = tuple(_info(key, values.get(key.name)) for key in self._keys.values())

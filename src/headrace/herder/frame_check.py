@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a connector's configuration names outside, by a job with which the connector has Spark look at it."""
+"""A connector's own check of its configuration by a Spark job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headrace.herder.frame_steps import Analyse
 
 
 def check_by_frames(findings: Findings, connector: Connector, config: Mapping[str, str], analyse: Analyse) -> None:
-    """For a configuration with which nothing else is wrong. What ``Connector.frame_check`` raises is raised."""
+    """Run the job of ``Connector.frame_check`` on a configuration that is valid otherwise; its errors propagate."""
     job = connector.frame_check(config)
     error = None if job is None else analyse(job)
     if error is not None:
-        findings.error(error.name or CONNECTOR_CLASS, str(error))
+        findings.add_message(error.name or CONNECTOR_CLASS, str(error))

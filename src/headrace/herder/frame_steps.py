@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the steps on frames of a connector's chain: what they are asked for, and what Spark says of it."""
+"""The check of the steps on frames in a connector's chain: their settings, and Spark's analysis of them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from headrace.task.frames.frame_chain import configure_frame_step
 
 log = logging.getLogger(__name__)
 Analyse = Callable[[FrameJob], ConfigError | None]
-"""What Spark finds wrong with a job; None if nothing, or if it cannot tell now. Blocks for seconds."""
+"""Returns the error Spark finds with a job; None if there is none, or it cannot decide now. Blocks for seconds."""
 _QUERY: Final = "query"
 
 
 def check_frame_steps(
     findings: Findings, connector: Connector, config: Mapping[str, str], plugins: Plugins, analyse: Analyse
 ) -> None:
-    """For a configuration whose single properties are sound; so are the names of its transformations."""
+    """Check a configuration whose single properties, and so the names of its transformations, are valid."""
     of_source = isinstance(connector, SourceConnector)
     settings = {} if of_source else {OFFSETS: "true"}
     for stage in (SourceConnectorConfig if of_source else SinkConnectorConfig)(config).transforms:
@@ -43,10 +43,10 @@ def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: An
     try:
         job = configure_frame_step(stage, plugins).check()
     except ConfigError as error:
-        findings.refused(error)
+        findings.add_error(error)
         return
-    told = None if job is None else analyse(job)
-    if told is not None:
+    found = None if job is None else analyse(job)
+    if found is not None:
         property = _QUERY if _QUERY in stage.config else "type"
         name = f"transforms.{stage.alias}.{property}"
-        findings.error(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), str(told))))
+        findings.add_message(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), str(found))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What REST asks of a herder, whether distributed or standalone. Java: ``org.apache.kafka.connect.runtime.Herder``."""
+"""The herder's interface for REST, distributed or standalone. Java: ``org.apache.kafka.connect.runtime.Herder``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from headrace.model.state import TargetState
 
 @dataclass(frozen=True, slots=True)
 class PutResult:
-    """The connector as it is now configured, and whether the request created it."""
+    """The connector as it is now configured; ``created`` if the request created it."""
 
     created: bool
     info: ConnectorInfo
@@ -37,32 +37,32 @@ class Herder(Protocol):
     """Queries answer from the last snapshot, from any thread, without blocking; they raise ``NotFoundError``.
 
     Requests return a future that ends when the cluster's topics hold the change; it raises the errors of
-    ``headrace.herder.errors``. A caller that gives up asks ``stage`` what the herder is waiting for.
+    ``headrace.herder.errors``. A caller that gives up reads ``stage`` for the cause of the wait.
     """
 
     def start(self) -> None:
-        """Returns at once; the herder joins its group in the background."""
+        """Start and return at once; the herder joins its group in the background."""
 
     def stop(self, timeout: float) -> None:
-        """Stops connectors and tasks, leaves the group; at most ``timeout`` seconds."""
+        """Stop connectors and tasks, leave the group; at most ``timeout`` seconds."""
 
     def failure(self) -> BaseException | None:
-        """Why the herder has died, if it has."""
+        """Return the error that ended the herder, if there is one."""
 
     def stage(self) -> str:
-        """What it is doing now, for messages: "waiting for task_configs of connector x since 12 s"."""
+        """Return its present activity, for messages: "waiting for task_configs of connector x since 12 s"."""
 
     def has_started(self) -> bool:
-        """Whether it has once been ready for requests; a worker that has not is starting (KIP-1017)."""
+        """Return true once it has been ready for requests; a worker that has not is starting (KIP-1017)."""
 
     def health_check(self) -> Future[None]:
-        """Ends as soon as the herder can serve requests, which is at once unless something blocks it (KIP-1017)."""
+        """End as soon as the herder can serve requests, which is at once unless something blocks it (KIP-1017)."""
 
     def figures(self) -> WorkerFigures:
-        """Of what is on this worker, for metrics."""
+        """Return the figures of this worker, for metrics."""
 
     def put_logger_level(self, logger: str, level: str) -> Future[None]:
-        """Sets a logger's level, and that of all below it, on every worker (KIP-976). ``level`` is known to be one."""
+        """Set a logger's level, and that of all below it, on every worker (KIP-976). ``level`` is a valid one."""
 
     def server_info(self) -> ServerInfo: ...
 
@@ -77,24 +77,24 @@ class Herder(Protocol):
     def task_status(self, id: ConnectorTaskId) -> TaskState: ...
 
     def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
-        """What Spark runs of the connector's tasks on this worker, by their numbers; none of tasks elsewhere."""
+        """Return the Spark attempts of the connector's tasks on this worker alone, by their numbers."""
 
     def active_topics(self, name: str) -> tuple[str, ...]:
-        """The topics that the connector was seen to use (KIP-558); none if there is no such connector.
+        """Return the topics that the connector uses (KIP-558); none if there is no such connector.
 
-        ForbiddenError if the worker does not keep track of them.
+        Raise ForbiddenError if the worker does not track them.
         """
 
     def reset_active_topics(self, name: str) -> None:
-        """Forgets them, in the background. ForbiddenError if the worker is not to."""
+        """Reset the topics in the background. Raise ForbiddenError if the worker does not permit it."""
 
     def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
-        """What a connector's configuration may name: connectors alone, or all that is known."""
+        """Return the plugins that a connector's configuration may name: connectors alone, or all that are known."""
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]: ...
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
-        """``plugin`` is the connector class that the request names, which ``config`` has to name too."""
+        """Validate ``config``, which has to name the same connector class as the request, ``plugin``."""
 
     def put_connector_config(
         self,
@@ -106,20 +106,23 @@ class Herder(Protocol):
     ) -> Future[PutResult]: ...
 
     def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
-        """Puts the connector's configuration with the properties of ``patch``; those that are None are left out."""
+        """Put the connector's configuration with the properties of ``patch``; those that are None are left out."""
 
     def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
-        """``with_offsets``: its committed offsets go too; a connector of that name starts only when they are gone."""
+        """Remove a connector, ``with_offsets`` its committed offsets too.
+
+        A connector of that name starts only when those are gone.
+        """
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
-        """STOPPED ends the connector's tasks, and holds until another state is asked for (KIP-875)."""
+        """Change the target state; STOPPED ends the tasks, and holds until another state is requested (KIP-875)."""
 
     def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
-        """Ends with the status as it is to be while what is restarted starts again (KIP-745)."""
+        """Restart; the future's result is the status with RESTARTING wherever something is restarted (KIP-745)."""
 
     def restart_task(self, id: ConnectorTaskId) -> Future[None]: ...
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]: ...
 
     def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
-        """Alters or resets the offsets of a connector that is STOPPED; BadRequestError if it is not (KIP-875)."""
+        """Alter or reset a connector's offsets; the future raises BadRequestError if it is not STOPPED (KIP-875)."""

@@ -22,11 +22,11 @@ from headrace.model.info import (
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 
 _CONNECTOR_TYPES = ("sink", "source", "unknown")
-"""unknown is what a broken connector is; it is listed with its error."""
+"""A broken connector is of type unknown; it is listed with its error."""
 
 
 class Statuses(Protocol):
-    """What the status topic says."""
+    """The statuses in the status topic."""
 
     def connector(self, name: str) -> ConnectorStatus | None: ...
 
@@ -55,7 +55,7 @@ class HerderQueries:
         self._cluster_id = cluster_id
 
     def server_info(self) -> ServerInfo:
-        """``commit`` is unknown: a release is told by its version."""
+        """Return the versions; ``commit`` is unknown: a release is identified by its version."""
         return ServerInfo(KAFKA_VERSION, "unknown", self._cluster_id(), __version__)
 
     def connectors(self) -> tuple[str, ...]:
@@ -65,12 +65,12 @@ class HerderQueries:
         state = self._config()
         return ConnectorInfo(name, self._existing(state, name), state.tasks(name), self._type(state, name))
 
-    def described(self, name: str, config: Config) -> ConnectorInfo:
-        """A connector that has just been given ``config``, whatever has become of it since."""
+    def describe_connector(self, name: str, config: Config) -> ConnectorInfo:
+        """Describe a connector that has just been given ``config``, whatever has become of it since."""
         return ConnectorInfo(name, config, self._config().tasks(name), self._connector_type(config))
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        """A connector that no worker has reported on yet is not found, as in Kafka Connect."""
+        """Raise NotFoundError for a connector without a status too, as in Kafka Connect."""
         state = self._config()
         self._existing(state, name)
         status = self._statuses.connector(name)
@@ -81,7 +81,7 @@ class HerderQueries:
         return ConnectorStateInfo(name, connector, ordered, self._type(state, name))
 
     def task_status(self, id: ConnectorTaskId) -> TaskState:
-        """A task that no worker has reported on is not found."""
+        """Raise NotFoundError for a task without a status too."""
         self._existing(self._config(), id.connector)
         status = self._statuses.task(id)
         if status is None:
@@ -89,7 +89,7 @@ class HerderQueries:
         return _task_state(status)
 
     def active_topics(self, name: str) -> tuple[str, ...]:
-        """Also of a connector that there is not, as in Kafka Connect."""
+        """Return the topics, also those of a connector that does not exist, as in Kafka Connect."""
         return tuple(sorted(status.topic for status in self._statuses.topics(name)))
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
@@ -98,7 +98,7 @@ class HerderQueries:
         return tuple(TaskInfo(id, state.task_configs[id]) for id in state.tasks(name) if id in state.task_configs)
 
     def connector_plugins(self, connectors_only: bool) -> tuple[PluginInfo, ...]:
-        """Connectors alone, as ``GET /connector-plugins`` lists by default, or transformations and others too."""
+        """Return connectors alone, as ``GET /connector-plugins`` by default, or transformations and others too."""
         plugins = self._plugins()
         return tuple(plugin for plugin in plugins if not connectors_only or plugin.type in _CONNECTOR_TYPES)
 

@@ -31,7 +31,7 @@ _FINDERS: Final[Mapping[PluginKind, Callable[[Plugins], Find]]] = {
 
 
 class NamedPlugins:
-    """Looks up and asks each named plugin once, and keeps what is wrong with it for the property that names it.
+    """Looks up and calls each named plugin once, and keeps its error for the property that names it.
 
     Imports and runs plugins' code. Of one validation and one thread.
     """
@@ -47,15 +47,15 @@ class NamedPlugins:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The version of each plugin that was asked for its ``definition``, by the property that names it."""
+        """The version of each plugin whose ``definition`` was requested, by the property that names it."""
         return self._versions
 
     def worker_class(self, kind: PluginKind, property: str, name: str) -> str:
-        """The name under which the plugin is known that the worker has for those who name none."""
+        """Return the name of the worker's own plugin, the default for connectors that name none."""
         return self._plugins.class_name(kind, _FINDERS[kind](self._plugins)(name, property))
 
     def definition(self, kind: PluginKind, property: str) -> ConfigDef | None:
-        """The properties of the plugin that ``property`` names; None if it names none, or none that can be used."""
+        """Return the properties of the plugin that ``property`` names; None if it names no usable one."""
         name = self._config.get(property)
         if name is None or not name.strip():
             return None
@@ -78,8 +78,8 @@ class NamedPlugins:
             self._versions[property] = str(plugin.version())
             definition = plugin.config()
         except BaseException as error:
-            told = error_text(error) if isinstance(error, ConfigError) else error_line(error)
-            self._broken[property] = f"this {kind.noun} is broken: {told}"
+            message = error_text(error) if isinstance(error, ConfigError) else error_line(error)
+            self._broken[property] = f"this {kind.noun} is broken: {message}"
             return None
         if not isinstance(definition, ConfigDef):
             self._broken[property] = f"this {kind.noun} is broken: its config() returns no ConfigDef"
@@ -87,7 +87,7 @@ class NamedPlugins:
         return definition
 
     def validate(self, definition: ConfigDef, config: Config) -> list[ConfigValue]:
-        """Checks by a definition whose ``Type.CLASS`` properties were looked up before; classes come out as names."""
+        """Validate by a definition whose ``Type.CLASS`` properties were looked up before; classes come out as names."""
         values = definition.validate({**config, **self._classes}, self._load)
         for value in values:
             if value.name in self._names:
@@ -95,11 +95,11 @@ class NamedPlugins:
         return values
 
     def usable(self) -> Validator:
-        """Refuses a class that was found but cannot be asked."""
+        """Return a validator that refuses a class that was found but is broken."""
         return _Usable(self._broken, self._config)
 
     def known(self, kind: PluginKind) -> Recommender:
-        """Recommends all classes of a kind, by name."""
+        """Return a recommender of all classes of a kind, by name."""
         return _Known(self._plugins, kind)
 
     def _load(self, name: str) -> type:
@@ -108,8 +108,8 @@ class NamedPlugins:
         return self._plugins.load_class(name)
 
 
-class Only(Recommender):
-    """Recommends what there is one of."""
+class SingleValue(Recommender):
+    """Recommends one value."""
 
     def __init__(self, value: str) -> None:
         self._value = value

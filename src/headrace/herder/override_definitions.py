@@ -16,7 +16,10 @@ _DEFAULTS: Final[Mapping[str, object]] = {NONE: None, REQUIRED: NO_DEFAULT}
 
 
 def override_definitions(config: Mapping[str, str]) -> ConfigDef:
-    """Of those alone that ``config`` overrides and Java's clients have: others are shown without a definition."""
+    """Return definitions of the properties that ``config`` overrides and Java's clients have.
+
+    Others are shown without a definition.
+    """
     definition = ConfigDef()
     for client in _CLIENTS:
         for name in overrides_of(config, client):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plugin can be configured with. Java: ``AbstractHerder.connectorPluginConfig``."""
+"""The properties of a plugin. Java: ``AbstractHerder.connectorPluginConfig``."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _OTHERS: Final = "Valid types are sink, source, converter, header_converter, tra
 
 
 def plugin_config(plugins: Plugins, name: str) -> tuple[ConfigKeyInfo, ...]:
-    """The properties of a plugin, and after them those that the runtime has for its kind.
+    """Return the properties of a plugin, and after them those that the runtime has for its kind.
 
-    Imports and runs the plugin's code, so never on the herder's thread. NotFoundError if there is none of that name,
-    BadRequestError if connectors cannot name it, ConnectError if it is broken.
+    Imports and runs the plugin's code, so never on the herder's thread. Raise NotFoundError if there is none of that
+    name, BadRequestError if connectors cannot name it, ConnectError if it is broken.
     """
     cls = _find(plugins, name)
     try:

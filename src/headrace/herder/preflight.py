@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a connector's configuration asks of the worker and of the connector, beyond its properties one by one.
+"""Checks of a connector's configuration against the worker and the connector, beyond single properties.
 
 Each check adds to the findings. Java: ``DistributedHerder.validateSourceConnectorConfig`` and its neighbours.
 """
@@ -45,52 +45,52 @@ _SECRET: Final = re.compile(r"password|jaas|secret|keystore\.key|token", re.IGNO
 def check_exactly_once(
     findings: Findings, worker: WorkerConfig, connector: SourceConnector, config: Mapping[str, str]
 ) -> None:
-    """The connector's consent where the user insists on exactly-once (KIP-618)."""
+    """Check the connector's consent where the user insists on exactly-once (KIP-618)."""
     if str(findings.value(EXACTLY_ONCE_SUPPORT)).lower() != "required":
         return
     if not worker.exactly_once_source_enabled:
-        findings.error(EXACTLY_ONCE_SUPPORT, "This worker does not have exactly-once source support enabled.")
+        findings.add_message(EXACTLY_ONCE_SUPPORT, "This worker does not have exactly-once source support enabled.")
     try:
         answer = connector.exactly_once_support(dict(config))
     except BaseException as error:
-        findings.error(EXACTLY_ONCE_SUPPORT, _unexpected(connector, "exactly_once_support", error))
+        findings.add_message(EXACTLY_ONCE_SUPPORT, _unexpected(connector, "exactly_once_support", error))
         return
     if answer is None:
-        findings.error(
+        findings.add_message(
             EXACTLY_ONCE_SUPPORT,
             "The connector does not tell whether it can be exactly-once (exactly_once_support). Consult its "
             f"documentation, and set {EXACTLY_ONCE_SUPPORT}=requested to accept it without this check",
         )
     elif answer is not ExactlyOnceSupport.SUPPORTED:
-        told = "The connector does not support exactly-once semantics with the provided configuration."
-        findings.error(EXACTLY_ONCE_SUPPORT, told)
+        message = "The connector does not support exactly-once semantics with the provided configuration."
+        findings.add_message(EXACTLY_ONCE_SUPPORT, message)
 
 
 def check_boundaries(findings: Findings, connector: SourceConnector, config: Mapping[str, str]) -> None:
-    """The connector's consent where it is to say where transactions end (KIP-618)."""
+    """Check the connector's consent where it is to define the ends of transactions (KIP-618)."""
     boundary = findings.value(BOUNDARY)
     if boundary is None or TransactionBoundary.from_property(boundary) is not TransactionBoundary.CONNECTOR:
         return
     try:
         answer = connector.can_define_transaction_boundaries(dict(config))
     except BaseException as error:
-        findings.error(BOUNDARY, _unexpected(connector, "can_define_transaction_boundaries", error))
+        findings.add_message(BOUNDARY, _unexpected(connector, "can_define_transaction_boundaries", error))
         return
     if answer is not ConnectorTransactionBoundaries.SUPPORTED:
-        told = (
+        message = (
             "The connector does not support connector-defined transaction boundaries with the given configuration. "
             f"Choose another {BOUNDARY} than connector"
         )
-        findings.error(BOUNDARY, told)
+        findings.add_message(BOUNDARY, message)
 
 
 def check_consumer_group(findings: Findings, worker: WorkerConfig, config: Mapping[str, str]) -> None:
-    """The two kinds of members would fight over the group."""
+    """Check that the connector's consumer group is not the workers': two kinds of members would fight over it."""
     group = config.get(_GROUP_OVERRIDE, f"connect-{config.get(NAME)}")
     if group == worker.group_id:
         property = _GROUP_OVERRIDE if _GROUP_OVERRIDE in config else NAME
-        told = f"Consumer group {group} of this sink connector conflicts with Connect worker group {worker.group_id}"
-        findings.error(property, told)
+        message = f"Consumer group {group} of this sink connector conflicts with Connect worker group {worker.group_id}"
+        findings.add_message(property, message)
 
 
 def check_overrides(
@@ -99,17 +99,17 @@ def check_overrides(
     connector: Connector,
     config: Mapping[str, str],
 ) -> None:
-    """What the worker's policy refuses of the client overrides, and what no client would take."""
+    """Check the client overrides against the worker's policy and the clients' own rules."""
     judged = override_values(policy, config, type(connector), isinstance(connector, SourceConnector))
-    findings.add(_told_with_property(value, config) for value in judged)
+    findings.add(_with_property_name(value, config) for value in judged)
     for client, translate in _CLIENTS.items():
         prefix = f"{client}.override."
         overrides = {
-            name: text for name, text in overrides_of(config, client).items() if findings.sound(prefix + name)
+            name: text for name, text in overrides_of(config, client).items() if findings.is_valid(prefix + name)
         }  # fmt: skip
         while (error := _refusal(translate, overrides)) is not None:
             name = error.name or ""
-            findings.error(prefix + name, _hidden(str(error).replace(name, prefix + name, 1), name, error.value))
+            findings.add_message(prefix + name, _hidden(str(error).replace(name, prefix + name, 1), name, error.value))
             if overrides.pop(name, None) is None:
                 break
 
@@ -122,9 +122,11 @@ def _refusal(translate: Callable[[Mapping[str, str]], object], overrides: Mappin
     return None
 
 
-def _told_with_property(value: ConfigValue, config: Mapping[str, str]) -> ConfigValue:
-    """A policy's judgement as it is to be shown: it knows the property by the client's name, and not what is secret."""
-    messages = [_hidden(f"{value.name}: {told}", value.name, config.get(value.name)) for told in value.error_messages]
+def _with_property_name(value: ConfigValue, config: Mapping[str, str]) -> ConfigValue:
+    """Return a policy's judgement for users: with the full name of the property, and without secrets."""
+    messages = [
+        _hidden(f"{value.name}: {message}", value.name, config.get(value.name)) for message in value.error_messages
+    ]
     shown = HIDDEN if _SECRET.search(value.name) else value.value
     return ConfigValue(value.name, shown, value.recommended_values, messages, value.visible)
 
@@ -134,6 +136,6 @@ def _hidden(message: str, name: str, value: object) -> str:
 
 
 def _unexpected(connector: Connector, method: str, error: BaseException) -> str:
-    told = f"{type(connector).__qualname__}.{method} failed: {error_line(error)}"
-    log.error("%s", told, exc_info=error)
-    return f"An unexpected error occurred during validation: {told}"
+    message = f"{type(connector).__qualname__}.{method} failed: {error_line(error)}"
+    log.error("%s", message, exc_info=error)
+    return f"An unexpected error occurred during validation: {message}"

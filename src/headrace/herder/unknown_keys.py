@@ -26,14 +26,14 @@ _NEAR: Final = 0.75
 
 
 def unknown_keys(config: Config, known: frozenset[str]) -> Iterator[str]:
-    """A line for each property that has no effect as far as definitions tell, with the nearest ``known`` one."""
+    """Yield a line for each property that has no effect by the definitions, with the nearest ``known`` one."""
     for name in config:
         if name not in known and not _is_free(name, config):
             yield f"{name}{_reason(name, config) or _nearest(name, known) or ': nothing defines this property'}"
 
 
 def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]:
-    """A line for each plugin of which the configuration wants another version than there is.
+    """Yield a line for each plugin of which the configuration wants another version than there is.
 
     ``versions`` has those that there are, by the properties that name the plugins.
     """
@@ -44,7 +44,7 @@ def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]
 
 
 def idle_topic_creation(config: Config, enabled: bool) -> Iterator[str]:
-    """A line for what a source connector says of topics to be made without any effect (KIP-158)."""
+    """Yield a line for each topic creation setting of a source connector without any effect (KIP-158)."""
     if not enabled:
         if uses_topic_creation(config):
             yield f"{TOPIC_CREATION}*: without effect, as this worker has topic.creation.enable=false"
@@ -56,7 +56,7 @@ def idle_topic_creation(config: Config, enabled: bool) -> Iterator[str]:
 
 
 def _is_free(name: str, config: Config) -> bool:
-    """Whether names below its prefix are not defined anywhere: those of Kafka's clients and topics, and of Spark."""
+    """Return true if names below its prefix are not defined: those of Kafka's clients and topics, and of Spark."""
     if name in IGNORED:
         return False
     groups = [DEFAULT_GROUP, *named_groups(config)]

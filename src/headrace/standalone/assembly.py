@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts a standalone herder together from a worker's configuration."""
+"""The assembly of a standalone herder from a worker's configuration."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
 from headrace.standalone.kafka_cluster import KafkaCluster
-from headrace.standalone.managed_connector import Hands
-from headrace.standalone.standalone_herder import StandaloneHerder, Surface
-from headrace.standalone.status_keeper import StatusKeeper
+from headrace.standalone.managed_connector import ConnectorServices
+from headrace.standalone.standalone_herder import QueryServices, StandaloneHerder
+from headrace.standalone.status_recorder import StatusRecorder
 from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
 from headrace.worker.config_watch import after
@@ -37,33 +37,33 @@ def standalone_herder(
     clock: Clock = time.monotonic,
     loggers: Loggers | None = None,
 ) -> StandaloneHerder:
-    """A herder that is ready to start, and the only one that has the offsets file until it is stopped.
+    """Return a herder that is ready to start, and the only one that has the offsets file until it is stopped.
 
-    The host:port of ``advertised_url`` is the worker's id in statuses. ConfigError for converters that are not there,
-    and for an offsets file that cannot be used.
+    The host:port of ``advertised_url`` is the worker's id in statuses. Raise ConfigError for unknown converters, and
+    for an offsets file that cannot be used.
     """
     _check_converters(config, plugins)
     stages = Stages(clock)
     offsets = FileOffsetBackingStore(config.offsets_file)
     offsets.start()
     configs, statuses = MemoryConfigBackingStore(), MemoryStatusBackingStore()
-    keeper = StatusKeeper(statuses, urlsplit(advertised_url).netloc, config.topic_tracking)
+    recorder = StatusRecorder(statuses, urlsplit(advertised_url).netloc, config.topic_tracking)
     try:
-        worker = Worker(config, plugins, launcher, offsets, keeper, clock)
+        worker = Worker(config, plugins, launcher, offsets, recorder, clock)
         validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
     except BaseException:
         offsets.stop()
         raise
-    keeper.version_of = worker.version
+    recorder.version_of = worker.version
     admin = client_configs.admin(config)
     cluster = KafkaCluster(lambda: _cluster_id(admin), stages)
     queries = HerderQueries(configs.snapshot, statuses, worker.connector_type, plugins.describe, cluster.id)
-    hands = Hands(worker, configs, statuses, keeper, stages, after)
-    return StandaloneHerder(hands, Surface(queries, validator, loggers or Loggers()), cluster, offsets)
+    services = ConnectorServices(worker, configs, statuses, recorder, stages, after)
+    return StandaloneHerder(services, QueryServices(queries, validator, loggers or Loggers()), cluster, offsets)
 
 
 def _check_converters(config: StandaloneConfig, plugins: Plugins) -> None:
-    """What every connector without converters of its own would fail of is told at the start."""
+    """Raise ConfigError at the start for an error that would fail every connector without converters of its own."""
     for property in (KEY_CONVERTER, VALUE_CONVERTER):
         plugins.converter(config.get(property), property)
     plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)

@@ -26,12 +26,12 @@ T = TypeVar("T")
 class FileOffsetBackingStore:
     """Implements ``OffsetBackingStore`` over one file, which it alone uses from ``start`` to ``stop``.
 
-    One thread reads and writes, in the order of the calls: a read sees whatever was to be written before it. A write
-    has ended when it is on the disk; until then, and if it fails, readers have what was there before.
+    One thread reads and writes, in the order of the calls: a read sees every write submitted before it. A write has
+    ended when it is on the disk; until then, and if it fails, readers get the former values.
     """
 
     def __init__(self, path: Path) -> None:
-        # A link stays one: what it leads to is replaced.
+        # A link stays one: its target is replaced.
         self._path = Path(os.path.realpath(path))
         self._table = OffsetTable()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="offsets-file")
@@ -39,7 +39,7 @@ class FileOffsetBackingStore:
         self._failure: str | None = None
 
     def start(self) -> None:
-        """Reads the file, which need not exist. ConfigError if that, or writing later, cannot be."""
+        """Read the file, which need not exist. Raise ConfigError if that, or writing later, cannot be."""
         try:
             self._lock = self._locked()
             for key, value in offsets_file.parse(self._content()).items():
@@ -53,30 +53,30 @@ class FileOffsetBackingStore:
         log.info("%d source offsets in %s", len(self._table.values), self._path)
 
     def stop(self) -> None:
-        """Blocks until all that was to be written is."""
+        """Stop; blocks until all submitted writes are done."""
         self._worker.shutdown()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def waiting_for(self) -> str | None:
-        """What reads wait for, in words."""
+        """Return the reason for which reads wait, in words."""
         return f"the disk of {self._path}"
 
     def trouble(self) -> str | None:
-        """Why the newest offsets are not on the disk; None if they are."""
+        """Return the reason for which the newest offsets are not on the disk; None if they are."""
         return self._failure
 
     def offsets_of(self, connector: str) -> Future[dict[bytes, dict[str, Any]]]:
-        """All offsets of a connector, by the JSON of the source partition."""
+        """Return all offsets of a connector, by the JSON of the source partition."""
         return self._submit(lambda: self._table.offsets_of(connector))
 
     def get(self, keys: Sequence[bytes]) -> Future[dict[bytes, bytes | None]]:
-        """The newest values of ``keys``, None where there is none."""
+        """Return the newest values of ``keys``, None where there is none."""
         return self._submit(lambda: {key: self._table.values.get(key) for key in keys})
 
     def set(self, records: Mapping[bytes, bytes | None]) -> Future[None]:
-        """Write records, all or none. RetriableError if the disk refuses."""
+        """Write records, all or none. The future raises RetriableError if the disk refuses."""
         return self._submit(lambda: self._write(dict(records)))
 
     def _write(self, records: Mapping[bytes, bytes | None]) -> None:
@@ -104,7 +104,7 @@ class FileOffsetBackingStore:
         return self._path.read_bytes() if self._path.exists() else b""
 
     def _locked(self) -> int:
-        """Of two workers with one file each would lose what the other writes."""
+        """Lock the file: each of two workers with one file would lose the other's writes."""
         lock = os.open(self._path.with_name(f".{self._path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Kafka cluster that a standalone worker's connectors write to: all that the worker itself asks it is its id."""
+"""The Kafka cluster that a standalone worker's connectors write to, of which the worker itself needs the id only."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LAST_BACKOFF = 5.0
 
 
 class KafkaCluster:
-    """Looks the cluster's id up, however long the brokers take to be there. Thread-safe."""
+    """A lookup of the cluster's id, however long the brokers take to be there. Thread-safe."""
 
     def __init__(self, find_id: Callable[[], str], stages: Stages) -> None:
-        """``find_id`` may block."""
+        """Create the lookup; ``find_id`` may block."""
         self._find_id = find_id
         self._stages = stages
         self._id: str | None = None
@@ -29,20 +29,20 @@ class KafkaCluster:
         self._stopping = threading.Event()
 
     def start(self, failed: Callable[[BaseException], None]) -> None:
-        """Returns at once; ``failed`` is called, on another thread, for what waiting cannot heal."""
-        looking = self._stages.run("answer of the Kafka brokers", self._look)
+        """Start the lookup and return at once; ``failed`` gets a permanent error, on another thread."""
+        looking = self._stages.run_in_background("answer of the Kafka brokers", self._look)
         looking.add_done_callback(lambda done: failed(error) if (error := done.exception()) else None)
 
     def stop(self) -> None:
-        """Returns at once."""
+        """End the lookup; returns at once."""
         self._stopping.set()
 
     def id(self) -> str | None:
-        """None while it is not known."""
+        """Return the id; None while it is not known."""
         return self._id
 
     def trouble(self) -> str | None:
-        """What the brokers' last answer was while there was none of use."""
+        """Return the brokers' last answer that was of no use, while there is no better one."""
         return self._trouble
 
     def _look(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a standalone worker's source offsets: what is in it, and how it is replaced as a whole.
+"""The file of a standalone worker's source offsets: its format, and its replacement as a whole.
 
 It is JSON with one source partition per line, for people to read and, while no worker runs, to change:
 
@@ -28,7 +28,7 @@ Offsets = dict[bytes, bytes]
 
 
 def parse(data: bytes) -> Offsets:
-    """The offsets in a file. DataError, of one line, for one that was not written so, or could be meant in two ways."""
+    """Return the offsets in a file. Raise DataError, of one line, for an invalid or ambiguous file."""
     if data.startswith(_JAVA_SERIALIZED):
         raise DataError("it is in Java's binary format, which only Kafka Connect on Java reads; name another file")
     if not data.strip():
@@ -43,13 +43,13 @@ def parse(data: bytes) -> Offsets:
 
 
 def render(offsets: Mapping[bytes, bytes]) -> bytes:
-    """The bytes of a file. DataError for records that are no source offsets."""
+    """Return the bytes of a file. Raise DataError for records that are no source offsets."""
     lines = b",\n".join(_line(key, value) for key, value in offsets.items())
     return b'{"version":%d,"offsets":[\n%s\n]}\n' % (_VERSION, lines)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put ``data`` in place of what is in the file, which is whole at any time: the old one or the new one.
+    """Replace the file's content, which is whole at any time: the old one or the new one.
 
     The new content is on the disk before it gets the file's name, and the name before this returns. After an OSError it
     is the old file, or the new one with a name that a power failure may take back. What a crash leaves beside it is
@@ -75,7 +75,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _refuse_repetition(members: list[tuple[str, Any]]) -> None:
-    """A parser would take the last of two, and nobody would hear of the first."""
+    """Raise DataError for a repeated name: a parser would take the last value and drop the first unnoticed."""
     names: set[str] = set()
     for name, _ in members:
         if name in names:

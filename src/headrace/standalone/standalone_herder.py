@@ -16,7 +16,7 @@ from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries
-from headrace.herder.restart_plan import plan_of, restarting
+from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
 from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
 from headrace.logs.loggers import Loggers
 from headrace.metrics import WorkerFigures
@@ -35,17 +35,17 @@ from headrace.model.info import (
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.standalone.kafka_cluster import KafkaCluster
-from headrace.standalone.managed_connector import Hands, ManagedConnector
+from headrace.standalone.managed_connector import ConnectorServices, ManagedConnector
 from headrace.worker.futures import done_future, failed_future
 
 log = logging.getLogger(__name__)
 
-_WORTH_TELLING = 1.0
-"""Seconds after which something that is waited for is named in ``stage``."""
+_SLOW_S = 1.0
+"""Seconds from which a wait is named in ``stage``."""
 
 
 class OffsetsFile(Protocol):
-    """The store of source offsets; ``stop`` may block, and ``trouble`` says why it cannot be written."""
+    """The store of source offsets; ``stop`` may block, and ``trouble`` is the reason for which it cannot be written."""
 
     def stop(self) -> None: ...
 
@@ -53,8 +53,8 @@ class OffsetsFile(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
-    """What requests and queries are served with, beside the connectors themselves."""
+class QueryServices:
+    """The services that answer requests and queries, beside the connectors themselves."""
 
     queries: HerderQueries
     validator: ConnectorValidator
@@ -68,15 +68,17 @@ class StandaloneHerder:
     by its ``ManagedConnector`` thereafter. Java: ``StandaloneHerder``.
     """
 
-    def __init__(self, hands: Hands, surface: Surface, cluster: KafkaCluster, offsets: OffsetsFile) -> None:
-        """``offsets`` is started, and stopped by this herder."""
-        self._hands = hands
-        self._queries = surface.queries
-        self._validator = surface.validator
-        self._loggers = surface.loggers
+    def __init__(
+        self, services: ConnectorServices, query_services: QueryServices, cluster: KafkaCluster, offsets: OffsetsFile
+    ) -> None:
+        """Create the herder; ``offsets`` is started, and stopped by this herder."""
+        self._services = services
+        self._queries = query_services.queries
+        self._validator = query_services.validator
+        self._loggers = query_services.loggers
         self._cluster = cluster
         self._offsets = offsets
-        self._lock = threading.RLock()  # what ends at once calls back on the thread that holds it
+        self._lock = threading.RLock()  # a future that has ended calls back on the thread that holds it
         self._connectors: dict[str, ManagedConnector] = {}
         self._stopping = False
         self._failure: BaseException | None = None
@@ -84,7 +86,7 @@ class StandaloneHerder:
     # ---- life
 
     def start(self) -> None:
-        self._hands.worker.start()
+        self._services.worker.start()
         self._cluster.start(self._fail)
 
     def stop(self, timeout: float) -> None:
@@ -95,11 +97,11 @@ class StandaloneHerder:
         for connector in connectors:
             connector.close()
         # Tasks commit their last offsets on their way out.
-        self._hands.worker.stop(timeout)
+        self._services.worker.stop(timeout)
         self._offsets.stop()
 
     def remark(self) -> str | None:
-        """What is wrong, though the worker works: for ``/health``."""
+        """Return a defect of a worker that still works, for ``/health``."""
         trouble = self._offsets.trouble()
         return trouble and f"{trouble}; free space there, or what is sent meanwhile is sent again after the next start."
 
@@ -107,7 +109,7 @@ class StandaloneHerder:
         return self._failure
 
     def stage(self) -> str:
-        slow = self._hands.worker.blocked() + self._hands.stages.longer_than(_WORTH_TELLING)
+        slow = self._services.worker.blocked() + self._services.stages.longer_than(_SLOW_S)
         waiting = f"waiting for the {slow[0]}" if slow else "waiting for the herder"
         trouble = self._cluster.trouble()
         return f"waiting for Kafka to answer ({trouble})" if trouble else waiting
@@ -115,16 +117,16 @@ class StandaloneHerder:
     def _fail(self, error: BaseException) -> None:
         self._failure = error
 
-    # ---- what connectors and tasks ask (any thread)
+    # ---- requests of connectors and tasks (any thread)
 
-    def reconfigure(self, connector: str) -> None:
+    def request_task_reconfiguration(self, connector: str) -> None:
         with self._lock:
             managed = self._connectors.get(connector)
         if managed is not None:
-            managed.recompute()
+            managed.reconfigure_tasks()
 
-    def still_mine(self, id: ConnectorTaskId) -> bool:
-        return id in self._hands.configs.snapshot().task_configs
+    def owns_task_generation(self, id: ConnectorTaskId) -> bool:
+        return id in self._services.configs.snapshot().task_configs
 
     # ---- requests
 
@@ -140,20 +142,22 @@ class StandaloneHerder:
             checked = self._validator.check(name, config)
             return self._put(name, checked, target_state, allow_replace)
 
-        return self._hands.stages.run(f"validation of the configuration of connector {name}", put)
+        return self._services.stages.run_in_background(f"validation of the configuration of connector {name}", put)
 
     def connector_started(self, name: str) -> Future[None]:
-        """Ends when the connector, put before, and its tasks were started; raises what prevented that."""
+        """Wait for the start of the connector and its tasks; the future raises the error that prevented it."""
         with self._lock:
             managed = self._connectors.get(name)
         return managed.started() if managed else failed_future(_not_found(name))
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
         stage = f"validation of a configuration for {plugin}"
-        return self._hands.stages.run(stage, lambda: self._validator.validate(plugin, config))
+        return self._services.stages.run_in_background(stage, lambda: self._validator.validate(plugin, config))
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
-        return self._hands.stages.run(f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin))
+        return self._services.stages.run_in_background(
+            f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin)
+        )
 
     def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
         def put() -> PutResult:
@@ -162,60 +166,62 @@ class StandaloneHerder:
                 patched = {key: text for key, text in {**base, **patch}.items() if key not in patch or text is not None}
                 checked = self._validator.check(name, patched)
                 with self._lock:
-                    if self._hands.configs.snapshot().connector_config(name) is base:
+                    if self._services.configs.snapshot().connector_config(name) is base:
                         return self._put(name, checked, None, allow_replace=True)
 
-        return self._hands.stages.run(f"validation of the patched configuration of connector {name}", put)
+        return self._services.stages.run_in_background(
+            f"validation of the patched configuration of connector {name}", put
+        )
 
     def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
-        """Ends when the connector and its tasks have stopped, and with them the offsets are gone."""
+        """Remove a connector; the future ends when it has stopped, and ``with_offsets`` its offsets are gone."""
         with self._lock:
-            config = self._hands.configs.snapshot().connector_config(name)
+            config = self._services.configs.snapshot().connector_config(name)
 
             def delete_offsets() -> None:
                 if with_offsets and config is not None:
-                    self._hands.worker.change_offsets(name, config, OffsetsChange(None, removal=True)).result()
+                    self._services.worker.change_offsets(name, config, OffsetsChange(None, removal=True)).result()
 
-            return self._change(name, lambda: self._hands.configs.remove_connector(name), delete_offsets)
+            return self._change(name, lambda: self._services.configs.remove_connector(name), delete_offsets)
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
-        changed = self._change(name, lambda: self._hands.configs.put_target_state(name, state))
+        changed = self._change(name, lambda: self._services.configs.put_target_state(name, state))
         return changed if changed.done() and changed.exception() else done_future(None)
 
     def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
         try:
             status = self._queries.connector_status(name)
-            plan = plan_of(status, only_failed=only_failed, include_tasks=include_tasks)
+            plan = restart_plan_from_status(status, only_failed=only_failed, include_tasks=include_tasks)
             self._existing(name).restart(plan.connector, plan.tasks)
         except NotFoundError as error:
             return failed_future(error)
-        return done_future(restarting(status, plan))
+        return done_future(with_restarting(status, plan))
 
     def restart_task(self, id: ConnectorTaskId) -> Future[None]:
         try:
             managed = self._existing(id.connector)
         except NotFoundError as error:
             return failed_future(error)
-        if id not in self._hands.configs.snapshot().task_configs:
+        if id not in self._services.configs.snapshot().task_configs:
             return failed_future(NotFoundError(f"Unknown task: {id}"))
         managed.restart(False, [id.task])
         return done_future(None)
 
     def reset_active_topics(self, name: str) -> None:
-        check_topic_reset(self._hands.worker.config)
-        for status in self._hands.statuses.topics(name):
-            self._hands.statuses.delete_topic(name, status.topic)
-        self._hands.worker.forget_topics(name)
+        check_topic_reset(self._services.worker.config)
+        for status in self._services.statuses.topics(name):
+            self._services.statuses.delete_topic(name, status.topic)
+        self._services.worker.forget_topics(name)
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
-        config = self._hands.configs.snapshot().connector_config(name)
+        config = self._services.configs.snapshot().connector_config(name)
         if config is None:
             return failed_future(_not_found(name))
-        return self._hands.worker.connector_offsets(name, config)
+        return self._services.worker.connector_offsets(name, config)
 
     def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
         def change_now() -> OffsetsChanged:
-            state = self._hands.configs.snapshot()
+            state = self._services.configs.snapshot()
             config = state.connector_config(name)
             if config is None:
                 raise _not_found(name)
@@ -224,26 +230,26 @@ class StandaloneHerder:
                     f"Connector {name} must be STOPPED before its offsets can be changed; "
                     f"PUT /connectors/{name}/stop stops it"
                 )
-            return self._hands.worker.change_offsets(name, config, change).result()
+            return self._services.worker.change_offsets(name, config, change).result()
 
         try:
-            return self._existing(name).exclusively("change of the offsets", change_now)
+            return self._existing(name).run_exclusively("change of the offsets", change_now)
         except NotFoundError as error:
             return failed_future(error)
 
     def _put(self, name: str, config: Config, target: TargetState | None, allow_replace: bool) -> PutResult:
         with self._lock:
             self._check_running()
-            exists = self._hands.configs.snapshot().contains(name)
+            exists = self._services.configs.snapshot().contains(name)
             if exists and not allow_replace:
                 raise AlreadyExistsError(f"Connector {name} already exists")
-            self._hands.configs.put_connector(name, config, target)
-            self._settle(name, lambda: None)
-        return PutResult(not exists, self._queries.described(name, config))
+            self._services.configs.put_connector(name, config, target)
+            self._reconcile(name, lambda: None)
+        return PutResult(not exists, self._queries.describe_connector(name, config))
 
     def _existing(self, name: str) -> ManagedConnector:
         with self._lock:
-            if not self._hands.configs.snapshot().contains(name):
+            if not self._services.configs.snapshot().contains(name):
                 raise _not_found(name)
             return self._connectors[name]
 
@@ -251,26 +257,26 @@ class StandaloneHerder:
         self, name: str, change: Callable[[], None], at_last: Callable[[], None] = lambda: None
     ) -> Future[None]:
         with self._lock:
-            if not self._hands.configs.snapshot().contains(name):
+            if not self._services.configs.snapshot().contains(name):
                 return failed_future(_not_found(name))
             if self._stopping:
                 return failed_future(_stopping())
             change()
-            return self._settle(name, at_last)
+            return self._reconcile(name, at_last)
 
-    def _settle(self, name: str, at_last: Callable[[], None]) -> Future[None]:
-        """Under the lock, so that changes and what follows from them have one order."""
+    def _reconcile(self, name: str, at_last: Callable[[], None]) -> Future[None]:
+        """Reconcile under the lock, so that changes and what follows from them have one order."""
         managed = self._connectors.get(name)
         if managed is None:
-            managed = self._connectors[name] = ManagedConnector(name, self._hands, self)
-        managed.settle()
-        settled = managed.exclusively("end of a change", at_last)
-        settled.add_done_callback(lambda _: self._forget_removed(name))
-        return settled
+            managed = self._connectors[name] = ManagedConnector(name, self._services, self)
+        managed.reconcile()
+        reconciled = managed.run_exclusively("end of a change", at_last)
+        reconciled.add_done_callback(lambda _: self._forget_removed(name))
+        return reconciled
 
     def _forget_removed(self, name: str) -> None:
         with self._lock:
-            if not self._hands.configs.snapshot().contains(name) and name in self._connectors:
+            if not self._services.configs.snapshot().contains(name) and name in self._connectors:
                 self._connectors.pop(name).close()
 
     def _check_running(self) -> None:
@@ -278,7 +284,7 @@ class StandaloneHerder:
             raise _stopping()
 
     def put_logger_level(self, logger: str, level: str) -> Future[None]:
-        """This worker is its whole cluster."""
+        """Set the level here: this worker is its whole cluster."""
         self._loggers.set_level(logger, level)
         return done_future(None)
 
@@ -288,11 +294,11 @@ class StandaloneHerder:
         return self._cluster.id() is not None
 
     def health_check(self) -> Future[None]:
-        """Nothing that could block is between a request and its connector."""
+        """Return an ended future: nothing that could block is between a request and its connector."""
         return done_future(None)
 
     def figures(self) -> WorkerFigures:
-        return self._hands.worker.figures()
+        return self._services.worker.figures()
 
     def server_info(self) -> ServerInfo:
         return self._queries.server_info()
@@ -310,10 +316,10 @@ class StandaloneHerder:
         return self._queries.task_status(id)
 
     def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
-        return self._hands.worker.spark_attempts(name)
+        return self._services.worker.spark_attempts(name)
 
     def active_topics(self, name: str) -> tuple[str, ...]:
-        check_topic_tracking(self._hands.worker.config)
+        check_topic_tracking(self._services.worker.config)
         return self._queries.active_topics(name)
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the cluster's configuration is kept. Java: ``ConfigBackingStore``."""
+"""The store of the cluster's configuration. Java: ``ConfigBackingStore``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from headrace.model.state import TargetState
 
 
 class FencedLeaderError(RetriableError):
-    """Another worker has become the leader, or this one never was: nothing was written. Claim the privileges anew, if
-    this worker is still the leader, and try again."""
+    """Another worker has become the leader, or this one never was: nothing was written.
+
+    Claim the privileges anew, if this worker is still the leader, and try again.
+    """
 
 
 class ConfigBackingStore(Protocol):
-    """Everybody reads, only the leader writes (invariant 7).
+    """Every worker reads, only the leader writes (invariant 7).
 
     ``snapshot`` may be called from any thread and never blocks. All else blocks, at most about ``timeout`` seconds
-    where there is one; writes come back when the change was written and read back. They raise FencedLeaderError
-    without (or after the loss of) write privileges, RetriableError when Kafka does not answer: whether the change was
-    made is then uncertain, the privileges are dropped, and the same write may be repeated once they are claimed anew.
+    where there is one; writes come back when the change was written and read back. They raise FencedLeaderError without
+    (or after the loss of) write privileges, RetriableError when Kafka does not answer: whether the change was made is
+    then uncertain, the privileges are dropped, and the same write may be repeated once they are claimed anew.
     """
 
     def start(self) -> None:
@@ -32,16 +34,16 @@ class ConfigBackingStore(Protocol):
     def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterConfigState:
-        """The state as last read."""
+        """Return the state as last read."""
 
     def refresh(self, timeout: float) -> ClusterConfigState:
-        """The state after everything that is written now."""
+        """Return the state after everything that is written now."""
 
     def claim_write_privileges(self, timeout: float = 30.0) -> None:
-        """Become the only writer; fences the one before. Nothing happens if this store holds the privileges."""
+        """Become the only writer; fences the former one. Does nothing if this store holds the privileges."""
 
     def release_write_privileges(self) -> None:
-        """Give them up; nothing happens if they are not held."""
+        """Give the privileges up; does nothing if they are not held."""
 
     def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
         """Create or configure a connector, together with its target state where one is given."""
@@ -50,16 +52,16 @@ class ConfigBackingStore(Protocol):
         """Remove every record about a connector; ``with_offsets``: note that its offsets are to be deleted as well."""
 
     def put_offsets_deleted(self, name: str) -> None:
-        """The offsets of a connector that was removed with them are deleted."""
+        """Record that the offsets of a connector that was removed with them are deleted."""
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
         """Replace the connector's tasks by as many as there are ``configs``."""
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        """With STOPPED the connector's tasks are gone too, at the same moment (KIP-875)."""
+        """Change the target state; STOPPED removes the connector's tasks at the same moment (KIP-875)."""
 
     def put_task_count_record(self, name: str, tasks: int) -> None:
-        """After a round of zombie fencing: so many producers are to be fenced the next time (KIP-618)."""
+        """Record the number of producers for the next round of zombie fencing, after a round (KIP-618)."""
 
     def put_session_key(self, key: SessionKey) -> None: ...
 

@@ -14,7 +14,7 @@ from headrace.model.state import TargetState
 from headrace.storage import config_records as records
 from headrace.storage import json_bytes
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TasksUpdated:
 
 @dataclass(frozen=True, slots=True)
 class TargetStateChanged:
-    """Something else is wanted of an existing connector."""
+    """The target state of an existing connector is another one."""
 
     name: str
 
@@ -54,7 +54,7 @@ class SessionKeyUpdated:
 
 @dataclass(frozen=True, slots=True)
 class RestartRequested:
-    """Somebody asked to restart a connector; the request is not part of the state."""
+    """A restart of a connector was requested; the request is not part of the state."""
 
     connector: str
     only_failed: bool
@@ -63,14 +63,14 @@ class RestartRequested:
 
 @dataclass(frozen=True, slots=True)
 class TaskRestartRequested:
-    """Somebody asked to restart one task."""
+    """A restart of one task was requested."""
 
     id: ConnectorTaskId
 
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevelChanged:
-    """Somebody set a logger's level in the whole cluster; ``level`` as written, whether it is one or not."""
+    """A logger's level was set in the whole cluster; ``level`` as written, valid or not."""
 
     logger: str
     level: str
@@ -90,7 +90,10 @@ _Updates = tuple[ConfigUpdate, ...]
 
 
 class ConfigLog:
-    """Not thread-safe: the log's thread applies the records; ``state`` can be handed to anyone."""
+    """The state that the records add up to. Not thread-safe.
+
+    The log's thread applies the records; ``state`` can be handed to any thread.
+    """
 
     def __init__(self) -> None:
         self._offset = -1
@@ -111,7 +114,7 @@ class ConfigLog:
 
     @property
     def state(self) -> ClusterConfigState:
-        """The state after the last record; made when asked for, so ask once per batch."""
+        """The state after the last record; built on each read after a change, so read it once per batch."""
         if self._state is None:
             self._state = ClusterConfigState(
                 offset=self._offset,
@@ -130,28 +133,28 @@ class ConfigLog:
         return self._state
 
     def live_keys(self, connector: str) -> frozenset[bytes]:
-        """Keys of all records about the connector that no tombstone has removed."""
+        """Return the keys of all records about the connector that no tombstone has removed."""
         return frozenset(self._live_keys.get(connector, ()))
 
     def apply(self, key: bytes | None, value: bytes | None, offset: int) -> _Updates:
-        """Take in one record, and tell what changed by it.
+        """Take in one record and return the changes it makes.
 
-        Records that make no sense are passed over with a warning. DataError for a count that is none.
+        Invalid records are passed over with a warning. Raise DataError for an invalid count.
         """
         if key is None:
-            _log.warning("The config topic's record at offset %d has no key and is passed over", offset)
+            log.warning("The config topic's record at offset %d has no key and is passed over", offset)
             return ()
         name = key.decode(errors="replace")
         try:
             parsed = json_bytes.loads(value) if value else None  # Java's converter reads no bytes as null
         except DataError as e:
-            _log.warning("The config topic's record '%.200s' at offset %d is passed over: %s", name, offset, e)
+            log.warning("The config topic's record '%.200s' at offset %d is passed over: %s", name, offset, e)
             return ()
         self._offset = offset + 1
         self._state = None
         record = records.decode(name, parsed)
         if record is None:
-            _log.warning(
+            log.warning(
                 "The config topic's record '%.200s' at offset %d makes no sense and is passed over", name, offset
             )
             return ()
@@ -201,9 +204,12 @@ class ConfigLog:
 
     @_fold.register
     def _(self, record: records.CommitRecord) -> _Updates:
-        """Task configs count only with their commit record. Compaction can have removed some of them: then the
-        connector is inconsistent until it is configured anew (KAFKA-17719). Those of a connector that is not there are
-        what compaction left of a removed one: they must not come back with the next of its name (KAFKA-16838)."""
+        """Put the committed task configs in force.
+
+        Compaction can have removed some of them: then the connector is inconsistent until it is configured anew
+        (KAFKA-17719). Those of a connector that is not there are what compaction left of a removed one: they must not
+        come back with the next of its name (KAFKA-16838).
+        """
         name, count = record.connector, record.tasks
         if name not in self._connectors:
             self._remove(name)
@@ -237,7 +243,7 @@ class ConfigLog:
 
     @_fold.register
     def _(self, record: records.TaskCountRecord) -> _Updates:
-        """A tombstone removes nothing: the producers of tasks that are gone still have to be fenced (invariant 6)."""
+        """Note the count; a tombstone removes nothing: former producers still have to be fenced (invariant 6)."""
         if record.tasks is not None:
             self._task_count_records[record.connector] = record.tasks
             self._pending_fencing.discard(record.connector)

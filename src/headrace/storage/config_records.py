@@ -64,7 +64,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class TargetStateRecord:
-    """What is wanted of the connector; None is the default."""
+    """The target state of a connector; None is the default."""
 
     connector: str
     state: TargetState | None
@@ -72,7 +72,7 @@ class TargetStateRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskCountRecord:
-    """How many task producers the next round of zombie fencing has to fence (KIP-618)."""
+    """The number of task producers that the next round of zombie fencing has to fence (KIP-618)."""
 
     connector: str
     tasks: int | None
@@ -96,7 +96,7 @@ class RestartRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRestartRecord:
-    """A request to restart one task. Ours: Java sends it to the task's worker, and knows no such record."""
+    """A request to restart one task. An extension: Java sends it to the task's worker, and knows no such record."""
 
     id: ConnectorTaskId
 
@@ -110,7 +110,10 @@ class RequestRemovedRecord:
 
 @dataclass(frozen=True, slots=True)
 class RemovedOffsetsRecord:
-    """The offsets of a removed connector are to be deleted; no ``config``: they are. Ours, as ``TaskRestartRecord``."""
+    """The offsets of a removed connector are to be deleted; without ``config`` they are deleted.
+
+    An extension, as ``TaskRestartRecord``.
+    """
 
     connector: str
     config: Config | None
@@ -127,7 +130,7 @@ class LoggerRecord:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsTopicRecord:
-    """Which topic the source offsets are in; ours, as ``TaskRestartRecord``."""
+    """The topic that the source offsets are in. An extension, as ``TaskRestartRecord``."""
 
     topic: OffsetsTopic
 
@@ -164,13 +167,13 @@ def commit(name: str, tasks: int) -> Record:
 
 
 def target_state(name: str, state: TargetState) -> Record:
-    """Readers from before KIP-875 know no STOPPED: they are told PAUSED."""
+    """Encode a target state; readers from before KIP-875 do not know STOPPED and get PAUSED."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
     return _record(TARGET_STATE + name, {"state": old.value, "state.v2": state.value})
 
 
 def task_count(name: str, tasks: int) -> tuple[Record, Record]:
-    """Under both keys, the released one last; to be written in one transaction."""
+    """Encode a task count under both keys, the released one last; to be written in one transaction."""
     return (
         _record(TASK_COUNT_KIP + name, {"tasks": tasks}),
         _record(TASK_COUNT_RELEASED + name, {"task-count": tasks}),
@@ -213,9 +216,9 @@ def _record(key: str, value: Mapping[str, Any]) -> Record:
 
 
 def decode(key: str, value: Any) -> ConfigRecord | None:
-    """The record of a key and its parsed value; None where the value makes no sense, as Java passes over such records.
+    """Return the record of a key and its parsed value; None for an invalid value, as Java passes over such records.
 
-    DataError for a count that is none: nobody can tell what the cluster is to run then.
+    Raise DataError for an invalid count: the cluster's tasks are unknown then.
     """
     if key == SESSION_KEY:
         return _session_key(value)
@@ -245,7 +248,7 @@ def _task(rest: str, value: Any) -> ConfigRecord | None:
 
 
 def task_id(text: str) -> ConnectorTaskId | None:
-    """The task that ``connector-0`` names."""
+    """Return the task that ``connector-0`` names; None if it names none."""
     name, _, number = text.rpartition("-")
     if not name or _TASK_NUMBER.fullmatch(number) is None or int(number) > _MAX_INT:
         return None
@@ -339,9 +342,9 @@ _DECODERS = (
 
 
 def _config(value: Any) -> Config | None:
-    """The ``properties``, all of them texts, numbers and true and false as they are written; None for anything else.
+    """Return the ``properties`` as texts, numbers and booleans in JSON's spelling; None for anything else.
 
-    Java keeps whatever is there, and fails wherever it is used.
+    Java keeps any value, and fails wherever it is used.
     """
     properties = _member(value, "properties")
     if not isinstance(properties, dict) or any(isinstance(text, dict | list) for text in properties.values()):

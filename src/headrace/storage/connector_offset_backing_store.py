@@ -22,11 +22,11 @@ class ConnectorOffsetBackingStore:
         self._secondary = secondary
 
     def waiting_for(self) -> str | None:
-        """What reads wait for, in words."""
+        """Return the reason for which reads wait, in words."""
         return self._primary.waiting_for() or (self._secondary.waiting_for() if self._secondary else None)
 
     def offsets_of(self, connector: str) -> Future[dict[bytes, dict[str, Any]]]:
-        """All offsets of a connector, by the JSON of the source partition; the primary's count."""
+        """Return all offsets of a connector, by the JSON of the source partition; the primary's override."""
         own = self._primary.offsets_of(connector)
         if self._secondary is None:
             return own
@@ -34,7 +34,7 @@ class ConnectorOffsetBackingStore:
         return then(all_of([_quiet(own), _quiet(common)]), lambda: {**common.result(), **own.result()})
 
     def get(self, keys: Sequence[bytes]) -> Future[dict[bytes, bytes | None]]:
-        """The newest values, the primary's where it has one."""
+        """Return the newest values, the primary's where it has one."""
         own = self._primary.get(keys)
         if self._secondary is None:
             return own

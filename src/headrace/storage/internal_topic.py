@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the three internal topics have in common: how they are made, and the clients that use them."""
+"""The common part of the three internal topics: their creation, and the clients that use them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _NOT_SETTINGS = ("topic", "partitions", "replication.factor")
 _LOSSES = {
     "config.storage": "Without it nobody knows what the cluster is to run: restore its records from a backup before "
@@ -20,7 +20,7 @@ _LOSSES = {
     "offset.storage": "Without it nobody knows how far source connectors have got, and records would be written again: "
     "restore its records from a backup before workers are started again",
 }
-"""What users are to do about a deleted topic, by the prefix of its properties. A status topic is made again."""
+"""The remedy for a deleted topic, by the prefix of its properties. A status topic is created again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,15 @@ class LogClients:
 def compacted_topic(
     name: str, prefix: str, partitions: int, replication_factor: int, settings: Mapping[str, str] | None = None
 ) -> TopicSpec:
-    """An internal topic as its worker properties want it: ``prefix`` is ``config.storage``, ``offset.storage`` or
-    ``status.storage``, ``settings`` the topic's own settings without that prefix. It is always compacted."""
+    """Return the specification of an internal topic; it is always compacted.
+
+    ``prefix`` is ``config.storage``, ``offset.storage`` or ``status.storage``, ``settings`` the topic's own settings
+    without that prefix.
+    """
     own = {key: value for key, value in (settings or {}).items() if key not in _NOT_SETTINGS}
     policy = own.pop("cleanup.policy", "compact")
     if policy != "compact":
-        _log.warning("%s.cleanup.policy=%s has no effect: topic '%s' has to be compacted", prefix, policy, name)
+        log.warning("%s.cleanup.policy=%s has no effect: topic '%s' has to be compacted", prefix, policy, name)
     return TopicSpec(
         name, partitions, replication_factor, {**own, "cleanup.policy": "compact"}, prefix, loss=_LOSSES.get(prefix, "")
     )
@@ -52,12 +55,18 @@ def open_log(
     on_records: Callable[[Sequence[LogRecord]], None],
     on_remade: Callable[[], None] | None = None,
 ) -> KafkaBasedLog:
-    """The log of an internal topic, not yet started. ``on_remade``: the topic is made again if somebody deletes it."""
+    """Return the log of an internal topic, not yet started.
+
+    With ``on_remade`` the topic is created again if somebody deletes it.
+    """
     return KafkaBasedLog(spec.name, clients.consumer, clients.producer, on_records, clients.admin, spec, on_remade)
 
 
 def await_end(log: KafkaBasedLog, reading: Future[None], timeout: float) -> None:
-    """Wait for a ``read_to_end``. RetriableKafkaError, telling what it waits for, after ``timeout`` seconds."""
+    """Wait for a ``read_to_end``.
+
+    Raise RetriableKafkaError, with the reason of the wait, after ``timeout`` seconds.
+    """
     try:
         reading.result(timeout)
     except TimeoutError:

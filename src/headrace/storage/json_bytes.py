@@ -22,7 +22,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f":
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON, members in their own order. DataError for what JSON cannot hold.
+    """Encode as compact JSON, members in their own order. Raise DataError for what JSON cannot hold.
 
     Keys of source offsets are compared as bytes, so escapes and numbers are Java's: ``\\u001F``, ``1.0E10``.
     """
@@ -37,9 +37,9 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """What ``data`` holds; whole numbers keep all their digits.
+    """Decode JSON; whole numbers keep all their digits.
 
-    DataError if it is not JSON, or such as nobody can write again: NaN, text that is not Unicode, or more than 200
+    Raise DataError if it is not JSON, or cannot be encoded again: NaN, text that is not Unicode, or more than 200
     levels of objects and arrays.
     """
     try:
@@ -52,7 +52,7 @@ def loads(data: bytes) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The members that are no objects or arrays. DataError if some are nested too deeply."""
+    """Yield the members that are no objects or arrays. Raise DataError if some are nested too deeply."""
     level = [value]
     for _ in range(_MAX_LEVELS + 1):
         inner: list[Any] = []
@@ -83,12 +83,12 @@ def _loads_slowly(data: bytes) -> Any:
 
 
 def refuse_constant(constant: str) -> NoReturn:
-    """Raise ValueError: NaN and infinities are no JSON. As ``parse_constant`` of ``json.loads``."""
+    """Raise ValueError: NaN and infinities are no JSON. The ``parse_constant`` of ``json.loads``."""
     raise ValueError(f"{constant} is not allowed")
 
 
 def check_text(value: Any, *, infinities: bool = False) -> None:
-    """Raise ValueError for what a lenient parser lets through but nobody can store or send: half a character, NaN.
+    """Raise ValueError for a value that lenient parsers accept but JSON cannot hold: half a character, NaN.
 
     With ``infinities`` a number as great as 1e400, which is read as one, may be there, as in what Java reads.
     """

@@ -21,7 +21,7 @@ from headrace.storage.config_backing_store import FencedLeaderError
 from headrace.storage.config_log import ConfigLog, ConfigUpdate
 from headrace.storage.internal_topic import LogClients, await_end, open_log
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _TIMEOUT = 30.0  # Java: READ_WRITE_TOTAL_TIMEOUT_MS
 
 
@@ -30,7 +30,7 @@ class KafkaConfigBackingStore:
 
     Every write is one transaction of the producer ``leader_producer`` describes, whether sources are exactly-once or
     not, and the topic is read read_committed: a record group is seen as a whole or not at all (invariant 7). A
-    producer is thrown away after any error, since nobody can tell what became of its transaction (invariant 5).
+    producer is thrown away after any error, since the outcome of its transaction is not known (invariant 5).
     ``on_update`` is called on the log's thread, once per batch of records, after ``snapshot`` holds the change; not for
     what is read during ``start``. It must not block, nor call this store's blocking methods.
     """
@@ -54,7 +54,7 @@ class KafkaConfigBackingStore:
         self._producer: TransactionalProducer | None = None
 
     def start(self) -> None:
-        """Make the topic if need be and read it. ConfigError if the topic cannot be what it has to be."""
+        """Create the topic if need be and read it. Raise ConfigError if the topic cannot be what it has to be."""
         self._fold = ConfigLog()  # A start that took too long has read a part, and is made again.
         self._log.start()
         if len(self._log.partitions) != 1:
@@ -69,7 +69,7 @@ class KafkaConfigBackingStore:
         self._log.stop()
 
     def failure(self) -> BaseException | None:
-        """Why the topic is read no more, if so; the worker can do nothing but end."""
+        """Return the error that ended the reading, if there is one; the worker can do nothing but end."""
         return self._log.failure()
 
     def snapshot(self) -> ClusterConfigState:
@@ -80,7 +80,7 @@ class KafkaConfigBackingStore:
         return self._snapshot
 
     def waiting_for(self) -> str | None:
-        """What a read to the end waits for, in words."""
+        """Return the reason for which a read to the end waits, in words."""
         return self._log.waiting_for()
 
     # ---- write privileges
@@ -108,11 +108,12 @@ class KafkaConfigBackingStore:
         self._write(f"the configuration of connector '{name}'", [*state, records.connector(name, config)])
 
     def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
-        """Write tombstones for all keys but the task count records': task records that were left would come back with a
-        connector of the same name (KAFKA-16838). The connector's own goes first, so that nobody reacts to the rest.
+        """Write tombstones for all keys but the task count records'.
 
-        A task of the removed connector can still be alive, frozen or cut off. A connector of the same name fences it,
-        because the task count record says how many producers there are (invariant 2; KIP-618, *Fencing on deletion*).
+        Task records that were left would come back with a connector of the same name (KAFKA-16838). The connector's own
+        goes first, so that nobody reacts to the rest. A task of the removed connector can still be alive, frozen or cut
+        off. A connector of the same name fences it, because the task count record says how many producers there are
+        (invariant 2; KIP-618, *Fencing on deletion*).
         """
         state = self.refresh(_TIMEOUT)
         first = [f"{records.CONNECTOR}{name}".encode(), f"{records.TARGET_STATE}{name}".encode()]
@@ -129,12 +130,12 @@ class KafkaConfigBackingStore:
         self._write(f"the end of the offsets of connector '{name}'", group)
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
-        """Task records and their commit in one transaction: Java needs two, and a crash between them costs a round."""
+        """Write task records and their commit in one transaction; Java's two steps cost a round after a crash."""
         tasks = [records.task(ConnectorTaskId(name, n), config) for n, config in enumerate(configs)]
         self._write(f"the task configurations of connector '{name}'", [*tasks, records.commit(name, len(tasks))])
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        """Java stops in two steps, and a crash between them leaves a connector that runs without tasks."""
+        """Write the state in one step: Java stops in two, and a crash between them leaves a connector without tasks."""
         ends_tasks = state is TargetState.STOPPED and self._has_tasks(name)
         group = [records.commit(name, 0)] if ends_tasks else []
         self._write(f"target state {state.value} of connector '{name}'", [*group, records.target_state(name, state)])
@@ -149,7 +150,7 @@ class KafkaConfigBackingStore:
         self._write("a session key", [records.session_key(key)])
 
     def put_offsets_topic(self, topic: OffsetsTopic) -> None:
-        """Note which topic the source offsets are in, unless that is known."""
+        """Record the topic that the source offsets are in, unless that is known."""
         if self._snapshot.offsets_topic != topic:
             self._write("which topic the source offsets are in", [records.offsets_topic(topic)])
 
@@ -168,7 +169,7 @@ class KafkaConfigBackingStore:
             producer = self._producer
             if producer is None:
                 raise FencedLeaderError(f"Cannot write {what}: this worker may not write the config topic")
-            # Brokers may make a topic again for who writes to it: then an empty cluster would begin in it.
+            # Brokers may create a deleted topic again on a write: an empty cluster would begin in it.
             self._log.check_topic()
             try:
                 end = self._write_transaction(producer, group)
@@ -188,7 +189,7 @@ class KafkaConfigBackingStore:
         await_end(self._log, self._log.read_up_to({0: end}), _TIMEOUT)
 
     def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> int:
-        """The offset behind the last record."""
+        """Write a group of records; return the offset behind the last one."""
         offsets: list[int] = []
 
         def delivered(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
@@ -214,7 +215,7 @@ class KafkaConfigBackingStore:
                 updates.extend(self._fold.apply(record.key, record.value, record.offset))
             except DataError as e:
                 # Java's worker dies of such a record for good; only a stranger can have written it.
-                _log.error("Offset %d of topic '%s' is passed over: %s", record.offset, self._topic.name, e)
+                log.error("Offset %d of topic '%s' is passed over: %s", record.offset, self._topic.name, e)
         self._snapshot = self._fold.state
         # Not every record is an update of its own, but each moves the snapshot (a task count record: invariant 6).
         if self._started:

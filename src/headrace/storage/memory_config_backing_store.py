@@ -47,7 +47,7 @@ class MemoryConfigBackingStore:
             )
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
-        """Replace the connector's tasks by as many as there are ``configs``; none of a connector that is not there."""
+        """Replace the connector's tasks by as many as there are ``configs``, if the connector exists."""
         with self._lock:
             if self._state.contains(name):
                 self._state = _with_task_configs(self._next(), name, configs)

@@ -10,7 +10,7 @@ from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 
 
 class MemoryStatusBackingStore:
-    """What was last said about connectors, tasks and the topics they use. Thread-safe; nothing blocks."""
+    """The latest statuses of connectors, tasks and the topics they use. Thread-safe; nothing blocks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,12 +28,12 @@ class MemoryStatusBackingStore:
                 self._connectors[status.connector] = status
 
     def put_topic(self, status: TopicStatus) -> None:
-        """A connector was seen to use a topic (KIP-558)."""
+        """Record that a connector uses a topic (KIP-558)."""
         with self._lock:
             self._topics.setdefault(status.connector, {})[status.topic] = status
 
     def delete_topic(self, connector: str, topic: str) -> None:
-        """The connector no longer counts as a user of the topic."""
+        """Remove the topic from those that the connector uses."""
         with self._lock:
             self._topics.get(connector, {}).pop(topic, None)
 
@@ -59,12 +59,12 @@ class MemoryStatusBackingStore:
         return self._tasks.get(id)
 
     def tasks(self, connector: str) -> tuple[TaskStatus, ...]:
-        """Statuses of the connector's tasks, in order."""
+        """Return the statuses of the connector's tasks, in order."""
         with self._lock:
             return tuple(self._tasks[id] for id in sorted(self._tasks) if id.connector == connector)
 
     def topics(self, connector: str) -> tuple[TopicStatus, ...]:
-        """Topics that the connector was seen to use, sorted."""
+        """Return the topics that the connector uses, sorted."""
         with self._lock:
             found = self._topics.get(connector, {})
             return tuple(found[topic] for topic in sorted(found))

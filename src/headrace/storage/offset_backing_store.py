@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class OffsetBackingStore(Protocol):
-    """Keys and values of offset records. No call blocks; futures fail with ConnectError."""
+    """A store of offset records by key. No call blocks; futures fail with ConnectError."""
 
     def offsets_of(self, connector: str) -> Future[dict[bytes, dict[str, Any]]]: ...
 
@@ -59,11 +59,11 @@ class OffsetTable:
             keys[canonical] = key
 
     def partitions_of(self, connector: str) -> tuple[bytes, ...]:
-        """The connector's source partitions as JSON."""
+        """Return the connector's source partitions as JSON."""
         return tuple(self._partitions.get(connector, ()))
 
     def offsets_of(self, connector: str) -> dict[bytes, dict[str, Any]]:
-        """The connector's offsets by its partitions' JSON. DataError for one that cannot be read."""
+        """Return the connector's offsets by its partitions' JSON. Raise DataError for an unreadable one."""
         found: dict[bytes, dict[str, Any]] = {}
         for partition, key in self._partitions.get(connector, {}).items():
             offset = offset_codec.decode_offset(self.values.get(key))
@@ -94,26 +94,26 @@ class KafkaOffsetBackingStore:
         return self._log.topic_id
 
     def start(self) -> None:
-        """Make the topic if need be and read it. ConfigError if it is not compacted."""
+        """Create the topic if need be and read it. Raise ConfigError if it is not compacted."""
         self._log.start()
 
     def stop(self) -> None:
         self._log.stop()
 
     def failure(self) -> BaseException | None:
-        """Why the topic is read no more, if so."""
+        """Return the error that ended the reading, if there is one."""
         return self._log.failure()
 
     def waiting_for(self) -> str | None:
-        """What reads wait for, in words."""
+        """Return the reason for which reads wait, in words."""
         return self._log.waiting_for()
 
     def offsets_of(self, connector: str) -> Future[dict[bytes, dict[str, Any]]]:
-        """All offsets of a connector, by the JSON of the source partition."""
+        """Return all offsets of a connector, by the JSON of the source partition."""
         return self._read(lambda: self._table.offsets_of(connector))
 
     def get(self, keys: Sequence[bytes]) -> Future[dict[bytes, bytes | None]]:
-        """The newest values of ``keys`` (``offset_codec.encode_key``), None where there is none."""
+        """Return the newest values of ``keys`` (``offset_codec.encode_key``), None where there is none."""
         return self._read(lambda: {key: self._table.values.get(key) for key in keys})
 
     def set(self, records: Mapping[bytes, bytes | None]) -> Future[None]:

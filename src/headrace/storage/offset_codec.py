@@ -13,33 +13,36 @@ from typing import Any
 from headrace.api.errors import DataError
 from headrace.storage import json_bytes
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _PRIMITIVES = (bool, int, float, str, bytes, bytearray)
 
 
 def encode_key(connector: str, partition: Mapping[str, Any]) -> bytes:
-    """The key of a source partition's offset records. DataError if it holds what JSON cannot."""
+    """Return the key of a source partition's offset records. Raise DataError if it holds what JSON cannot."""
     return json_bytes.dumps([connector, partition])
 
 
 def encode_partition(partition: Mapping[str, Any]) -> bytes:
-    """A source partition alone, as it stands within its key."""
+    """Return a source partition alone, as it stands within its key."""
     return json_bytes.dumps(partition)
 
 
 def encode_offset(offset: Mapping[str, Any] | None) -> bytes | None:
-    """An offset record's value; None is a tombstone, which resets the partition."""
+    """Return an offset record's value; None is a tombstone, which resets the partition."""
     return None if offset is None else json_bytes.dumps(offset)
 
 
 def migration_record(connector: str) -> tuple[bytes, bytes]:
-    """Key and value that say of a connector's own offsets topic: its offsets were looked for elsewhere, and there were
-    none. KIP-618's older text has it; it is no offset, and passed over by whoever reads offsets."""
+    """Return key and value of the record that marks a connector's own offsets topic as migrated without offsets.
+
+    KIP-618's older text has it: the offsets were looked for elsewhere, and there were none. Readers of offsets pass
+    over it.
+    """
     return json_bytes.dumps([connector]), json_bytes.dumps({"migrated": True})
 
 
 def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
-    """The connector and source partition of a key; None, with a warning, for keys of another make."""
+    """Return the connector and source partition of a key; None, with a warning, for keys of another format."""
     try:
         parsed = json_bytes.loads(key) if key is not None else None
     except DataError:
@@ -49,13 +52,15 @@ def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
             return connector, partition
         case [str()]:
             return None
-    _log.warning("The offsets topic's key %.200r is not one of a source connector and is passed over", key)
+    log.warning("The offsets topic's key %.200r is not one of a source connector and is passed over", key)
     return None
 
 
 def decode_offset(value: bytes | None) -> dict[str, Any] | None:
-    """An offset record's value; None for a tombstone. DataError if it is no offset: going on from nowhere would lose or
-    repeat records."""
+    """Return an offset record's value; None for a tombstone.
+
+    Raise DataError for an invalid offset: a start without an offset would lose or repeat records.
+    """
     if value is None:
         return None
     offset = json_bytes.loads(value)
@@ -65,7 +70,7 @@ def decode_offset(value: bytes | None) -> dict[str, Any] | None:
 
 
 def validate_format(value: object) -> None:
-    """DataError unless ``value`` is None or maps text to primitive values, as partitions and offsets must."""
+    """Raise DataError unless ``value`` is None or maps text to primitive values, as partitions and offsets must."""
     if value is None:
         return
     if not isinstance(value, Mapping):

@@ -19,17 +19,17 @@ from headrace.storage import status_records as records
 from headrace.storage.internal_topic import LogClients, await_end, open_log
 from headrace.storage.status_log import StatusLog
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 OnUpdate = Callable[[tuple[records.StatusKey, ...]], None]
 
 
 class KafkaStatusBackingStore:
-    """Any thread may call it. Reads answer from what was last read of the topic, writes go out in the background.
+    """Any thread may call it. Reads answer from the topic as last read, writes go out in the background.
 
-    A write that Kafka does not take for now is repeated until it does, or until a newer status of the same connector
-    or task has been written here, or another worker's has been read. ``start``, ``stop``, ``flush``, ``refresh`` block.
-    If the topic is deleted it is made again, and what was last said here is written to it again.
+    A write that Kafka does not take for now is repeated until it does, or until a newer status of the same connector or
+    task has been written here, or another worker's has been read. ``start``, ``stop``, ``flush``, ``refresh`` block. If
+    the topic is deleted it is created again, and this worker's latest statuses are written to it again.
     """
 
     def __init__(
@@ -39,24 +39,26 @@ class KafkaStatusBackingStore:
         on_update: OnUpdate = lambda keys: None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """``on_update`` is called on the log's thread after each batch of records, with what they are about; not for
-        what is read during ``start``. It must not block."""
+        """Create the store; ``on_update`` gets the keys of each batch of records on the log's thread.
+
+        It is not called for what is read during ``start``, and must not block.
+        """
         self._log = open_log(topic, clients, self._on_records, self._write_again)
         self._statuses = StatusLog()
         self._lock = threading.Lock()
         self._newest: dict[bytes, int] = {}
         """Key to the number of the last write under it: an older write is not repeated."""
         self._last: dict[bytes, bytes] = {}
-        """Key to what was last written under it here, unless it was removed."""
+        """Key to the value last written under it here, unless it was removed."""
         self._on_update = on_update
         self._clock = clock
         self._refused: dict[bytes, tuple[float, str]] = {}
-        """Key to since when, and why, Kafka does not take what is written under it again and again."""
+        """Key to the time from which, and the reason for which, Kafka refuses writes under it."""
         self._started = False
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Make the topic if need be and read it. ConfigError if it is not compacted."""
+        """Create the topic if need be and read it. Raise ConfigError if it is not compacted."""
         self._log.start()
         self._started = True
 
@@ -65,18 +67,18 @@ class KafkaStatusBackingStore:
         self._log.stop()
 
     def failure(self) -> BaseException | None:
-        """Why the topic is read no more, if so."""
+        """Return the error that ended the reading, if there is one."""
         return self._log.failure()
 
     def trouble(self, least: float) -> str | None:
-        """Why statuses are not written, if for ``least`` seconds or more: those that are read are not what is."""
+        """Return the reason if no status could be written for ``least`` seconds: those read are outdated then."""
         with self._lock:
             since, why = min(self._refused.values(), default=(self._clock(), ""))
         lasting = self._clock() - since
         return f"No status could be written for {lasting:.0f} s: {why}" if why and lasting >= least else None
 
     def flush(self, timeout: float) -> None:
-        """Wait for the writes under way. RetriableError after ``timeout`` seconds."""
+        """Wait for the writes under way. Raise RetriableError after ``timeout`` seconds."""
         self._log.flush(timeout)
 
     def refresh(self, timeout: float) -> None:
@@ -86,16 +88,16 @@ class KafkaStatusBackingStore:
     # ---- writes
 
     def put(self, status: ConnectorStatus | TaskStatus) -> None:
-        """Write a status, whatever others said; DESTROYED removes it."""
+        """Write a status, whatever other workers have written; DESTROYED removes it."""
         self._send(*records.encode(status), safely=None)
 
     def put_safe(self, status: ConnectorStatus | TaskStatus) -> None:
-        """Write a status unless another worker of a newer generation has spoken since."""
+        """Write a status unless another worker of a newer generation has written one since."""
         if self._may_write(status):
             self._send(*records.encode(status), safely=status)
 
     def put_topic(self, status: TopicStatus) -> None:
-        """A connector was seen to use a topic (KIP-558)."""
+        """Record that a connector uses a topic (KIP-558)."""
         self._send(*records.encode(status), safely=None)
 
     def delete(self, key: records.StatusKey) -> None:
@@ -113,28 +115,28 @@ class KafkaStatusBackingStore:
             return self._statuses.tasks.get(id.connector, {}).get(id.task)
 
     def tasks(self, connector: str) -> tuple[TaskStatus, ...]:
-        """Statuses of the connector's tasks, in order."""
+        """Return the statuses of the connector's tasks, in order."""
         with self._lock:
             found = self._statuses.tasks.get(connector, {})
             return tuple(found[task] for task in sorted(found))
 
     def connectors(self) -> tuple[str, ...]:
-        """Names of the connectors that have a status."""
+        """Return the names of the connectors that have a status."""
         with self._lock:
             return tuple(self._statuses.connectors)
 
     def keys(self) -> tuple[records.StatusKey, ...]:
-        """Return what there are statuses about: connectors, tasks and topics, also of connectors without a status."""
+        """Return the keys of all statuses: connectors, tasks and topics, also of connectors without a status."""
         with self._lock:
             return self._statuses.keys()
 
     def contains(self, key: records.StatusKey) -> bool:
-        """Whether there is a status about ``key``."""
+        """Return true if there is a status about ``key``."""
         with self._lock:
             return self._statuses.contains(key)
 
     def topics(self, connector: str) -> tuple[TopicStatus, ...]:
-        """Topics that the connector was seen to use, sorted."""
+        """Return the topics that the connector uses, sorted."""
         with self._lock:
             found = self._statuses.topics.get(connector, {})
             return tuple(found[topic] for topic in sorted(found))
@@ -166,7 +168,7 @@ class KafkaStatusBackingStore:
             again = isinstance(error, RetriableError) and (safely is None or self._may_write(safely))
             self._note(key, str(error) if again else None)
             if error is not None and not isinstance(error, RetriableError):
-                _log.error("Status '%s' was not written: %s", key.decode(), error)
+                log.error("Status '%s' was not written: %s", key.decode(), error)
             if again:
                 timer = threading.Timer(1.0, attempt)
                 timer.daemon = True
@@ -182,10 +184,10 @@ class KafkaStatusBackingStore:
                 return
             self._refused[key] = (self._refused.get(key, (self._clock(), ""))[0], refusal)
         if first:
-            _log.warning("Status '%s' is not written yet, trying again: %s", key.decode(), refusal)
+            log.warning("Status '%s' is not written yet, trying again: %s", key.decode(), refusal)
 
     def _write_again(self) -> None:
-        """On the log's thread. What another worker has said since is that worker's to write again."""
+        """Write this worker's latest statuses again, on the log's thread; other workers repeat their own."""
         with self._lock:
             known = dict(records.encode(status) for status in self._statuses.all())
             ours = [(key, value) for key, value in self._last.items() if known.get(key) == value]

@@ -13,13 +13,13 @@ from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage import json_bytes
 from headrace.storage import status_records as records
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
 class StatusLog:
-    """What everybody last said about connectors, tasks and their topics. Used by one thread at a time."""
+    """The latest statuses of connectors, tasks and their topics. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self.connectors: dict[str, ConnectorStatus] = {}
@@ -27,11 +27,11 @@ class StatusLog:
         self.topics: dict[str, dict[str, TopicStatus]] = {}
 
     def apply(self, key: bytes | None, value: bytes | None) -> records.StatusKey | None:
-        """Take in one record, and return what it is about; those that make no sense are passed over with a warning."""
+        """Take in one record, and return its key; invalid ones are passed over with a warning."""
         name = key.decode(errors="replace") if key is not None else ""
         about = records.decode_key(name)
         if about is None:
-            _log.warning("The status topic's record '%.200s' is not known and is passed over", name)
+            log.warning("The status topic's record '%.200s' is not known and is passed over", name)
         elif value is None:
             self._remove(about)
         else:
@@ -39,7 +39,7 @@ class StatusLog:
         return about
 
     def keys(self) -> tuple[records.StatusKey, ...]:
-        """Return what there are statuses about."""
+        """Return the keys of all statuses."""
         tasks = (ConnectorTaskId(name, task) for name, tasks in self.tasks.items() for task in tasks)
         topics = ((name, topic) for name, topics in self.topics.items() for topic in topics)
         return (*self.connectors, *tasks, *topics)
@@ -54,7 +54,7 @@ class StatusLog:
         ]
 
     def contains(self, key: records.StatusKey) -> bool:
-        """Whether there is a status about ``key``."""
+        """Return true if there is a status about ``key``."""
         if isinstance(key, str):
             return key in self.connectors
         if isinstance(key, ConnectorTaskId):
@@ -68,7 +68,7 @@ class StatusLog:
             status = None
         match status:
             case None:
-                _log.warning("The status topic's record '%.200s' makes no sense and is passed over", name)
+                log.warning("The status topic's record '%.200s' makes no sense and is passed over", name)
             case ConnectorStatus():
                 if not _is_stale(status, self.connectors.get(status.connector)):
                     self.connectors[status.connector] = status
@@ -82,8 +82,11 @@ class StatusLog:
                 self.topics.setdefault(connector, {})[str(topic)] = status
 
     def _remove(self, about: records.StatusKey) -> None:
-        """Java lets a connector's tasks go with it. But records lie in several partitions and are read in any order:
-        what the tasks of a connector created again have said since may have been read before."""
+        """Remove a status, but not those of a connector's tasks, as Java does.
+
+        Records lie in several partitions and are read in any order: statuses of the tasks of a connector created again
+        may have been read before.
+        """
         if isinstance(about, str):
             self.connectors.pop(about, None)
         elif isinstance(about, ConnectorTaskId):
@@ -93,7 +96,7 @@ class StatusLog:
 
 
 def _is_stale(new: ConnectorStatus | TaskStatus, old: ConnectorStatus | TaskStatus | None) -> bool:
-    """A worker that was slow to let go must not overwrite what its successor said since (KAFKA-12525).
+    """Return true for the status of a worker that was slow to let go and has a successor (KAFKA-12525).
 
     A worker that lets go in the generation in which it ran the task is not slow. Java passes over that as well, and
     shows the tasks of a worker that has left as RUNNING; and it does not compare the generations of connectors at all.

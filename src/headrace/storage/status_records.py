@@ -19,7 +19,7 @@ _TOPIC_CONNECTOR = ":connector-"
 TopicKey = tuple[str, str]
 """A connector and a topic that it uses."""
 StatusKey = str | ConnectorTaskId | TopicKey
-"""What a status record is about: a connector by its name, a task, or a connector's topic."""
+"""The subject of a status record: a connector by its name, a task, or a connector's topic."""
 Status = ConnectorStatus | TaskStatus | TopicStatus
 
 
@@ -43,7 +43,7 @@ def key_bytes(key: StatusKey) -> bytes:
 
 
 def encode(status: Status) -> tuple[bytes, bytes | None]:
-    """A status as key and value; DESTROYED is a tombstone."""
+    """Return a status as key and value; DESTROYED is a tombstone."""
     if isinstance(status, TopicStatus):
         topic = {
             "name": status.topic,
@@ -69,7 +69,7 @@ def _encode_state(status: ConnectorStatus | TaskStatus) -> bytes:
 
 
 def decode_key(key: str) -> StatusKey | None:
-    """What a record is about; None for keys of another make."""
+    """Return the subject of a record; None for keys of another format."""
     if key.startswith(CONNECTOR):
         return key.removeprefix(CONNECTOR) or None
     if key.startswith(TASK):
@@ -82,12 +82,12 @@ def decode_key(key: str) -> StatusKey | None:
 
 
 def is_topic_key(key: StatusKey) -> TypeGuard[TopicKey]:
-    """Whether ``key`` is that of a topic that a connector uses."""
+    """Return true if ``key`` is that of a topic that a connector uses."""
     return isinstance(key, tuple) and not isinstance(key, ConnectorTaskId)
 
 
 def decode_status(key: StatusKey, value: Any) -> Status | None:
-    """The status of a key and its parsed value; None where the value makes no sense."""
+    """Return the status of a key and its parsed value; None for an invalid value."""
     if not isinstance(value, dict):
         return None
     if isinstance(key, tuple) and not isinstance(key, ConnectorTaskId):

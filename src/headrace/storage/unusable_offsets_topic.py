@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users are told whose connector cannot use its offsets topic."""
+"""The error for a connector that cannot use its offsets topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHER_CLUSTER: Final = "producer.override.bootstrap.servers"
 
 
 def unusable(connector: Config, topic: str, servers: str, error: ConnectError) -> ConfigError | None:
-    """The error for a topic that cannot be made, read or written to; None if ``error`` may pass by itself.
+    """Return the error for a topic that cannot be created, read or written to; None if ``error`` may pass by itself.
 
     ``connector`` is the configuration, ``servers`` are those of the cluster that the connector produces to.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs connectors and tasks of one process."""
+"""The connectors and tasks of one process."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the worker asks of whoever started a connector or a task: of the herder."""
+"""The worker's requests to the herder that started a connector or a task."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from headrace.model.ids import ConnectorTaskId
 
 
 class ConnectorCallbacks(Protocol):
-    """For one connector. Called on any thread; must not block."""
+    """A connector's requests to its herder. Called on any thread; must not block."""
 
-    def reconfigure(self, connector: str) -> None:
-        """The connector asks for ``connector_task_configs`` to be called again and its tasks to be brought in line."""
+    def request_task_reconfiguration(self, connector: str) -> None:
+        """Call ``connector_task_configs`` again and bring the connector's tasks in line with the answer."""
 
 
 class TaskCallbacks(Protocol):
-    """For one task."""
+    """A task's requests to its herder."""
 
-    def still_mine(self, id: ConnectorTaskId) -> bool:
-        """May the task's new attempt go on with the configuration it was started with (invariants 4 and 6)?
+    def owns_task_generation(self, id: ConnectorTaskId) -> bool:
+        """Return true if a new attempt may run with the configuration the task was started with (invariants 4 and 6).
 
-        Reads the config topic to its end, so it blocks; called on the launcher's threads. RetriableError if the topic
-        cannot be read now.
+        Reads the config topic to its end, so it blocks; called on the launcher's threads. Raise RetriableError if the
+        topic cannot be read now.
         """
 
-    def reconfigure(self, connector: str) -> None:
-        """The task asks for new task configurations. Must not block."""
+    def request_task_reconfiguration(self, connector: str) -> None:
+        """Make the connector's task configurations anew, as the task requests. Must not block."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices when values that a running connector's or task's configuration refers to have changed (KIP-297)."""
+"""A watch over the values that a running connector's or task's configuration refers to (KIP-297)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headrace.plugins.resolved_config import ResolvedConfig
 log = logging.getLogger(__name__)
 
 After = Callable[[float, Callable[[], None]], Callable[[], None]]
-"""Has the second argument called in so many seconds, on a thread that it may block; returns what prevents that."""
+"""Schedules the second argument after so many seconds, on a thread that it may block; returns the cancellation."""
 
 
 def after(seconds: float, work: Callable[[], None]) -> Callable[[], None]:
-    """The real one."""
+    """Call ``work`` after ``seconds`` on a daemon thread of its own; return the cancellation."""
     timer = threading.Timer(seconds, work)
     timer.daemon = True
     timer.start()
@@ -24,15 +24,16 @@ def after(seconds: float, work: Callable[[], None]) -> Callable[[], None]:
 
 
 class ConfigWatch:
-    """Of one connector or task. Looks the values up again whenever their time to live is over. Thread-safe.
+    """A watch over one connector's or task's values. Thread-safe.
 
-    Values that cannot be looked up just then are looked up later: what runs goes on with those that it has.
+    Looks the values up again whenever their time to live is over. Values that cannot be looked up then are looked up
+    later: the connector or task keeps running with its present ones.
     """
 
     def __init__(
         self, name: str, resolve: Callable[[], ResolvedConfig], changed: Callable[[], None], after: After
     ) -> None:
-        """``resolve`` may block; ``changed`` must not, and is called once: it has to ``begin`` anew."""
+        """Create a watch. ``resolve`` may block; ``changed`` must not, and is called once per ``begin``."""
         self._name = name
         self._resolve = resolve
         self._changed = changed
@@ -43,30 +44,30 @@ class ConfigWatch:
         self._closed = False
 
     def begin(self, resolved: ResolvedConfig) -> None:
-        """From now on ``resolved`` is what runs. Does nothing where values are good for good, or nobody cares."""
+        """Watch ``resolved`` from now on. Does nothing if its values never expire or need no reload."""
         with self._lock:
-            self._forget()
+            self._clear()
             if resolved.reloads and resolved.ttl is not None and not self._closed:
                 self._watched = resolved
-                self._cancel = self._after(resolved.ttl, lambda: self._look(resolved))
+                self._cancel = self._after(resolved.ttl, lambda: self._check_values(resolved))
 
     def end(self) -> None:
-        """Until the next ``begin``."""
+        """Stop watching until the next ``begin``."""
         with self._lock:
-            self._forget()
+            self._clear()
 
     def close(self) -> None:
-        """For good, whatever begins it later."""
+        """Stop watching for good, even if ``begin`` is called later."""
         with self._lock:
             self._closed = True
-            self._forget()
+            self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         if self._cancel is not None:
             self._cancel()
         self._watched = self._cancel = None
 
-    def _look(self, former: ResolvedConfig) -> None:
+    def _check_values(self, former: ResolvedConfig) -> None:
         try:
             current = self._resolve()
         except Exception as error:  # a provider's own, too: the watch must not end with it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What connectors see of the worker."""
+"""The contexts that connectors are initialized with."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class _WorkerConnectorContext(ConnectorContext):
 
 
 class WorkerSinkConnectorContext(_WorkerConnectorContext, SinkConnectorContext):
-    """Of a sink connector."""
+    """The context of a sink connector."""
 
 
 class WorkerSourceConnectorContext(_WorkerConnectorContext, SourceConnectorContext):
-    """Of a source connector."""
+    """The context of a source connector."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's committed offsets as operators see and change them, wherever the connector runs (KIP-875).
+"""A connector's committed offsets for operators to read and change, wherever the connector runs (KIP-875).
 
 Java: ``Worker.connectorOffsets``, ``Worker.modifyConnectorOffsets``.
 """
@@ -29,33 +29,38 @@ from headrace.worker.source_offsets import SourceOffsets
 log = logging.getLogger(__name__)
 
 _REFUSALS = (ConnectError, ValueError, TypeError, LookupError)
-"""What a connector's code raises over offsets that it cannot work with."""
+"""The errors with which a connector's code refuses offsets that it cannot work with."""
 
 
 class Offsets(Protocol):
-    """One connector's offsets. Every method blocks, but for ``wanted``."""
+    """One connector's offsets. Every method blocks, but for ``normalize``."""
 
     def read(self) -> tuple[ConnectorOffset, ...]:
-        """Those that are committed. RetriableError if they cannot be read in time."""
+        """Return the committed offsets. Raise RetriableError if they cannot be read in time."""
 
-    def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
-        """What was asked for in the form in which it is stored. DataError for what cannot be an offset."""
+    def normalize(
+        self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
+    ) -> tuple[ConnectorOffset, ...]:
+        """Return the requested offsets in the form in which they are stored. Raise DataError for an invalid offset."""
 
-    def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
-        """Calls the connector's ``alter_offsets``."""
+    def call_alter_offsets(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
+        """Call the connector's ``alter_offsets`` and return its result."""
 
-    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
-        """What Spark has to do about it besides; None for ``wanted`` are all offsets, which are deleted."""
+    def alter_jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+        """Return the Spark jobs that the change requires, if any; ``wanted`` is None if all offsets are deleted."""
 
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
-        """Commits them; those that are None are deleted."""
+        """Commit the offsets; those that are None are deleted."""
 
     def reset(self, known: Sequence[ConnectorOffset]) -> None:
-        """Deletes all of them."""
+        """Delete all offsets."""
 
 
 class ConnectorOffsets:
-    """Thread-safe. Every method blocks, for as long as the brokers and the connector's own code take."""
+    """The reads and changes of any connector's offsets. Thread-safe.
+
+    Every method blocks, for as long as the brokers and the connector's own code take.
+    """
 
     def __init__(
         self,
@@ -63,54 +68,58 @@ class ConnectorOffsets:
         plugins: Plugins,
         configs: RunnableConfigs,
         stores: OffsetStores,
-        run: Callable[[FrameJob], None],
+        run_job: Callable[[FrameJob], None],
     ) -> None:
-        """``run`` has Spark run a job."""
+        """Create it over the offset stores. ``run_job`` runs a job on Spark."""
         self._config = config
         self._plugins = plugins
         self._configs = configs
         self._stores = stores
-        self._run = run
+        self._run_job = run_job
 
     def read(self, connector_config: Config) -> tuple[ConnectorOffset, ...]:
-        """The committed offsets. RetriableError if they cannot be read in time, ConfigError for an unknown class."""
-        resolved = self._configs.of_connector(connector_config)
+        """Return the committed offsets.
+
+        Raise RetriableError if they cannot be read in time, ConfigError for an unknown class.
+        """
+        resolved = self._configs.resolve_connector(connector_config)
         with resolved.hidden_errors():
-            return self._of(resolved.config).read()
+            return self._offsets_of(resolved.config).read()
 
     def change(self, connector_config: Config, change: OffsetsChange) -> OffsetsChanged:
-        """Changes the offsets of a connector that no task works for, and tells what is different then.
+        """Change the offsets of a connector that no task works for, and return the differences.
 
-        The connector is asked first, on an instance of its own. Idempotent: after an error it may be called again.
-        DataError for offsets that make no sense, or none to the connector; ActiveGroupError if a sink's group has
-        members; RetriableError if the offsets topics cannot be written or read in time, or Spark cannot be asked.
+        The connector's ``alter_offsets`` is called first, on an instance of its own. Idempotent: after an error it may
+        be called again. Raise DataError for offsets that are invalid, or that the connector refuses; ActiveGroupError
+        if a sink's group has members; RetriableError if the offsets topics cannot be written or read in time, or Spark
+        cannot run jobs now.
         """
-        resolved = self._configs.of_connector(connector_config)
+        resolved = self._configs.resolve_connector(connector_config)
         with resolved.hidden_errors():
-            offsets = self._of(resolved.config)
+            offsets = self._offsets_of(resolved.config)
             known = offsets.read()
             if change.offsets is None:
                 wanted = tuple(ConnectorOffset(each.partition, None) for each in known)
             else:
-                wanted = offsets.wanted(change.offsets, known)
+                wanted = offsets.normalize(change.offsets, known)
             differences = _differences(known, wanted)
             if change.dry_run:
                 return OffsetsChanged("Nothing was changed", differences)
             connector = self._plugins.connector(resolved.config.get("connector.class") or "")()
-            complete = self._ask(resolved, offsets, connector, wanted)
-            jobs = None if change.removal else offsets.jobs(connector, None if change.offsets is None else wanted)
+            complete = self._call_alter_offsets(resolved, offsets, connector, wanted)
+            jobs = None if change.removal else offsets.alter_jobs(connector, None if change.offsets is None else wanted)
             if jobs is not None:
                 complete = True
-                self._run(jobs.before)
+                self._run_job(jobs.before)
             if change.offsets is None:
                 offsets.reset(known)
             else:
                 offsets.write(wanted)
             if jobs is not None:
-                self._run(jobs.after)
+                self._run_job(jobs.after)
         return OffsetsChanged(_message("altered" if change.offsets is not None else "reset", complete), differences)
 
-    def _of(self, config: Config) -> Offsets:
+    def _offsets_of(self, config: Config) -> Offsets:
         kind = connector_type(self._plugins.connector(config.get("connector.class") or ""))
         if kind == "source":
             return SourceOffsets(config, self._stores)
@@ -121,13 +130,13 @@ class ConnectorOffsets:
             "connector.class",
         )
 
-    def _ask(
+    def _call_alter_offsets(
         self, resolved: ResolvedConfig, offsets: Offsets, connector: Connector, wanted: Sequence[ConnectorOffset]
     ) -> bool:
-        """Whether the connector has dealt with offsets outside of Kafka, or has none."""
+        """Return true if the connector has dealt with offsets outside of Kafka, or has none."""
         name = resolved.config["name"]
         try:
-            return offsets.ask(connector, wanted)
+            return offsets.call_alter_offsets(connector, wanted)
         except RetriableError:
             raise
         except NotImplementedError as error:
@@ -140,7 +149,7 @@ class ConnectorOffsets:
 
 
 def _differences(known: Sequence[ConnectorOffset], wanted: Sequence[ConnectorOffset]) -> tuple[OffsetDifference, ...]:
-    """Partitions of ``wanted`` are in the form of the ``known`` ones where there are such."""
+    """Return the changes; partitions of ``wanted`` are in the form of the ``known`` ones where there are such."""
     found = []
     for each in wanted:
         before = next((one.offset for one in known if one.partition == each.partition), None)
@@ -150,7 +159,7 @@ def _differences(known: Sequence[ConnectorOffset], wanted: Sequence[ConnectorOff
 
 
 def _message(done: str, complete: bool) -> str:
-    """Kafka Connect's words, which clients know."""
+    """Return the answer in Kafka Connect's words, which clients know."""
     if complete:
         return f"The offsets for this connector have been {done} successfully"
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a failure is told to users."""
+"""Errors in the form in which users and callers get them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class PluginExitError(ConnectError):
 
 
 def trace_of(error: BaseException) -> str:
-    """What a FAILED status shows: the stack trace, or the message alone where the user's configuration is at fault."""
+    """Return the trace of a FAILED status: the stack trace, or for a ConfigError the message alone."""
     if isinstance(error, ConfigError):
         return error_text(error)
     return error_trace(error)
 
 
-def contained(error: BaseException) -> Exception:
-    """The error itself; a PluginExitError in place of one that would end each thread and event loop it is raised in."""
+def as_exception(error: BaseException) -> Exception:
+    """Return the error itself, or a PluginExitError in place of one that would end any thread and event loop."""
     if isinstance(error, Exception):
         return error
-    told = PluginExitError(f"code of a plugin has raised {error_line(error)}")
-    told.__cause__ = error
-    return told
+    wrapped = PluginExitError(f"code of a plugin has raised {error_line(error)}")
+    wrapped.__cause__ = error
+    return wrapped

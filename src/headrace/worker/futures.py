@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 def done_future(result: T) -> Future[T]:
-    """A future with a result."""
+    """Return a future that has ended with ``result``."""
     future: Future[T] = Future()
     future.set_result(result)
     return future
 
 
 def failed_future(error: BaseException) -> Future[Any]:
-    """A future that raises."""
+    """Return a future that has ended with ``error``."""
     future: Future[Any] = Future()
     future.set_exception(error)
     return future

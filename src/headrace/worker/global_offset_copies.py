@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the worker's offsets topic up with what connectors commit to offsets topics of their own (KIP-618)."""
+"""Copies of offsets from connectors' own offsets topics to the worker's (KIP-618)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ log = logging.getLogger(__name__)
 
 _FIRST_BACKOFF: Final = 0.25
 _LONGEST_BACKOFF: Final = 30.0
-_LOOK: Final = 0.5
-"""How often the thread that waits for a broker looks whether it is to end."""
+_POLL_S: Final = 0.5
+"""Seconds between checks for the end, while the thread waits for a broker."""
 
 Records = Mapping[bytes, bytes | None]
 Source = tuple[str, str]
-"""An offsets topic of connectors' own, and the bootstrap servers of the cluster that it is in."""
+"""A connector's own offsets topic, and the bootstrap servers of its cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyLag:
-    """What of one connector is not copied yet: ``pending`` source partitions, the oldest since ``seconds``."""
+    """The offsets of one connector not yet copied: ``pending`` source partitions, the oldest for ``seconds``."""
 
     pending: int = 0
     seconds: float = 0.0
@@ -46,16 +46,17 @@ class _Waiting:
 
 
 class GlobalOffsetCopies:
-    """Thread-safe; ``put`` never blocks. One thread writes, and tries again for ever: no task ever hears of a failure.
+    """A thread that copies committed offsets to the worker's topic. Thread-safe; ``put`` never blocks.
 
-    Of a source partition only the newest offset waits, so that what waits is bounded. A copy that failed is read anew
-    where it was committed before it is tried again: it may have been reset meanwhile.
+    The thread retries for ever and no failure reaches a task. Only the newest offset of each source partition waits, so
+    the memory is bounded. A copy that failed is read anew from its source before the retry: it may have been reset
+    meanwhile.
     """
 
     def __init__(
         self, target: OffsetBackingStore, store_of: Callable[[Source], OffsetBackingStore | None], clock: Clock
     ) -> None:
-        """``store_of`` finds the open store of a topic, if there is one."""
+        """Create it for the worker's store ``target``; ``store_of`` finds the open store of a topic, if any."""
         self._target = target
         self._store_of = store_of
         self._clock = clock
@@ -67,7 +68,7 @@ class GlobalOffsetCopies:
         self._thread: threading.Thread | None = None
 
     def put(self, connector: str, records: Records, source: Source) -> None:
-        """Have these copied that were just committed to ``source``."""
+        """Copy ``records``, which were just committed to ``source``."""
         now = self._clock()
         with self._changed:
             for key, value in records.items():
@@ -75,20 +76,21 @@ class GlobalOffsetCopies:
                 self._waiting[key] = _Waiting(connector, value, source, now if before is None else before.since)
             if self._thread is None and not self._stopping:
                 loss = "offsets are not copied to the worker's offsets topic"
-                self._thread = ServiceThread("global-offset-copies", self._run, loss)
+                self._thread = ServiceThread("global-offset-copies", self._copy_until_stopped, loss)
                 self._thread.start()
             self._changed.notify_all()
 
     def lag(self, connector: str) -> CopyLag:
-        """Whoever takes a connector's own offsets topic away repeats this much at most."""
+        """Return the lag: at most this much is repeated if the connector's own offsets topic is taken away."""
         with self._changed:
             since = [each.since for each in self._waiting.values() if each.connector == connector]
         return CopyLag(len(since), self._clock() - min(since)) if since else CopyLag()
 
     def await_moved(self, connector: str, source: Source | None, timeout: float) -> None:
-        """Wait for copies of what the connector committed anywhere else than to ``source``: it has been moved.
+        """Wait until nothing that the connector committed elsewhere than to ``source`` is left to copy.
 
-        RetriableError after ``timeout`` seconds, for else positions would be lost.
+        Such offsets exist after the connector's offsets topic was changed. Raise RetriableError after ``timeout``
+        seconds, for else positions would be lost.
         """
 
         def moved() -> bool:
@@ -102,16 +104,17 @@ class GlobalOffsetCopies:
                 )
 
     def forget(self, connector: str) -> None:
-        """What waits to be copied is not to be any more: somebody changes the connector's offsets.
+        """Drop the connector's pending copies, because its offsets are about to be changed.
 
-        When this returns nothing of it is sent to the worker's topic any more; what was sent is ahead of what comes.
+        When this returns none of them is sent to the worker's topic any more; those sent before precede whatever is
+        written next.
         """
         with self._changed:
             self._waiting = {key: each for key, each in self._waiting.items() if each.connector != connector}
             self._changed.notify_all()
 
     def stop(self, timeout: float) -> None:
-        """Let what waits be copied for ``timeout`` seconds; the next start of a task copies what is missing."""
+        """Copy the pending offsets for up to ``timeout`` seconds; the next start of a task copies what is missing."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting, timeout)
             self._stopping = True
@@ -119,9 +122,9 @@ class GlobalOffsetCopies:
 
     # ---- on the thread
 
-    def _run(self) -> None:
+    def _copy_until_stopped(self) -> None:
         backoff = 0.0
-        while (batch := self._next(backoff)) is not None:
+        while (batch := self._next_batch(backoff)) is not None:
             try:
                 self._write(batch, again=backoff > 0)
             except Exception as error:
@@ -133,8 +136,8 @@ class GlobalOffsetCopies:
                 self._done(batch)
                 self._error, backoff = None, 0.0
 
-    def _next(self, backoff: float) -> dict[bytes, _Waiting] | None:
-        """All that waits, after a pause if the last attempt failed; None at the end."""
+    def _next_batch(self, backoff: float) -> dict[bytes, _Waiting] | None:
+        """Return all pending offsets, after a pause if the last attempt failed; None at the end."""
         with self._changed:
             if backoff:
                 self._changed.wait_for(lambda: self._stopping, backoff)
@@ -149,13 +152,13 @@ class GlobalOffsetCopies:
         writing = self._send(batch, records)
         while not self._stopping:
             try:
-                return writing.result(_LOOK)
+                return writing.result(_POLL_S)
             except TimeoutError:
                 # The store goes on by itself while brokers are away.
                 continue
 
     def _send(self, batch: Mapping[bytes, _Waiting], records: Records) -> Future[None]:
-        """Under the lock, so that whoever has had a copy forgotten is written after it if it was sent before."""
+        """Send the copies under the lock, so that a write after ``forget`` comes after every copy sent before it."""
         with self._changed:
             return self._target.set(
                 {key: records[key] for key, each in batch.items() if self._waiting.get(key) is each}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which store a connector's source offsets are in, and how its connector, its tasks and its users read them."""
+"""The stores of connectors' source offsets, for connectors, tasks and users."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from headrace.worker.own_offset_topics import OwnOffsetTopics
 log = logging.getLogger(__name__)
 
 _LAST_COPIES_S: Final = 2.0
-"""How long a worker that stops waits for copies of offsets that are under way."""
+"""Seconds that a stopping worker waits for copies of offsets under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class OffsetStores:
     """The worker's store, and one more for each offsets topic that connectors have for themselves. Thread-safe.
 
     Methods block on the brokers: reads for ``offset.read.timeout.ms`` at most, openings somewhat longer. The store of a
-    connector's own topic is opened, and the topic made, when it is first needed, and then kept until ``stop``.
+    connector's own topic is opened, and the topic created, when it is first needed, and then kept until ``stop``.
     """
 
     def __init__(self, config: WorkerConfig, worker_store: OffsetBackingStore, clock: Clock = time.monotonic) -> None:
@@ -57,95 +57,95 @@ class OffsetStores:
         self._copies = GlobalOffsetCopies(worker_store, self._own.opened, clock)
 
     def reader(self, config: Config) -> OffsetStorageReader:
-        """Reads the offsets of the connector with that configuration."""
-        return StoreOffsetStorageReader(str(config["name"]), self.of(config), self._config.offset_read_timeout)
+        """Return a reader of the offsets of the connector with that configuration."""
+        return StoreOffsetStorageReader(str(config["name"]), self.store_of(config), self._config.offset_read_timeout)
 
     def offsets(self, config: Config) -> tuple[ConnectorOffset, ...]:
-        """Whatever offsets the connector has stored (KIP-875). RetriableError if they are not read in time."""
-        store, name = self.of(config), str(config["name"])
+        """Return all stored offsets of the connector (KIP-875). Raise RetriableError if they are not read in time."""
+        store, name = self.store_of(config), str(config["name"])
         what = f"The offsets of connector {name}"
         stored = await_offsets(store.offsets_of(name), store, self._config.offset_read_timeout, what)
         return tuple(ConnectorOffset(loads(partition), offset) for partition, offset in stored.items())
 
-    def of(self, config: Config) -> OffsetBackingStore:
-        """The connector's view: its own topic first, where it has one, then the worker's (KIP-618).
+    def store_of(self, config: Config) -> OffsetBackingStore:
+        """Return the connector's view: its own topic first, where it has one, then the worker's (KIP-618).
 
-        RetriableError while offsets that it has committed to another topic, here, are not in the worker's yet.
+        Raise RetriableError while offsets that this worker's tasks have committed to another topic are not copied yet.
         """
-        source = self._own.of(config)
+        source = self._own.own_topic(config)
         self._copies.await_moved(str(config["name"]), source, self._config.offset_read_timeout)
         if source is None:
             return self._worker_store
-        return ConnectorOffsetBackingStore(self._own.store(config, source), self._worker_store)
+        return ConnectorOffsetBackingStore(self._own.get_store(config, source), self._worker_store)
 
     def has_own(self, config: Config) -> bool:
-        """Whether the connector keeps its offsets elsewhere than the worker does."""
-        return self._own.of(config) is not None
+        """Return true if the connector keeps its offsets elsewhere than the worker does."""
+        return self._own.own_topic(config) is not None
 
     def own_topic_error(self, config: Config) -> ConfigError | None:
-        """Why the connector's own topic is read no more, if that will not pass by itself. Never blocks."""
-        source = self._own.of(config)
+        """Return the permanent failure of the connector's own topic, if there is one. Never blocks."""
+        source = self._own.own_topic(config)
         return self._own.error(config, source) if source is not None else None
 
     def copy_to_worker_store(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
-        """Keeps the worker's topic up with a connector's own, should that setting be taken back. Never blocks."""
-        source = self._own.of(config)
+        """Copy offsets of a connector's own topic to the worker's, should that setting be taken back. Never blocks."""
+        source = self._own.own_topic(config)
         if source is not None:
             self._copies.put(str(config["name"]), records, source)
 
     def copy_lag(self, config: Config) -> CopyLag:
-        """How far the worker's topic is behind the connector's own."""
+        """Return the lag of the worker's topic behind the connector's own."""
         return self._copies.lag(str(config["name"]))
 
     def copy_missing(self, config: Config, keys: Iterable[bytes]) -> None:
-        """Has those offsets copied that a worker has left behind that died before it did. Never blocks.
+        """Copy the offsets that a worker which died did not copy. Never blocks.
 
-        For whoever alone writes them, and does not yet.
+        To be called by the only writer of those offsets, before it commits any.
         """
-        source = self._own.of(config)
+        source = self._own.own_topic(config)
         own = self._own.opened(source) if source is not None else None
         if own is None:
             return
-        asked = list(keys)
-        committed, copied = own.get(asked), self._worker_store.get(asked)
+        requested = list(keys)
+        committed, copied = own.get(requested), self._worker_store.get(requested)
 
         def compare() -> None:
             ours, theirs = committed.result(), copied.result()
-            missing = {key: ours[key] for key in asked if ours[key] is not None and ours[key] != theirs[key]}
+            missing = {key: ours[key] for key in requested if ours[key] is not None and ours[key] != theirs[key]}
             if missing:
                 self.copy_to_worker_store(config, missing)
 
         then(all_of([_quiet(committed), _quiet(copied)]), compare)
 
-    def tell_origin(self, config: Config) -> None:
-        """Logs which topic a connector with one of its own goes on from. Never blocks."""
-        source = self._own.of(config)
+    def log_origin(self, config: Config) -> None:
+        """Log the topics that the offsets of a connector with a topic of its own come from. Never blocks."""
+        source = self._own.own_topic(config)
         own = self._own.opened(source) if source is not None else None
         if source is None or own is None:
             return
         name = str(config["name"])
         first, second = own.offsets_of(name), self._worker_store.offsets_of(name)
 
-        def tell() -> None:
+        def log_topics() -> None:
             ours, theirs = first.result(), second.result()
             if ours or theirs:
                 message = "Connector %s: topic '%s' holds %s; %d of %d source partitions come from the worker's topic"
                 held = f"offsets of {len(ours)} source partitions" if ours else "nothing for it yet"
                 log.info(message, name, source[0], held, len(theirs.keys() - ours.keys()), len({**theirs, **ours}))
 
-        then(all_of([_quiet(first), _quiet(second)]), tell)
+        then(all_of([_quiet(first), _quiet(second)]), log_topics)
 
     def migrate(self, config: Config) -> Migration:
-        """Copies a connector's offsets to a topic of its own that holds none for it, as KIP-618's older text has it.
+        """Copy a connector's offsets to its own topic if that holds none, as in KIP-618's older text.
 
-        The connector's tasks must have ended, or be fenced. With exactly-once on all of it is one transaction. Blocks;
-        ConfigError if the connector has no such topic, RetriableError if it is not known whether all is written.
+        The connector's tasks must have ended, or be fenced. With exactly-once on all of it is one transaction. Blocks.
+        Raise ConfigError if the connector has no such topic, RetriableError if it is not known whether all is written.
         """
-        name, source = str(config["name"]), self._own.of(config)
+        name, source = str(config["name"]), self._own.own_topic(config)
         if source is None:
             reason = "the connector keeps its offsets in the worker's topic, so there is nothing to copy them to"
             raise ConfigError.invalid(OFFSETS_TOPIC, config.get(OFFSETS_TOPIC), reason)
-        own, timeout = self._own.store(config, source), self._config.offset_read_timeout
+        own, timeout = self._own.get_store(config, source), self._config.offset_read_timeout
         sentinel, migrated = migration_record(name)
         what = f"The offsets of connector {name}"
         held = await_offsets(own.offsets_of(name), own, timeout, what)
@@ -161,7 +161,10 @@ class OffsetStores:
         return Migration(source[0], len(records))
 
     def write_to_worker_store(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Blocks until they are written. RetriableError after ``offset.flush.timeout.ms``: they may be, later."""
+        """Write the records and block until they are written.
+
+        Raise RetriableError after ``offset.flush.timeout.ms``; they may still be written later.
+        """
         timeout = self._config.offset_flush_timeout
         try:
             self._worker_store.set(records).result(timeout)
@@ -171,10 +174,10 @@ class OffsetStores:
             raise RetriableError(f"{late}: waiting for {waiting}") from error
 
     def alter(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
-        """Writes offset records to every topic that the connector's offsets are in, and reads them back (KIP-875).
+        """Write offset records to every topic that the connector's offsets are in, and read them back (KIP-875).
 
         The connector's tasks must have ended, or be fenced. With exactly-once on, its primary topic gets all in one
-        transaction. RetriableError if it is not known whether they are written; they can be written again.
+        transaction. Raise RetriableError if it is not known whether they are written; they can be written again.
         """
         if not records:
             return
@@ -183,7 +186,7 @@ class OffsetStores:
         if own:
             # Tombstones first, or a crash would bring the common topic's old offsets back (KAFKA-15018).
             self._write_common({key: value for key, value in records.items() if value is None})
-        topic = self._own.topic(config)
+        topic = self._own.primary_topic(config)
         if topic is not None and (own or self._config.exactly_once_source_enabled):
             write_offsets(client_configs.offset_alter_producer(self._config, config), topic, records)
         else:
@@ -197,14 +200,14 @@ class OffsetStores:
             self.write_to_worker_store(records)
 
     def _read_back(self, config: Config, records: Mapping[bytes, bytes | None]) -> None:
-        store, timeout = self.of(config), self._config.offset_read_timeout
+        store, timeout = self.store_of(config), self._config.offset_read_timeout
         what = f"The offsets of connector {config['name']}, which were written,"
         found = await_offsets(store.get(list(records)), store, timeout, what)
         if found != dict(records):
             raise RetriableError(f"Somebody else writes offsets of connector {config['name']} at the same time")
 
     def stop(self) -> None:
-        """Closes the stores that were opened here. Later calls for connectors with a topic of their own fail."""
+        """Close the stores that were opened here. Later calls for connectors with a topic of their own fail."""
         self._copies.stop(_LAST_COPIES_S)
         self._own.stop()
 

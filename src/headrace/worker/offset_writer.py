@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes offset records to a connector's primary offsets topic while no task of it runs (KIP-875)."""
+"""Writes of offset records to a connector's primary offsets topic while no task of it runs (KIP-875)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
 
 _TIMEOUT: Final = 60.0
-"""Seconds that each step may take: to become the only writer, to have all delivered, to commit."""
+"""Seconds for each step: to become the only writer, to have all delivered, to commit."""
 
 
 def write_offsets(props: Mapping[str, str], topic: str, records: Mapping[bytes, bytes | None]) -> None:
-    """All in one transaction where ``props`` have a ``transactional.id``; else one after the other. Blocks.
+    """Write all in one transaction if ``props`` have a ``transactional.id``; else one after the other. Blocks.
 
-    RetriableError if they may or may not be written.
+    Raise RetriableError if they may or may not be written.
     """
     if TRANSACTIONAL_ID in props:
         _write_transaction(props, topic, records)

@@ -19,7 +19,7 @@ from headrace.storage.unusable_offsets_topic import unusable
 from headrace.worker.global_offset_copies import Source
 
 _BROKERS_DEFAULTS: Final = InternalTopic("", -1, -1, {})
-"""How a connector's own offsets topic is made where the worker has none to take the settings from."""
+"""The settings of a connector's own offsets topic where the worker has none to take them from."""
 
 
 class OwnOffsetTopics:
@@ -31,29 +31,30 @@ class OwnOffsetTopics:
         self._stores: dict[Source, KafkaOffsetBackingStore] = {}
         self._opening: dict[Source, threading.Lock] = {}
 
-    def of(self, config: Config) -> Source | None:
-        """The connector's own topic; None if it keeps its offsets in the worker's."""
-        topic, common = self.topic(config), self._config.offset_topic
+    def own_topic(self, config: Config) -> Source | None:
+        """Return the connector's own topic; None if it keeps its offsets in the worker's."""
+        topic, common = self.primary_topic(config), self._config.offset_topic
         elsewhere = client_configs.targets_other_cluster(self._config, config)
         if topic is None or (common is not None and topic == common.name and not elsewhere):
             return None
         return topic, client_configs.producer_servers(self._config, config)
 
-    def topic(self, config: Config) -> str | None:
-        """The topic that the connector's tasks write to, in the cluster that they write to."""
+    def primary_topic(self, config: Config) -> str | None:
+        """Return the topic that the connector's tasks write to, in the cluster that they write to."""
         common = self._config.offset_topic
         return own_offsets_topic(config) or (common.name if common is not None else None)
 
     def opened(self, source: Source) -> KafkaOffsetBackingStore | None:
-        """The store of that topic, if it is open and alive."""
+        """Return the store of that topic, if it is open and alive."""
         with self._lock:
             store = self._stores.get(source)
         return store if store is not None and store.failure() is None else None
 
-    def store(self, config: Config, source: Source) -> KafkaOffsetBackingStore:
-        """One thread opens a store, the others that need it wait; one that died is opened anew.
+    def get_store(self, config: Config, source: Source) -> KafkaOffsetBackingStore:
+        """Return the topic's store; open it if needed, or if the former one died.
 
-        ConfigError, which tells what to do, if the topic cannot be made or read; RetriableError while brokers are away.
+        One thread opens a store, the others that need it wait. Raise ConfigError, with the remedy, if the topic cannot
+        be created or read; RetriableError while brokers are away.
         """
         with self._lock:
             opening = self._opening.setdefault(source, threading.Lock())
@@ -67,14 +68,14 @@ class OwnOffsetTopics:
             return store
 
     def error(self, config: Config, source: Source) -> ConfigError | None:
-        """Why that topic is read no more, if that will not pass by itself."""
+        """Return the permanent failure of that topic, if there is one."""
         with self._lock:
             store = self._stores.get(source)
         failure = store.failure() if store is not None else None
         return unusable(config, *source, failure) if isinstance(failure, ConnectError) else None
 
     def _refuse_lost(self, config: Config, source: Source) -> None:
-        """An own topic that was deleted is not made again by itself: who begins there would repeat records."""
+        """Raise if the topic was deleted: it is not created again, for tasks that begin there would repeat records."""
         error = self.error(config, source)
         with self._lock:
             store = self._stores.get(source)
@@ -102,7 +103,7 @@ class OwnOffsetTopics:
         return store
 
     def stop(self) -> None:
-        """Closes all stores."""
+        """Close all stores."""
         with self._lock:
             stores = list(self._stores.values())
             self._stores.clear()

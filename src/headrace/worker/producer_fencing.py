@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A round of zombie fencing: no producer of a connector's former tasks can write any more (KIP-618)."""
+"""Zombie fencing: a round ends all writes of producers of a connector's former tasks (KIP-618)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 def fence_zombies(worker: WorkerConfig, connector_config: Config, tasks: int) -> None:
-    """Fences the producers of tasks 0 to ``tasks`` - 1 by a newer epoch (invariant 2). Blocks.
+    """Fence the producers of tasks 0 to ``tasks`` - 1 by a newer epoch (invariant 2). Blocks.
 
-    RetriableError where trying again may help. Done before a connector's new task count record is written.
+    Raise RetriableError where trying again may help. Done before a connector's new task count record is written.
     """
     name = connector_config["name"] or ""
     ids = [worker.transactional_id(name, task) for task in range(tasks)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what becomes of the worker's connectors and tasks, and how long they are what they are."""
+"""Startup counts and time per state of the worker's connectors and tasks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Run:
     starting: bool = True
 
     def spent(self, now: float) -> tuple[float, float]:
-        """Seconds running and paused until now."""
+        """Return the seconds running and paused until now."""
         lately = now - self.since
         running = self.running + (lately if self.state is State.RUNNING else 0.0)
         return running, self.paused + (lately if self.state is State.PAUSED else 0.0)
 
 
 class RunRecorder:
-    """A ``StatusListener`` that passes on to another one. Thread-safe."""
+    """A ``StatusListener`` that counts and passes everything on to another one. Thread-safe."""
 
     def __init__(self, listener: StatusListener, clock: Clock = time.monotonic) -> None:
         self._listener = listener
@@ -44,15 +44,15 @@ class RunRecorder:
         self._runs: dict[Runnable, _Run] = {}
         self._startups = {str: Startups(), ConnectorTaskId: Startups()}
 
-    def begins(self, id: Runnable) -> None:
-        """It is to be started here; its first status tells whether that went well."""
+    def record_start(self, id: Runnable) -> None:
+        """Record that it is to be started here; its first status decides the outcome of the startup."""
         with self._lock:
             now = self._clock()
             self._runs[id] = _Run(now, since=now)
             self._count(id, attempts=1)
 
     def figures(self, id: Runnable) -> RunFigures:
-        """Of a connector or task that is here, as long as it is."""
+        """Return the figures of a connector or task; those of an unassigned one if it is not here."""
         with self._lock:
             run, now = self._runs.get(id), self._clock()
             if run is None:
@@ -68,27 +68,27 @@ class RunRecorder:
     # ---- StatusListener
 
     def on_startup(self, id: Runnable) -> None:
-        self._became(id, State.RUNNING)
+        self._record_state(id, State.RUNNING)
         self._listener.on_startup(id)
 
     def on_running(self, id: Runnable) -> None:
-        self._became(id, State.RUNNING)
+        self._record_state(id, State.RUNNING)
         self._listener.on_running(id)
 
     def on_pause(self, id: Runnable) -> None:
-        self._became(id, State.PAUSED)
+        self._record_state(id, State.PAUSED)
         self._listener.on_pause(id)
 
     def on_stop(self, id: Runnable) -> None:
-        self._became(id, State.STOPPED)
+        self._record_state(id, State.STOPPED)
         self._listener.on_stop(id)
 
     def on_failure(self, id: Runnable, trace: str) -> None:
-        self._became(id, State.FAILED)
+        self._record_state(id, State.FAILED)
         self._listener.on_failure(id, trace)
 
     def on_restart(self, id: Runnable, reason: str) -> None:
-        self._became(id, State.RESTARTING)
+        self._record_state(id, State.RESTARTING)
         self._listener.on_restart(id, reason)
 
     def on_shutdown(self, id: Runnable) -> None:
@@ -99,7 +99,7 @@ class RunRecorder:
     def on_topics(self, id: ConnectorTaskId, topics: Sequence[str]) -> None:
         self._listener.on_topics(id, topics)
 
-    def _became(self, id: Runnable, state: State) -> None:
+    def _record_state(self, id: Runnable, state: State) -> None:
         with self._lock:
             run, now = self._runs.get(id), self._clock()
             if run is None:

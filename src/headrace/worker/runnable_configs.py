@@ -13,9 +13,10 @@ from headrace.plugins.resolved_config import ResolvedConfig
 
 
 class RunnableConfigs:
-    """Puts values in place of references, and lets nothing pass that the worker's override policy refuses.
+    """Resolves references and enforces the worker's override policy.
 
-    Whatever runs on a worker comes through here. Methods block on config providers and imports; any thread may call.
+    Every connector and task of a worker gets its configuration here. Methods block on config providers and imports; any
+    thread may call.
     """
 
     def __init__(
@@ -25,20 +26,23 @@ class RunnableConfigs:
         self._policy = policy
         self._plugins = plugins
 
-    def of_connector(self, config: Config) -> ResolvedConfig:
-        """ConfigError, without values, for a reference that cannot be resolved and for an override that is refused."""
+    def resolve_connector(self, config: Config) -> ResolvedConfig:
+        """Resolve a connector's configuration.
+
+        Raise ConfigError, without values, for a reference that cannot be resolved and for an override that is refused.
+        """
         resolved = self._transformer.transform(config)
         cls = self._class(resolved.config)
         with resolved.hidden_errors():
             check_overrides(self._policy, resolved.config, cls, cls is not None and connector_type(cls) == "source")
         return resolved
 
-    def of_task(self, config: Config) -> ResolvedConfig:
-        """ConfigError for a reference that cannot be resolved."""
+    def resolve_task(self, config: Config) -> ResolvedConfig:
+        """Resolve a task's configuration. Raise ConfigError for a reference that cannot be resolved."""
         return self._transformer.transform(config)
 
     def _class(self, config: Config) -> type | None:
-        """None for a class that is not there: who needs it says so."""
+        """Return None for an unknown class: code that needs the class raises."""
         try:
             return self._plugins.connector(config.get("connector.class") or "")
         except ConfigError:

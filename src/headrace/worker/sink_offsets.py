@@ -23,11 +23,11 @@ TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_MOST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 1}
+_LARGEST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 1}
 
 
 class SinkOffsets:
-    """``headrace.worker.connector_offsets.Offsets``."""
+    """``headrace.worker.connector_offsets.Offsets`` of a sink connector."""
 
     def __init__(self, config: Config, worker: WorkerConfig) -> None:
         self._config = config
@@ -41,20 +41,22 @@ class SinkOffsets:
         found = sorted(self._groups.offsets(self._group).items())
         return tuple(sink_offset(where, offset) for where, offset in found)
 
-    def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
-        parsed = parse_sink_offsets(asked)
+    def normalize(
+        self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
+    ) -> tuple[ConnectorOffset, ...]:
+        parsed = parse_sink_offsets(requested)
         self._check_exist(parsed)
         return tuple(sink_offset(where, offset) for where, offset in parsed.items())
 
-    def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
+    def call_alter_offsets(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
         assert isinstance(connector, SinkConnector)
         config = {key: text for key, text in self._config.items() if text is not None}
         return bool(connector.alter_offsets(config, parse_sink_offsets(wanted)))
 
-    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+    def alter_jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
         assert isinstance(connector, SinkConnector)
         if type(connector).frame_alter_offsets is SinkConnector.frame_alter_offsets:
-            return None  # which saves questions to the brokers
+            return None  # saves requests to the brokers
         config = {key: text for key, text in self._config.items() if text is not None}
         return connector.frame_alter_offsets(config, self._new_offsets(wanted))
 
@@ -67,19 +69,22 @@ class SinkOffsets:
         self._groups.delete(self._group)
 
     def _new_offsets(self, wanted: Sequence[ConnectorOffset] | None) -> dict[TopicPartition, NewOffset]:
-        """Where the group will go on. Without a committed offset that is there any more, Kafka says where."""
+        """Return the positions at which the group will continue.
+
+        Where no valid offset is committed, that is Kafka's reset position.
+        """
         admin = TopicAdmin(self._props)
         try:
-            asked: Mapping[TopicPartition, int | None] = (
+            partitions: Mapping[TopicPartition, int | None] = (
                 self._all(admin) if wanted is None else parse_sink_offsets(wanted)
             )
-            topics = {where.topic for where in asked}
+            topics = {where.topic for where in partitions}
             firsts = {topic: admin.begin_offsets(topic) for topic in topics}
             resets = firsts if self._from_first else {topic: admin.end_offsets(topic) for topic in topics}
         finally:
             admin.close()
         found = {}
-        for where, offset in asked.items():
+        for where, offset in partitions.items():
             first = firsts[where.topic].get(where.partition)
             if first is None:
                 continue  # its topic is deleted
@@ -90,13 +95,13 @@ class SinkOffsets:
         return found
 
     def _all(self, admin: TopicAdmin) -> dict[TopicPartition, int | None]:
-        """All partitions that have offsets, or may have had, should they be deleted for a second time."""
+        """Return all partitions that have offsets, or may have had, should they be deleted for a second time."""
         named = SinkConnectorConfig(self._config).topics
         partitions = {TopicPartition(topic, number) for topic in named for number in admin.partitions(topic)}
         return dict.fromkeys(sorted(partitions | self._groups.offsets(self._group).keys()))
 
     def _check_exist(self, wanted: Mapping[TopicPartition, int | None]) -> None:
-        """DataError for a new offset where nothing can have one; that of a deleted topic can still be deleted."""
+        """Raise DataError for a new offset of an unknown partition; that of a deleted topic can still be deleted."""
         topics = sorted({where.topic for where, offset in wanted.items() if offset is not None})
         if not topics:
             return
@@ -111,15 +116,15 @@ class SinkOffsets:
 
 
 def sink_offset(where: TopicPartition, offset: int | None) -> ConnectorOffset:
-    """The offset as the REST API shows it."""
+    """Return the offset as the REST API shows it."""
     return ConnectorOffset(
         {TOPIC: where.topic, PARTITION: where.partition}, None if offset is None else {OFFSET: offset}
     )
 
 
-def parse_sink_offsets(asked: Sequence[ConnectorOffset]) -> dict[TopicPartition, int | None]:
-    """By partition, None to delete it. DataError for what is no partition or offset of a topic."""
-    return {_partition(each.partition): _offset(each.offset) for each in asked}
+def parse_sink_offsets(requested: Sequence[ConnectorOffset]) -> dict[TopicPartition, int | None]:
+    """Return the offsets by partition, None to delete one. Raise DataError for an invalid partition or offset."""
+    return {_partition(each.partition): _offset(each.offset) for each in requested}
 
 
 def _partition(fields: Mapping[str, Any] | None) -> TopicPartition:
@@ -139,8 +144,8 @@ def _offset(fields: Mapping[str, Any] | None) -> int | None:
 
 
 def _integer(value: Any, what: str) -> int:
-    """Texts of numbers will do, as in Kafka Connect."""
+    """Parse a number; its text is accepted too, as in Kafka Connect."""
     number = int(value) if not isinstance(value, bool) and _INTEGER.fullmatch(str(value)) else None
-    if number is None or not 0 <= number <= _MOST[what]:
-        raise DataError(f"Kafka {what}s are whole numbers from 0 to {_MOST[what]}, not {value!r}")
+    if number is None or not 0 <= number <= _LARGEST[what]:
+        raise DataError(f"Kafka {what}s are whole numbers from 0 to {_LARGEST[what]}, not {value!r}")
     return number

@@ -21,10 +21,10 @@ _LONG: Final = range(-(2**63), 2**63)
 
 
 class SourceOffsets:
-    """``headrace.worker.connector_offsets.Offsets``.
+    """``headrace.worker.connector_offsets.Offsets`` of a source connector.
 
     Partitions with the same fields are one, in whatever order. In the topic they are not, for keys are compared as
-    bytes: what is written for one is written under all its keys, and so under that which its task reads.
+    bytes: an offset for one is written under all its keys, and so under the one that its task reads.
     """
 
     def __init__(self, config: Config, stores: OffsetStores) -> None:
@@ -34,14 +34,16 @@ class SourceOffsets:
     def read(self) -> tuple[ConnectorOffset, ...]:
         return tuple({_sorted(each.partition): each for each in self._stores.offsets(self._config)}.values())
 
-    def wanted(self, asked: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]) -> tuple[ConnectorOffset, ...]:
-        """As a connector would get them back: through JSON, and partitions with their fields in the stored order.
+    def normalize(
+        self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
+    ) -> tuple[ConnectorOffset, ...]:
+        """Return the offsets as a connector would get them: through JSON, partitions in the stored order of fields.
 
         The order counts in the topic, and a user need not know it. Of a partition that comes twice the last one holds.
         """
         stored = {_sorted(each.partition): each.partition for each in known}
         chosen: dict[bytes, ConnectorOffset] = {}
-        for each in asked:
+        for each in requested:
             partition, offset = _through_json(each.partition), _through_json(each.offset)
             if partition is None:
                 raise DataError("The partition of a source offset must be an object, not null")
@@ -49,13 +51,13 @@ class SourceOffsets:
             chosen[key] = ConnectorOffset(stored.get(key, partition), offset)
         return tuple(chosen.values())
 
-    def ask(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
+    def call_alter_offsets(self, connector: Connector, wanted: Sequence[ConnectorOffset]) -> bool:
         assert isinstance(connector, SourceConnector)
         pairs = [(dict(each.partition), None if each.offset is None else dict(each.offset)) for each in wanted]
         config = {key: text for key, text in self._config.items() if text is not None}
         return bool(connector.alter_offsets(config, pairs))
 
-    def jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
+    def alter_jobs(self, connector: Connector, wanted: Sequence[ConnectorOffset] | None) -> OffsetJobs | None:
         return None
 
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source offsets of one task: what it asks its worker for, and what its worker does with what it commits."""
+"""The source offsets of one task: reads and writes for its process, and copies of its commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.worker.supervised_task import Offset, Partition
 
 
 class SourceTaskOffsets:
-    """``TaskOffsets`` of one task."""
+    """``TaskOffsets`` of a source task."""
 
     def __init__(self, stores: OffsetStores, id: ConnectorTaskId, config: Config, stages: Stages) -> None:
         self._stores = stores
@@ -27,11 +27,11 @@ class SourceTaskOffsets:
 
     def open(self) -> None:
         with self._stages.stage(f"opening of the offsets topics of task {self._id}"):
-            self._stores.of(self._config)
+            self._stores.store_of(self._config)
 
     def prepare(self) -> None:
         self.open()
-        self._stores.tell_origin(self._config)
+        self._stores.log_origin(self._config)
         self._first_read = True
 
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
@@ -61,7 +61,7 @@ class SourceTaskOffsets:
         self._stores.copy_to_worker_store(self._config, records)
 
     def figures(self) -> Mapping[str, float]:
-        """Of the connector as a whole, as far as this worker has its tasks."""
+        """Return the copy lag of the connector as a whole, as far as this worker has its tasks."""
         if not self._copied:
             return {}
         lag = self._stores.copy_lag(self._config)
@@ -72,10 +72,10 @@ class NoTaskOffsets:
     """``TaskOffsets`` of a sink's task, which keeps its offsets in its consumer group."""
 
     def open(self) -> None:
-        """There is nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def prepare(self) -> None:
-        """There is nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
         return [None] * len(partitions)
@@ -84,7 +84,7 @@ class NoTaskOffsets:
         raise ConnectError("a sink's task has no source offsets to write")
 
     def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Nobody else keeps them."""
+        """Do nothing: there are no copies."""
 
     def figures(self) -> Mapping[str, float]:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes on right now, so that what hangs can be named; and threads that say what they do."""
+"""Named stages of blocking work, for messages that name what hangs; and threads that run them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from headrace.logs.context import within
 from headrace.model.deadline import Clock
-from headrace.worker.failures import contained
+from headrace.worker.failures import as_exception
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """The calling thread does ``name`` now: "start of connector x"."""
+        """Name the calling thread's work until the end of the block: "start of connector x"."""
         number = next(self._numbers)
         with self._lock:
             self._current[number] = (name, self._clock())
@@ -43,14 +43,14 @@ class Stages:
                 del self._current[number]
 
     def longer_than(self, seconds: float) -> list[str]:
-        """The stages that have taken so long already, the longest first: "start of connector x since 12 s"."""
+        """Return the stages that have taken so long already, the longest first: "start of connector x since 12 s"."""
         now = self._clock()
         with self._lock:
             current = sorted(self._current.values(), key=lambda stage: stage[1])
         return [f"{name} since {now - since:.0f} s" for name, since in current if now - since >= seconds]
 
-    def run(self, name: str, work: Callable[[], T]) -> Future[T]:
-        """Does ``work`` on a thread of its own, as the stage ``name``. Returns at once.
+    def run_in_background(self, name: str, work: Callable[[], T]) -> Future[T]:
+        """Do ``work`` on a thread of its own, as the stage ``name``. Return at once.
 
         The thread is a daemon: work that never ends does not keep the process alive.
         """
@@ -65,30 +65,30 @@ class Stages:
             try:
                 result = work()
             except BaseException as error:
-                # Whoever asks for the result is to live on, an event loop among them.
-                future.set_exception(contained(error))
+                # The waiter for the result must survive it, an event loop among them.
+                future.set_exception(as_exception(error))
             else:
                 future.set_result(result)
 
 
 class SerialExecutor:
-    """Does work one after the other on one daemon thread. Thread-safe."""
+    """One daemon thread that does work in the order of submission. Thread-safe."""
 
     def __init__(self, name: str, stages: Stages, log_as: str | None = None) -> None:
-        """``log_as``: the connector that the thread's log lines are about."""
+        """Start the thread. ``log_as``: the connector that the thread's log lines are about."""
         self._stages = stages
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         loop = self._loop if log_as is None else within(log_as, self._loop)
         threading.Thread(target=loop, name=name, daemon=True).start()
 
     def submit(self, stage: str, work: Callable[[], T]) -> Future[T]:
-        """Returns at once. Work that is submitted after ``close`` is never done."""
+        """Queue ``work`` as the stage ``stage``; return at once. Work submitted after ``close`` is never done."""
         future: Future[T] = Future()
         self._queue.put(lambda: self._stages._work(future, stage, work))
         return future
 
     def close(self) -> None:
-        """Ends the thread when all that was submitted before is done. Returns at once."""
+        """End the thread when all that was submitted before is done. Return at once."""
         self._queue.put(None)
 
     def _loop(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who hears what becomes of connectors and tasks. Implemented by the herder, which keeps the status topic."""
+"""The listener for statuses of connectors and tasks. Implemented by the herder, which keeps the status topic."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ class StatusListener(Protocol):
     """
 
     def on_startup(self, id: Runnable) -> None:
-        """It runs for the first time since it was started here (RUNNING)."""
+        """Run for the first time since the start here (RUNNING)."""
 
     def on_running(self, id: Runnable) -> None:
-        """It runs again, after a pause or after the death of an attempt (RUNNING)."""
+        """Run again, after a pause or after the death of an attempt (RUNNING)."""
 
     def on_pause(self, id: Runnable) -> None:
-        """It is paused (PAUSED)."""
+        """Reached the target state PAUSED (PAUSED)."""
 
     def on_stop(self, id: Runnable) -> None:
-        """A connector's target state STOPPED is reached (STOPPED); its tasks are the herder's business."""
+        """Reached a connector's target state STOPPED (STOPPED); its tasks are the herder's responsibility."""
 
     def on_failure(self, id: Runnable, trace: str) -> None:
-        """Its own code, data or configuration failed (FAILED); ``trace`` is for the user to read."""
+        """Failed by its own code, data or configuration (FAILED); ``trace`` is for the user to read."""
 
     def on_restart(self, id: Runnable, reason: str) -> None:
-        """A task's attempt died of something that is not its own fault, and another one follows; or there can be none
-        yet, of which it is told again when the reason changes (RESTARTING)."""
+        """A task's attempt died through no fault of its own; another one follows, or waits for room (RESTARTING).
+
+        Called again when the reason of the wait changes.
+        """
 
     def on_shutdown(self, id: Runnable) -> None:
-        """It is gone from this worker (UNASSIGNED). Not called for what had FAILED: that stays readable."""
+        """Left this worker (UNASSIGNED). Not called after FAILED: that status stays readable."""
 
     def on_topics(self, id: ConnectorTaskId, topics: Sequence[str]) -> None:
-        """The task was seen to use these topics (KIP-558)."""
+        """Report topics that the task uses (KIP-558)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One task on this worker: between the launcher that runs its attempts and those who want to know of it."""
+"""One task on this worker: between the launcher, which runs its attempts, and the listeners of its status."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from headrace.worker.failures import trace_of
 from headrace.worker.status_listener import StatusListener
 from headrace.worker.task_figures import TaskFigures
 from headrace.worker.task_launcher import TaskHandle, TaskLauncher
-from headrace.worker.task_phase import TaskEvent, TaskLife, TaskPhase, Tell
+from headrace.worker.task_phase import StatusCall, TaskEvent, TaskLife, TaskPhase
 
 log = logging.getLogger(__name__)
 
 _ALIVE: Final = (TaskPhase.LAUNCHED, TaskPhase.RUNNING, TaskPhase.PAUSED, TaskPhase.RESTARTING)
 _REMIND_S: Final = 10.0
-"""How often a process that survives its killing is killed again."""
+"""Seconds between attempts to kill a process that survives its killing."""
 
 Partition = Mapping[str, Any]
 Offset = Mapping[str, Any]
@@ -37,36 +37,36 @@ class TaskOffsets(Protocol):
     """The source offsets of one task's connector."""
 
     def open(self) -> None:
-        """Makes the connector's own offsets topic, if it has one and that is not there yet. Blocks.
+        """Create the connector's own offsets topic, if it has one that is not there yet. Blocks.
 
-        ConfigError if that cannot be, or the topic cannot be used; RetriableError while that is not known.
+        Raise ConfigError if that fails, or the topic cannot be used; RetriableError while that is not known.
         """
 
     def prepare(self) -> None:
-        """As ``open``, for an attempt that is about to read its offsets."""
+        """Open the topics, as ``open``, for an attempt that is about to read its offsets."""
 
     def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Blocks for a read to the end of the offsets topics (invariant 3). Errors are those of ``open``."""
+        """Read offsets, after a read to the end of the offsets topics (invariant 3). Blocks. Errors as of ``open``."""
 
     def write(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Writes offset records where the worker keeps them; blocks until they are there. ConnectError if not."""
+        """Write offset records to the worker's store; blocks until they are there. Raise ConnectError if not."""
 
     def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Hears of offsets that have become visible; must not block."""
+        """Accept offsets that have become visible; must not block."""
 
     def figures(self) -> Mapping[str, float]:
-        """How far copies of them are behind, where there are any; must not block."""
+        """Return the lag of the offsets' copies, where there are any; must not block."""
 
 
 class TaskLaunch(Protocol):
-    """What one launch of a task is made of, references resolved."""
+    """The specification, configuration and offsets of one launch of a task, references resolved."""
 
     @property
     def spec(self) -> TaskSpec: ...
 
     @property
     def config(self) -> ResolvedConfig:
-        """The connector's, with the values of the task's too."""
+        """The connector's configuration, with the values of the task's too."""
 
     @property
     def offsets(self) -> TaskOffsets: ...
@@ -88,22 +88,22 @@ class SupervisedTask:
         self.id = id
         self.figures = TaskFigures()
         self.pid: int | None = None
-        """Of the latest attempt."""
+        """The process of the latest attempt."""
         self._target = target
         self._offsets: TaskOffsets | None = None
         self._hide: Callable[[str], str] = str
         self._reloading = False
         self._status = status
-        self._told: Mapping[Tell, Callable[[ConnectorTaskId], None]] = {
-            Tell.STARTUP: status.on_startup,
-            Tell.RUNNING: status.on_running,
-            Tell.PAUSE: status.on_pause,
-            Tell.SHUTDOWN: status.on_shutdown,
+        self._status_calls: Mapping[StatusCall, Callable[[ConnectorTaskId], None]] = {
+            StatusCall.STARTUP: status.on_startup,
+            StatusCall.RUNNING: status.on_running,
+            StatusCall.PAUSE: status.on_pause,
+            StatusCall.SHUTDOWN: status.on_shutdown,
         }
         self._callbacks = callbacks
         self._life = TaskLife(id)
         self._handle: TaskHandle | None = None
-        self._lock = threading.RLock()  # re-entrant: a launcher may tell something from within launch()
+        self._lock = threading.RLock()  # re-entrant: a launcher may report something from within launch()
 
     @property
     def phase(self) -> TaskPhase:
@@ -112,17 +112,17 @@ class SupervisedTask:
     # ---- for the worker
 
     def values(self) -> dict[str, float]:
-        """Its figures, by name."""
+        """Return the task's figures, by name."""
         offsets = self._offsets
         return {**self.figures.values(), **(offsets.figures() if offsets is not None else {})}
 
-    def launch(self, make: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
-        """Makes the spec, which may import plugins and block, and launches, unless the task was stopped meanwhile.
+    def launch(self, build: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
+        """Build the launch, which may import plugins and block, and start it unless the task was stopped meanwhile.
 
-        What it runs with from now on; None if it does not run.
+        Return the configuration that it runs with from now on; None if it does not run.
         """
         try:
-            launch = make()
+            launch = build()
             if launch.spec.exactly_once and not self._still_ours():
                 log.info("Task %s is not started: it has newer task configs, or is another worker's now", self.id)
                 return None
@@ -140,20 +140,21 @@ class SupervisedTask:
             return None
 
     def _still_ours(self) -> bool:
-        """Asked before a process is there whose ``init_transactions`` could fence a successor elsewhere (KIP-618).
+        """Return false if another worker has the task by now: ``init_transactions`` could fence a successor (KIP-618).
 
-        Who cannot tell may go on: it is asked again before it polls (invariant 4).
+        Called before a process exists. If it is not known the start may go on: the attempt confirms it before it polls
+        (invariant 4).
         """
         try:
-            return self._callbacks.still_mine(self.id)
+            return self._callbacks.owns_task_generation(self.id)
         except RetriableError as error:
             log.warning("Whether task %s may still start here is not known: %s", self.id, error)
             return True
 
     def _open(self, offsets: TaskOffsets) -> None:
-        """Before a producer is there that would fence a former attempt in vain (KIP-618).
+        """Open the topics before a producer exists that would fence a former attempt in vain (KIP-618).
 
-        What may pass by itself is no reason to wait here, where nobody could tell: each attempt asks again.
+        A retriable error is not waited for here, where no status could show it: each attempt tries again.
         """
         try:
             offsets.open()
@@ -161,9 +162,9 @@ class SupervisedTask:
             log.warning("The offsets topic of task %s cannot be used yet: %s", self.id, error)
 
     def end_attempts(self, reason: str, patience: float) -> bool:
-        """Ends what runs, by killing if that takes more than ``patience`` seconds, so that it can be launched anew.
+        """End the running attempt, so that the task can be launched anew; kill it after ``patience`` seconds.
 
-        Blocks until no process is left. False if there is nothing to launch: it has failed or is stopped.
+        Blocks until no process is left. Return false if there is nothing to launch: it has failed or is stopped.
         """
         with self._lock:
             handle = self._handle
@@ -180,7 +181,7 @@ class SupervisedTask:
             return self.phase in _ALIVE and self._handle is None
 
     def set_target_state(self, target: TargetState) -> None:
-        """Pauses or resumes this and all later attempts. STOPPED is ``stop``'s business and pauses meanwhile."""
+        """Pause or resume this and all later attempts. STOPPED pauses only; ``stop`` ends the task."""
         with self._lock:
             if target is self._target:
                 return
@@ -191,7 +192,7 @@ class SupervisedTask:
                 self._handle.pause()
 
     def stop(self) -> None:
-        """Asks for a graceful end. Returns at once. What was not launched yet will never be."""
+        """Request a graceful end; return at once. A task not launched yet is never launched."""
         with self._lock:
             self._life.move(TaskEvent.STOP)
             if self._handle is not None:
@@ -205,20 +206,20 @@ class SupervisedTask:
                 self._handle.kill()
 
     def await_gone(self, timeout: float) -> bool:
-        """After ``stop``: waits up to ``timeout`` seconds; True when no process of the task is left."""
+        """Wait up to ``timeout`` seconds after ``stop``; return true when no process of the task is left."""
         with self._lock:
             handle = self._handle
         return handle is None or handle.await_stopped(timeout)
 
     def forget_topics(self) -> None:
-        """Has it tell of the topics in use anew; blocks while its process takes nothing."""
+        """Make the task report the topics in use anew; blocks while its process takes nothing."""
         with self._lock:
             handle = self._handle
         if handle is not None:
             handle.forget_topics()
 
     def spark_attempt(self) -> SparkAttempt | None:
-        """What Spark runs of it now; asks Spark."""
+        """Return the attempt that Spark runs now; asks Spark."""
         with self._lock:
             handle = self._handle
         return handle.spark_attempt() if handle is not None else None
@@ -234,7 +235,7 @@ class SupervisedTask:
         if self.phase in (TaskPhase.STOPPING, TaskPhase.STOPPED):
             return False
         self._offsets_now().prepare()
-        return self._callbacks.still_mine(task)  # invariants 4 and 6
+        return self._callbacks.owns_task_generation(task)  # invariants 4 and 6
 
     def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Partition]) -> list[Offset | None]:
         return self._offsets_now().read(partitions)
@@ -258,7 +259,7 @@ class SupervisedTask:
         self.figures.reported(values)
 
     def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
-        self._callbacks.reconfigure(task.connector)
+        self._callbacks.request_task_reconfiguration(task.connector)
 
     def failed(self, task: ConnectorTaskId, trace: str) -> None:
         self._move(TaskEvent.FAILS, trace)
@@ -279,7 +280,7 @@ class SupervisedTask:
                 self._move(TaskEvent.ENDS)
 
     def _offsets_now(self) -> TaskOffsets:
-        assert self._offsets is not None  # attempts, which ask for them, come after the launch
+        assert self._offsets is not None  # attempts, which need them, come after the launch
         return self._offsets
 
     def _move(self, event: TaskEvent, text: str = "") -> None:
@@ -287,10 +288,10 @@ class SupervisedTask:
         with self._lock:
             if event is TaskEvent.FAILS and self.phase is TaskPhase.STOPPING:
                 log.warning("Task %s failed while it was stopping: %s", self.id, text)
-            tell = self._life.move(event)
-            if tell is Tell.FAILURE:
+            call = self._life.move(event)
+            if call is StatusCall.FAILURE:
                 self._status.on_failure(self.id, text)
-            elif tell is Tell.RESTART:
+            elif call is StatusCall.RESTART:
                 self._status.on_restart(self.id, text)
-            elif tell is not Tell.NOTHING:
-                self._told[tell](self.id)
+            elif call is not StatusCall.NONE:
+                self._status_calls[call](self.id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a connector returns to what the config topic keeps of its tasks."""
+"""From a connector's answer to the task configurations in the config topic."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TASK_CLASS: Final = "task.class"
 
 
 def task_configs(connector: Connector, config: ConnectorConfig, task_class: str) -> list[dict[str, str]]:
-    """Asks a running connector, on its own thread, for the configurations of its tasks.
+    """Return a running connector's task configurations; called on the connector's own thread.
 
-    Each gets ``task.class`` and the topics of a sink. ConnectError if the result is not what the API asks for, or
+    Each gets ``task.class`` and the topics of a sink. Raise ConnectError if the result is not what the API asks for, or
     longer than ``tasks.max`` while ``tasks.max.enforce`` is on. Java: ``Worker.connectorTaskConfigs``.
     """
     returned = connector.task_configs(config.tasks_max)

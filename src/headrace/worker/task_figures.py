@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task's figures as its worker knows them: what its attempts report, rates made of that, and how attempts ended."""
+"""A task's figures on its worker: its attempts' reports, rates made of them, and counts of the attempts' ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.model.deadline import Clock
 from headrace.task.worker_task import Outcome
 
 _WINDOW_S: Final = 30.0
-"""What rates are averages of, as in Kafka Connect."""
+"""Seconds that rates are averages of, as in Kafka Connect."""
 _RATES: Final = {
     "source-record-poll-rate": "source-record-poll-total",
     "source-record-write-rate": "source-record-write-total",
@@ -33,11 +33,11 @@ class TaskFigures:
         self._reports: tuple[tuple[float, Mapping[str, float]], ...] = ()
         self._latest: Mapping[str, float] = {}
         self.waiting = False
-        """Whether the engine has no room for a process of the task, or is not there."""
+        """True while the engine has no room for a process of the task, or is not there."""
         self._ends: Mapping[str, float] = dict.fromkeys(("task-restarts-total", *_OF_OUTCOME.values()), 0.0)
 
     def reported(self, values: Mapping[str, float]) -> None:
-        """The figures of the running attempt, which count from its start."""
+        """Accept the figures of the running attempt, which count from its start."""
         now = self._clock()
         reports = self._reports
         if any(values.get(total, 0.0) < self._latest.get(total, 0.0) for total in _RATES.values()):
@@ -49,13 +49,13 @@ class TaskFigures:
         self._reports, self._latest = reports, values
 
     def attempt_started(self, number: int) -> None:
-        """Every attempt but the first of a launch is in the place of one that ended without failing."""
+        """Count a restart: every attempt but the first of a launch replaces one that ended without failing."""
         self.waiting = False
         if number > 0:
             self._count("task-restarts-total")
 
     def ended(self, outcome: Outcome | None) -> None:
-        """An attempt ended that another one is to follow."""
+        """Count the end of an attempt that another one is to follow."""
         if outcome in _OF_OUTCOME:
             self._count(_OF_OUTCOME[outcome])
 
@@ -63,7 +63,7 @@ class TaskFigures:
         self._ends = {**self._ends, name: self._ends.get(name, 0.0) + 1}
 
     def values(self) -> dict[str, float]:
-        """By Kafka Connect's names. There is a rate wherever there is the total."""
+        """Return the figures by Kafka Connect's names. There is a rate wherever there is the total."""
         rates = {rate: self._rate(total) for rate, total in _RATES.items() if total in self._latest}
         return {**self._latest, **rates, **self._ends, TASK_WAITING: float(self.waiting)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the worker needs of the engine that runs task processes. Implemented by ``headrace.spark``."""
+"""The interface of the engine that runs task processes. Implemented by ``headrace.spark``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.task.worker_task import Outcome
 
 
 class TaskListener(Protocol):
-    """Hears from one task's attempts. Called on the launcher's threads, for one task by one thread at a time.
+    """A listener for one task's attempts. Called on the launcher's threads, for one task by one thread at a time.
 
     ``attempt`` counts a task's processes from 0; each process is a new attempt, whoever started it.
     """
@@ -24,29 +24,32 @@ class TaskListener(Protocol):
         """A process has attached and was sent its task."""
 
     def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
-        """Asked after the attempt's ``init_transactions``: may it poll (GO), or was the task taken away (ABANDON)?
+        """Return true if the attempt may poll (GO), false if the task was taken away (ABANDON).
 
-        Reads the config topic to the end, so it blocks (invariants 4 and 6). ConfigError if the task can never start as
-        it is configured; any other error means that it is not known yet.
+        Called after the attempt's ``init_transactions``. Reads the config topic to the end, so it blocks (invariants 4
+        and 6). Raise ConfigError if the task can never start as it is configured; any other error means that it is not
+        known yet.
         """
 
     def read_offsets(
         self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]
     ) -> list[Mapping[str, Any] | None]:
-        """Source offsets, after a read to the end of the offsets topics (invariant 3); blocks.
+        """Return source offsets, after a read to the end of the offsets topics (invariant 3); blocks.
 
-        ConfigError if they can never be read as the task is configured.
+        Raise ConfigError if they can never be read as the task is configured.
         """
 
     def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
-        """Asked of a worker without an offsets topic: have source offsets written, keys and values as ``offset_codec``
-        makes them; blocks. ConnectError if they are not written, or may not be."""
+        """Write source offsets for a task whose worker has no offsets topic; blocks.
+
+        Keys and values are those of ``offset_codec``. Raise ConnectError if they are not written, or may not be.
+        """
 
     def running(self, task: ConnectorTaskId) -> None:
         """The task's ``start`` returned and it polls; also after a resume."""
 
     def paused(self, task: ConnectorTaskId) -> None:
-        """The task stopped polling because it was asked to pause."""
+        """The task stopped polling on a request to pause."""
 
     def offsets_committed(
         self, task: ConnectorTaskId, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
@@ -60,7 +63,7 @@ class TaskListener(Protocol):
         """The attempt's figures, about once a second while they change."""
 
     def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
-        """The task's code asked for new task configs."""
+        """The task's code requested new task configs."""
 
     def failed(self, task: ConnectorTaskId, trace: str) -> None:
         """The task's own code or data failed; it stays down until it is restarted."""
@@ -68,14 +71,15 @@ class TaskListener(Protocol):
     def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
         """An attempt died without failing; another one follows.
 
-        ``outcome`` is its own word, TAINTED or FENCED; None of one that was killed or lost with its executor.
+        ``outcome`` is the attempt's own report, TAINTED or FENCED; None for one that was killed or lost with its
+        executor.
         """
 
     def waiting(self, task: ConnectorTaskId, reason: str) -> None:
-        """It has no process, since the engine has no room for one or is not there; told again when the reason changes.
+        """The task has no process, since the engine has no room for one or is not there.
 
-        The one call that may come from another thread beside, and late: it means nothing for a task that has a process,
-        has failed or has stopped.
+        Called again when the reason changes. The one call that may come from another thread beside, and late: it means
+        nothing for a task that has a process, has failed or has stopped.
         """
 
     def stopped(self, task: ConnectorTaskId) -> None:
@@ -90,33 +94,34 @@ class TaskHandle(Protocol):
     def resume(self) -> None: ...
 
     def stop(self) -> None:
-        """Ask it to finish its batch, commit, and call the task's ``stop()``."""
+        """Request it to finish its batch, commit, and call the task's ``stop()``."""
 
     def kill(self) -> None:
         """Cancel its Spark job and kill its process, whatever it does."""
 
     def await_stopped(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds; True when its process is proved gone."""
+        """Wait up to ``timeout`` seconds; return true when its process is proved gone."""
 
     def forget_topics(self) -> None:
-        """Have it tell of the topics in use anew, each with its next record. Blocks while the process takes nothing."""
+        """Make it report the topics in use anew, each with its next record. Blocks while the process takes nothing."""
 
     def spark_attempt(self) -> SparkAttempt | None:
-        """What runs of it now, None while no process has attached; asks Spark, which may take its time."""
+        """Return the running attempt, None while no process has attached; asks Spark, which may take its time."""
 
 
 class TaskLauncher(Protocol):
-    """Starts tasks on the engine. ``start`` returns at once; launches wait for the engine by themselves."""
+    """An engine for tasks. ``start`` returns at once; launches wait for the engine by themselves."""
 
     def start(self) -> None: ...
 
     def launch(self, spec: TaskSpec, listener: TaskListener) -> TaskHandle:
-        """Does not block; what goes wrong later is told to the listener."""
+        """Launch a task. Does not block; later failures go to the listener."""
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
-        """What Spark finds wrong by a job that checks a configuration; None if nothing, or if it cannot tell now.
+        """Return the error that Spark finds by a job that checks a configuration, if any. Any thread; blocks some
+        seconds.
 
-        Any thread; blocks up to some seconds.
+        None if there is no error, or if Spark cannot decide now. Any thread.
         """
 
     def run_job(self, job: FrameJob) -> None:
@@ -124,8 +129,8 @@ class TaskLauncher(Protocol):
 
         Raises:
             RetriableError: Spark is not running, or failed; it may work later.
-            ConfigError, DataError: what was asked for or the data is at fault.
+            ConfigError, DataError: the request or the data is at fault.
         """
 
     def stop(self, timeout: float) -> None:
-        """Stops all tasks (killing those that outlast ``timeout`` seconds) and the engine."""
+        """Stop all tasks (killing those that outlast ``timeout`` seconds) and the engine."""

@@ -15,7 +15,7 @@ _HISTORY: Final = 20
 
 
 class TaskPhase(Enum):
-    """What a task is on this worker, through all of its attempts."""
+    """The phase of a task on this worker, through all of its attempts."""
 
     LAUNCHED = "launched"
     """No attempt has reached its first poll yet."""
@@ -24,14 +24,14 @@ class TaskPhase(Enum):
     RESTARTING = "restarting"
     """An attempt died through no fault of the task; another one follows."""
     FAILED = "failed"
-    """Stays so until the task is stopped and started again."""
+    """Lasts until the task is stopped and started again."""
     STOPPING = "stopping"
     STOPPED = "stopped"
     """No process is left."""
 
 
 class TaskEvent(Enum):
-    """What happens to a task: the launcher tells all but STOP."""
+    """An event in a task's life: the launcher reports all but STOP."""
 
     RUNS = "runs"
     PAUSES = "pauses"
@@ -43,8 +43,8 @@ class TaskEvent(Enum):
     ENDS = "ends"
 
 
-class Tell(Enum):
-    """Which method of the status listener a transition calls; NOTHING where users see no change."""
+class StatusCall(Enum):
+    """The method of the status listener that a transition calls; NONE where users see no change."""
 
     STARTUP = "startup"
     RUNNING = "running"
@@ -52,77 +52,80 @@ class Tell(Enum):
     FAILURE = "failure"
     RESTART = "restart"
     SHUTDOWN = "shutdown"
-    NOTHING = "nothing"
+    NONE = "none"
 
 
 _P, _E = TaskPhase, TaskEvent
 
-TRANSITIONS: Final[Mapping[tuple[TaskPhase, TaskEvent], tuple[TaskPhase, Tell]]] = {
-    (_P.LAUNCHED, _E.RUNS): (_P.RUNNING, Tell.STARTUP),
-    (_P.LAUNCHED, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
-    (_P.LAUNCHED, _E.FAILS): (_P.FAILED, Tell.FAILURE),
-    (_P.LAUNCHED, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
-    (_P.LAUNCHED, _E.WAITS): (_P.RESTARTING, Tell.RESTART),
-    (_P.LAUNCHED, _E.STOP): (_P.STOPPING, Tell.NOTHING),
-    (_P.LAUNCHED, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
-    (_P.RUNNING, _E.RUNS): (_P.RUNNING, Tell.NOTHING),
-    (_P.RUNNING, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
-    (_P.RUNNING, _E.FAILS): (_P.FAILED, Tell.FAILURE),
-    (_P.RUNNING, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
-    (_P.RUNNING, _E.WAITS): (_P.RUNNING, Tell.NOTHING),
-    (_P.RUNNING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
-    (_P.RUNNING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
-    (_P.PAUSED, _E.RUNS): (_P.RUNNING, Tell.RUNNING),
-    (_P.PAUSED, _E.PAUSES): (_P.PAUSED, Tell.NOTHING),
-    (_P.PAUSED, _E.FAILS): (_P.FAILED, Tell.FAILURE),
-    (_P.PAUSED, _E.RESTARTS): (_P.RESTARTING, Tell.RESTART),
-    (_P.PAUSED, _E.WAITS): (_P.PAUSED, Tell.NOTHING),
-    (_P.PAUSED, _E.STOP): (_P.STOPPING, Tell.NOTHING),
-    (_P.PAUSED, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
-    (_P.RESTARTING, _E.RUNS): (_P.RUNNING, Tell.RUNNING),
-    (_P.RESTARTING, _E.PAUSES): (_P.PAUSED, Tell.PAUSE),
-    (_P.RESTARTING, _E.FAILS): (_P.FAILED, Tell.FAILURE),
-    (_P.RESTARTING, _E.RESTARTS): (_P.RESTARTING, Tell.NOTHING),
-    (_P.RESTARTING, _E.WAITS): (_P.RESTARTING, Tell.RESTART),
-    (_P.RESTARTING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
-    (_P.RESTARTING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
+TRANSITIONS: Final[Mapping[tuple[TaskPhase, TaskEvent], tuple[TaskPhase, StatusCall]]] = {
+    (_P.LAUNCHED, _E.RUNS): (_P.RUNNING, StatusCall.STARTUP),
+    (_P.LAUNCHED, _E.PAUSES): (_P.PAUSED, StatusCall.PAUSE),
+    (_P.LAUNCHED, _E.FAILS): (_P.FAILED, StatusCall.FAILURE),
+    (_P.LAUNCHED, _E.RESTARTS): (_P.RESTARTING, StatusCall.RESTART),
+    (_P.LAUNCHED, _E.WAITS): (_P.RESTARTING, StatusCall.RESTART),
+    (_P.LAUNCHED, _E.STOP): (_P.STOPPING, StatusCall.NONE),
+    (_P.LAUNCHED, _E.ENDS): (_P.STOPPED, StatusCall.SHUTDOWN),
+    (_P.RUNNING, _E.RUNS): (_P.RUNNING, StatusCall.NONE),
+    (_P.RUNNING, _E.PAUSES): (_P.PAUSED, StatusCall.PAUSE),
+    (_P.RUNNING, _E.FAILS): (_P.FAILED, StatusCall.FAILURE),
+    (_P.RUNNING, _E.RESTARTS): (_P.RESTARTING, StatusCall.RESTART),
+    (_P.RUNNING, _E.WAITS): (_P.RUNNING, StatusCall.NONE),
+    (_P.RUNNING, _E.STOP): (_P.STOPPING, StatusCall.NONE),
+    (_P.RUNNING, _E.ENDS): (_P.STOPPED, StatusCall.SHUTDOWN),
+    (_P.PAUSED, _E.RUNS): (_P.RUNNING, StatusCall.RUNNING),
+    (_P.PAUSED, _E.PAUSES): (_P.PAUSED, StatusCall.NONE),
+    (_P.PAUSED, _E.FAILS): (_P.FAILED, StatusCall.FAILURE),
+    (_P.PAUSED, _E.RESTARTS): (_P.RESTARTING, StatusCall.RESTART),
+    (_P.PAUSED, _E.WAITS): (_P.PAUSED, StatusCall.NONE),
+    (_P.PAUSED, _E.STOP): (_P.STOPPING, StatusCall.NONE),
+    (_P.PAUSED, _E.ENDS): (_P.STOPPED, StatusCall.SHUTDOWN),
+    (_P.RESTARTING, _E.RUNS): (_P.RUNNING, StatusCall.RUNNING),
+    (_P.RESTARTING, _E.PAUSES): (_P.PAUSED, StatusCall.PAUSE),
+    (_P.RESTARTING, _E.FAILS): (_P.FAILED, StatusCall.FAILURE),
+    (_P.RESTARTING, _E.RESTARTS): (_P.RESTARTING, StatusCall.NONE),
+    (_P.RESTARTING, _E.WAITS): (_P.RESTARTING, StatusCall.RESTART),
+    (_P.RESTARTING, _E.STOP): (_P.STOPPING, StatusCall.NONE),
+    (_P.RESTARTING, _E.ENDS): (_P.STOPPED, StatusCall.SHUTDOWN),
     # Its status stays readable: neither the end of its process nor a stop makes it UNASSIGNED.
-    (_P.FAILED, _E.STOP): (_P.FAILED, Tell.NOTHING),
-    (_P.FAILED, _E.ENDS): (_P.FAILED, Tell.NOTHING),
-    (_P.FAILED, _E.WAITS): (_P.FAILED, Tell.NOTHING),
-    # What an attempt reports before it hears of the stop is of no interest any more.
-    (_P.STOPPING, _E.RUNS): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.PAUSES): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.FAILS): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.RESTARTS): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.WAITS): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.STOP): (_P.STOPPING, Tell.NOTHING),
-    (_P.STOPPING, _E.ENDS): (_P.STOPPED, Tell.SHUTDOWN),
-    (_P.STOPPED, _E.STOP): (_P.STOPPED, Tell.NOTHING),
-    (_P.STOPPED, _E.WAITS): (_P.STOPPED, Tell.NOTHING),
+    (_P.FAILED, _E.STOP): (_P.FAILED, StatusCall.NONE),
+    (_P.FAILED, _E.ENDS): (_P.FAILED, StatusCall.NONE),
+    (_P.FAILED, _E.WAITS): (_P.FAILED, StatusCall.NONE),
+    # Reports of an attempt that has not received the stop yet are ignored.
+    (_P.STOPPING, _E.RUNS): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.PAUSES): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.FAILS): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.RESTARTS): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.WAITS): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.STOP): (_P.STOPPING, StatusCall.NONE),
+    (_P.STOPPING, _E.ENDS): (_P.STOPPED, StatusCall.SHUTDOWN),
+    (_P.STOPPED, _E.STOP): (_P.STOPPED, StatusCall.NONE),
+    (_P.STOPPED, _E.WAITS): (_P.STOPPED, StatusCall.NONE),
 }
 
 
 class IllegalTransitionError(ConnectError):
-    """A defect: something happened to a task that cannot happen in its phase."""
+    """A defect: an event that is impossible in the task's phase."""
 
 
 class TaskLife:
-    """Where one task is in the table, and how it came there. Not thread-safe."""
+    """One task's place in the table, and its history. Not thread-safe."""
 
     def __init__(self, id: ConnectorTaskId) -> None:
         self._id = id
         self.phase = TaskPhase.LAUNCHED
         self._history: deque[str] = deque([self.phase.name], maxlen=_HISTORY)
 
-    def move(self, event: TaskEvent) -> Tell:
-        """Takes the transition; what to tell of it. IllegalTransitionError, with the history, where there is none."""
+    def move(self, event: TaskEvent) -> StatusCall:
+        """Take the transition and return the listener's call.
+
+        Raise IllegalTransitionError, with the history, where there is none.
+        """
         transition = TRANSITIONS.get((self.phase, event))
         if transition is None:
             history = " ".join(self._history)
             raise IllegalTransitionError(
                 f"Task {self._id}: {event.name} is not possible from {self.phase.name}; history: {history}"
             )
-        self.phase, tell = transition
+        self.phase, call = transition
         self._history.append(f"-{event.name}-> {self.phase.name}")
-        return tell
+        return call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From configurations to what a task's process is told."""
+"""From configurations to the specification of a task's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from headrace.worker.task_configs import TASK_CLASS
 def build_task_spec(
     worker: WorkerConfig, plugins: Plugins, id: ConnectorTaskId, connector_config: Config, task_config: Config
 ) -> TaskSpec:
-    """Imports the connector's class, to know source from sink; ConfigError for what cannot be run."""
+    """Return the task's specification; imports the connector's class.
+
+    Raise ConfigError for a configuration that cannot be run.
+    """
     cls = plugins.connector(connector_config.get("connector.class") or "")
     task = {key: text for key, text in task_config.items() if text is not None}
     if TASK_CLASS not in task:

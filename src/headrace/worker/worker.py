@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one process runs, and all that a herder can have it do."""
+"""The connectors and tasks of one process, and every operation of a herder on them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from headrace.worker.worker_tasks import WorkerTasks
 log = logging.getLogger(__name__)
 
 _SLOW_S: Final = 1.0
-"""From this age on a stage is worth naming."""
+"""Seconds from which a stage is worth naming."""
 
 
 class Worker:
-    """Connectors and tasks of this process. Thread-safe; every method but ``stop`` returns at once.
+    """The connectors and tasks of this process. Thread-safe; every method but ``stop`` returns at once.
 
-    What happens to connectors and tasks is told to the ``StatusListener``; futures tell of the request alone.
-    Java: ``org.apache.kafka.connect.runtime.Worker``.
+    Changes of connectors and tasks go to the ``StatusListener``; futures report the outcome of the request alone. Java:
+    ``org.apache.kafka.connect.runtime.Worker``.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Worker:
         clock: Clock = time.monotonic,
         after: After = after,
     ) -> None:
-        """``offsets`` is the global offsets store; who gives it starts and stops it.
+        """Create the worker; ``offsets`` is the global offsets store, which the caller starts and stops.
 
-        ConfigError for config providers and an override policy that cannot be used.
+        Raise ConfigError for config providers and an override policy that cannot be used.
         """
         self.config = config
         self.plugins = plugins
@@ -88,11 +88,11 @@ class Worker:
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
 
     def start(self) -> None:
-        """Starts the engine, in the background."""
+        """Start the engine, in the background."""
         self._launcher.start()
 
     def stop(self, timeout: float) -> None:
-        """Stops connectors and tasks, then the engine, which kills what is left; blocks ``timeout`` seconds at most."""
+        """Stop connectors and tasks, then the engine, which kills what is left; blocks ``timeout`` seconds at most."""
         deadline = Deadline.after(timeout, self._clock)
         ends = [self.stop_connector(name) for name in self.connector_names()]
         ends.append(self.stop_tasks(self.task_ids()))
@@ -110,7 +110,7 @@ class Worker:
         self.override_policy.close()
 
     def blocked(self) -> list[str]:
-        """What has been going on for a second or more: "start of connector x since 12 s"."""
+        """Return the stages that have taken a second or more: "start of connector x since 12 s"."""
         return self._stages.longer_than(_SLOW_S)
 
     # ---- connectors
@@ -118,43 +118,50 @@ class Worker:
     def start_connector(
         self, name: str, config: Config, target_state: TargetState, ctx: ConnectorCallbacks
     ) -> Future[None]:
-        """Ends when the connector is what ``target_state`` says. ConnectError if it fails or is here already."""
+        """Start a connector; the future ends when it has reached ``target_state``.
+
+        The future raises ConnectError if the connector fails or is here already.
+        """
         if name not in self._connectors.names():
-            self._runs.begins(name)
+            self._runs.record_start(name)
         return self._connectors.start(name, config, target_state, ctx)
 
     def stop_connector(self, name: str) -> Future[None]:
-        """Ends when it has stopped or, past ``task.shutdown.graceful.timeout.ms``, is abandoned; never raises."""
+        """Stop a connector; the future never raises.
+
+        It ends when the connector has stopped or, past ``task.shutdown.graceful.timeout.ms``, is abandoned.
+        """
         return self._connectors.stop(name, self.config.graceful_timeout)
 
     def set_connector_target_state(self, name: str, state: TargetState) -> Future[None]:
-        """ConnectError if it is not here or has failed."""
+        """Change a connector's target state. The future raises ConnectError if it is not here or has failed."""
         return self._connectors.set_target_state(name, state)
 
     def connector_task_configs(self, name: str) -> Future[list[dict[str, str]]]:
-        """Asks the connector for its tasks' configurations; they come complete, for the config topic.
+        """Compute the connector's task configurations, complete for the config topic.
 
-        ConnectError if it does not run or makes more tasks than it may; RetriableError if it asks to be asked again.
+        The future raises ConnectError if the connector does not run or makes more tasks than it may; RetriableError if
+        it cannot answer yet.
         """
         return self._connectors.task_configs(name)
 
     def is_running(self, name: str) -> bool:
-        """Whether a started instance of the connector is here."""
+        """Return true if a started instance of the connector is here."""
         return self._connectors.is_running(name)
 
     def connector_names(self) -> frozenset[str]:
-        """Of all connectors that were started here and not yet stopped, failed ones too."""
+        """Return the connectors that were started here and not yet stopped, failed ones too."""
         return self._connectors.names()
 
     def connector_type(self, config: Config) -> str:
-        """source, sink or unknown. The first time it imports the connector's class, which may block."""
+        """Return source, sink or unknown. The first call imports the connector's class, which may block."""
         try:
             return connector_type(self.plugins.connector(config.get("connector.class") or "")) or "unknown"
         except ConfigError:
             return "unknown"
 
     def version(self, id: str | ConnectorTaskId) -> str | None:
-        """The version that a connector's status shows; a task's is its connector's. None if it is not here."""
+        """Return the version that a connector's status shows; a task's is its connector's. None if it is not here."""
         return self._connectors.version(id if isinstance(id, str) else id.connector)
 
     # ---- tasks
@@ -167,45 +174,46 @@ class Worker:
         target_state: TargetState,
         callbacks: TaskCallbacks,
     ) -> None:
-        """What goes wrong becomes the task's status. ConnectError if the task is here already."""
+        """Start a task; failures become its status. Raise ConnectError if the task is here already."""
         if id not in self._tasks.ids():
-            self._runs.begins(id)
+            self._runs.record_start(id)
         task = SupervisedTask(id, target_state, self._status, callbacks)
         self._tasks.start(task, lambda: self._task_launch(id, connector_config, task_config))
 
     def stop_tasks(self, ids: Collection[ConnectorTaskId]) -> Future[None]:
-        """Gracefully within ``task.shutdown.graceful.timeout.ms``, then by killing; unknown ids count as stopped.
+        """Stop tasks: gracefully within ``task.shutdown.graceful.timeout.ms``, then by killing.
 
-        Ends when every process is proved gone, and so leaves nothing behind that could still write.
+        The future ends when every process is proved gone, and so leaves nothing behind that could still write. Unknown
+        ids count as stopped.
         """
         return self._tasks.stop(ids)
 
     def set_task_target_state(self, id: ConnectorTaskId, state: TargetState) -> None:
-        """Pauses or resumes a task, if it is here."""
+        """Pause or resume a task, if it is here."""
         self._tasks.set_target_state(id, state)
 
     def task_ids(self) -> frozenset[ConnectorTaskId]:
-        """Of all tasks that were started here and whose end is not proved, failed ones too."""
+        """Return the tasks that were started here and whose end is not proved, failed ones too."""
         return self._tasks.ids()
 
     def task_metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
-        """The latest figures of each task here."""
+        """Return the latest figures of each task here."""
         return self._tasks.metrics()
 
     def spark_attempts(self, connector: str) -> Future[Mapping[int, SparkAttempt]]:
-        """What Spark runs of a connector's tasks that are here, by their numbers."""
-        return self._stages.run(
+        """Return the Spark attempts of a connector's tasks that are here, by their numbers."""
+        return self._stages.run_in_background(
             f"what Spark runs of connector {connector}", lambda: self._tasks.spark_attempts(connector)
         )
 
     def forget_topics(self, connector: str) -> None:
-        """The topics of a connector were reset (KIP-558): its tasks here tell of those anew that they go on using."""
+        """Make the connector's tasks here report the topics in use anew, after a reset of its topics (KIP-558)."""
         self._tasks.forget_topics(connector)
 
     # ---- figures
 
     def figures(self) -> WorkerFigures:
-        """Of all that is here at this moment; does not block."""
+        """Return the figures of all that is here at this moment; does not block."""
         return WorkerFigures(
             connectors={name: self._connector_figures(name) for name in self.connector_names()},
             tasks={id: TaskRunFigures(self._runs.figures(id), own) for id, own in self.task_metrics().items()},
@@ -221,7 +229,7 @@ class Worker:
         return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown")
 
     def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> _TaskLaunch:
-        connector, task = self._configs.of_connector(connector_config), self._configs.of_task(task_config)
+        connector, task = self._configs.resolve_connector(connector_config), self._configs.resolve_task(task_config)
         both = connector.along_with(task)
         with both.hidden_errors():
             spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)
@@ -232,29 +240,34 @@ class Worker:
     # ---- for any connector, wherever it runs
 
     def connector_offsets(self, name: str, connector_config: Config) -> Future[tuple[ConnectorOffset, ...]]:
-        """The committed offsets of a connector (KIP-875). RetriableError if they cannot be read in time."""
-        return self._stages.run(f"offsets of connector {name}", lambda: self._connector_offsets.read(connector_config))
+        """Return the committed offsets of a connector (KIP-875).
+
+        The future raises RetriableError if they cannot be read in time.
+        """
+        return self._stages.run_in_background(
+            f"offsets of connector {name}", lambda: self._connector_offsets.read(connector_config)
+        )
 
     def change_offsets(self, name: str, connector_config: Config, change: OffsetsChange) -> Future[OffsetsChanged]:
-        """Alters or resets the offsets of a connector that is STOPPED and whose former tasks are fenced (KIP-875).
+        """Alter or reset the offsets of a connector that is STOPPED and whose former tasks are fenced (KIP-875).
 
-        Errors are those of ``headrace.worker.connector_offsets.ConnectorOffsets.change``.
+        Errors are those of ``ConnectorOffsets.change``.
         """
         stage = f"{'reset' if change.offsets is None else 'change'} of the offsets of connector {name}"
-        return self._stages.run(stage, lambda: self._connector_offsets.change(connector_config, change))
+        return self._stages.run_in_background(stage, lambda: self._connector_offsets.change(connector_config, change))
 
     def fence_zombies(self, connector_config: Config, tasks: int) -> Future[None]:
-        """One round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
+        """Do one round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
 
         def fence() -> None:
-            fence_zombies(self.config, self._configs.of_connector(connector_config).config, tasks)
+            fence_zombies(self.config, self._configs.resolve_connector(connector_config).config, tasks)
 
-        return self._stages.run(f"fencing of connector {connector_config.get('name')}", fence)
+        return self._stages.run_in_background(f"fencing of connector {connector_config.get('name')}", fence)
 
 
 @dataclass(frozen=True, slots=True)
 class _TaskLaunch:
-    """``TaskLaunch``."""
+    """``TaskLaunch`` as a record."""
 
     spec: TaskSpec
     config: ResolvedConfig

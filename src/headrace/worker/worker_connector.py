@@ -28,7 +28,10 @@ _LONGEST_VERSION: Final = 200
 
 
 class ConnectorPhase(Enum):
-    """What a connector is here. Only RUNNING has a started instance; FAILED is left by a stop or ``close`` alone."""
+    """The phase of a connector here.
+
+    Only RUNNING has a started instance; FAILED is left by a stop or ``close`` alone.
+    """
 
     NEW = "new"
     RUNNING = "running"
@@ -39,12 +42,12 @@ class ConnectorPhase(Enum):
 
 
 class ConnectorFactory(Protocol):
-    """Makes instances of one connector; called on the connector's thread, so it may import and block."""
+    """A factory for instances of one connector; called on the connector's thread, so it may import and block."""
 
     def resolve(self) -> ResolvedConfig:
-        """The connector's configuration with values; may also be called from a thread that watches over them."""
+        """Return the connector's configuration with values; also called from a thread that watches over them."""
 
-    def make(self, config: ConnectorConfig) -> Connector: ...
+    def create_instance(self, config: ConnectorConfig) -> Connector: ...
 
     def context(
         self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
@@ -52,16 +55,16 @@ class ConnectorFactory(Protocol):
 
     def task_class_name(self, connector: Connector) -> str: ...
 
-    def reconfigure(self) -> None:
-        """Has the connector asked for task configurations."""
+    def request_task_reconfiguration(self) -> None:
+        """Request task configurations of the connector."""
 
 
 class WorkerConnector:
-    """Methods of the connector run on one thread, in the order of the calls here, which return at once.
+    """A connector whose methods run on one thread, in the order of the calls here, which return at once.
 
-    A paused or stopped connector has no instance: a resume makes a new one, for a connector is started once. What a
-    method raises makes the connector FAILED, is told to the listener, and is what the future raises.
-    Java: ``WorkerConnector``.
+    A paused or stopped connector has no instance: a resume creates a new one, for a connector is started once. An error
+    of one of its methods makes the connector FAILED, goes to the listener, and is raised by the future. Java:
+    ``WorkerConnector``.
     """
 
     def __init__(
@@ -87,28 +90,31 @@ class WorkerConnector:
         return self._phase
 
     def set_target_state(self, target: TargetState) -> Future[None]:
-        """Ends when the connector is what is wanted. ConnectError if it has failed, now or earlier; not for STOPPED."""
+        """Change the target state; the future ends when it is reached.
+
+        It raises ConnectError if the connector has failed, now or earlier; not for STOPPED.
+        """
         verb = {TargetState.STARTED: "start", TargetState.PAUSED: "pause", TargetState.STOPPED: "stop"}[target]
         return self._submit(verb, lambda: self._move(target))
 
     def task_configs(self) -> Future[list[dict[str, str]]]:
-        """The configurations of its tasks, ready for the config topic. ConnectError if it does not run."""
+        """Compute the task configurations for the config topic. The future raises ConnectError if it does not run."""
         return self._executor.submit(f"task_configs of connector {self.name}", self._task_configs)
 
     def reload(self) -> None:
-        """Starts a new instance with the values of now, if one runs, and has it asked for task configurations."""
+        """Restart a running instance with the current values, and request task configurations."""
         self._submit("reload", self._reload)
 
     def fail(self, error: BaseException) -> None:
-        """An error from a thread of the connector's own."""
+        """Fail with an error from a thread of the connector's own."""
         self._executor.submit(f"failure of connector {self.name}", lambda: self._fail("failed", error))
 
     def close(self, timeout: float) -> Future[None]:
-        """Ends when the connector has stopped, or has not within ``timeout`` seconds: then it is abandoned."""
+        """Stop the connector, and abandon it if that takes more than ``timeout`` seconds; the future ends then."""
         closing = self._submit("stop", self._close)
         self._executor.close()
         await_closed = within(self.name, lambda: self._await_closed(closing, timeout))
-        return self._stages.run(f"end of connector {self.name}", await_closed)
+        return self._stages.run_in_background(f"end of connector {self.name}", await_closed)
 
     def _submit(self, what: str, work: Callable[[], None]) -> Future[None]:
         return self._executor.submit(f"{what} of connector {self.name}", work)
@@ -135,25 +141,25 @@ class WorkerConnector:
         elif self._phase is not ConnectorPhase.PAUSED:
             self._end_instance(raising=True)
             self._phase = ConnectorPhase.PAUSED
-            self._tell(self._status.on_pause)
+            self._report(self._status.on_pause)
 
     def _stop(self) -> None:
-        """Whatever it was before, and whatever goes wrong: a stopped connector is as good as new (KIP-875)."""
+        """Stop from any phase, whatever goes wrong: a stopped connector is as good as new (KIP-875)."""
         if self._phase is not ConnectorPhase.STOPPED:
             self._end_instance(raising=False)
             self._phase = ConnectorPhase.STOPPED
-            self._tell(self._status.on_stop)
+            self._report(self._status.on_stop)
 
     def _start(self) -> None:
         if self._phase is ConnectorPhase.RUNNING:
             return
         self._begin_instance(self._status.on_startup if self._phase is ConnectorPhase.NEW else self._status.on_running)
 
-    def _begin_instance(self, told: Callable[[str], None]) -> None:
+    def _begin_instance(self, call: Callable[[str], None]) -> None:
         try:
             self._resolved = self._factory.resolve()
             config = ConnectorConfig(self._resolved.config)
-            instance = self._factory.make(config)
+            instance = self._factory.create_instance(config)
             self.version, self.connector_class = _version(instance), type(instance)
             self._instance = instance
             instance.initialize(self._factory.context(config, instance, self.fail))
@@ -162,16 +168,16 @@ class WorkerConnector:
             raise self._fail("failed to start", error) from error
         self._phase = ConnectorPhase.RUNNING
         self._watch.begin(self._resolved)
-        self._tell(told)
+        self._report(call)
 
     def _reload(self) -> None:
         if self._phase is ConnectorPhase.RUNNING:
             self._end_instance(raising=True)
             self._begin_instance(self._status.on_running)
-            self._factory.reconfigure()
+            self._factory.request_task_reconfiguration()
 
     def _task_configs(self) -> list[dict[str, str]]:
-        """With references, as they are stored: values stay on this worker."""
+        """Return the configurations with references, as they are stored: values stay on this worker."""
         if self._phase is not ConnectorPhase.RUNNING or self._instance is None:
             raise ConnectError(f"Connector {self.name} is {self._phase.value} and so makes no task configurations")
         try:
@@ -184,11 +190,11 @@ class WorkerConnector:
         return [self._resolved.restore(each) for each in made]
 
     def _fail(self, how: str, error: BaseException) -> ConnectError:
-        """Marks the connector FAILED; the error to raise."""
+        """Mark the connector FAILED and return the error to raise."""
         hide = self._resolved.hide
         if self._phase not in (ConnectorPhase.FAILED, ConnectorPhase.CLOSED):
             self._phase = ConnectorPhase.FAILED
-            self._tell(lambda name: self._status.on_failure(name, hide(trace_of(error))))
+            self._report(lambda name: self._status.on_failure(name, hide(trace_of(error))))
             self._end_instance(raising=False)
         message = hide(f"Connector {self.name} {how}: {error_text(error)}")
         return ConfigError(message, error.name) if isinstance(error, ConfigError) else ConnectError(message)
@@ -210,11 +216,11 @@ class WorkerConnector:
         self._end_instance(raising=False)
         self._phase = ConnectorPhase.CLOSED
         if not had_failed:
-            self._tell(self._status.on_shutdown)
+            self._report(self._status.on_shutdown)
 
-    def _tell(self, told: Callable[[str], None]) -> None:
+    def _report(self, call: Callable[[str], None]) -> None:
         if not self._abandoned:  # another worker, or another instance, may have the connector by now
-            told(self.name)
+            call(self.name)
 
 
 def _version(connector: Connector) -> str:

@@ -30,7 +30,7 @@ ReaderOf = Callable[[Config], OffsetStorageReader]
 
 
 class WorkerConnectors:
-    """Starts, finds and stops connectors. Thread-safe; nothing here blocks."""
+    """A registry that starts, finds and stops connectors. Thread-safe; nothing here blocks."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class WorkerConnectors:
         return connector.version if connector else None
 
     def connector_class(self, name: str) -> type[Connector] | None:
-        """None if it is not here, or was never made."""
+        """Return None if it is not here, or has never been instantiated."""
         connector = self._find(name)
         return connector.connector_class if connector else None
 
@@ -77,7 +77,7 @@ class WorkerConnectors:
         return connector.set_target_state(target)
 
     def stop(self, name: str, timeout: float) -> Future[None]:
-        """Ends at once if there is no such connector."""
+        """Stop a connector; the future ends at once if there is no such connector."""
         with self._lock:
             connector = self._connectors.pop(name, None)
         if connector is None:
@@ -117,20 +117,20 @@ class _PluginFactory:
         self._callbacks = callbacks
 
     def resolve(self) -> ResolvedConfig:
-        return self._configs.of_connector(self._config)
+        return self._configs.resolve_connector(self._config)
 
-    def make(self, config: ConnectorConfig) -> Connector:
+    def create_instance(self, config: ConnectorConfig) -> Connector:
         return self._plugins.connector(config.connector_class)()
 
     def context(
         self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
     ) -> ConnectorContext:
         if isinstance(connector, SourceConnector):
-            return WorkerSourceConnectorContext(self.reconfigure, fail, self._reader_of(config.raw))
-        return WorkerSinkConnectorContext(self.reconfigure, fail)
+            return WorkerSourceConnectorContext(self.request_task_reconfiguration, fail, self._reader_of(config.raw))
+        return WorkerSinkConnectorContext(self.request_task_reconfiguration, fail)
 
-    def reconfigure(self) -> None:
-        self._callbacks.reconfigure(self._name)
+    def request_task_reconfiguration(self) -> None:
+        self._callbacks.request_task_reconfiguration(self._name)
 
     def task_class_name(self, connector: Connector) -> str:
         return self._plugins.class_name(PluginKind.TASK, connector.task_class())

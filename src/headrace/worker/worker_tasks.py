@@ -23,11 +23,11 @@ from headrace.worker.task_launcher import TaskLauncher
 log = logging.getLogger(__name__)
 
 _REMIND_S: Final = 10.0
-"""How often a task that survives its killing is complained about."""
+"""Seconds between log lines about a task that survives its killing."""
 
 
 class WorkerTasks:
-    """Launches, finds and stops tasks. Thread-safe; nothing here blocks."""
+    """A registry that launches, finds and stops tasks. Thread-safe; nothing here blocks."""
 
     def __init__(
         self, launcher: TaskLauncher, graceful_timeout: float, stages: Stages, clock: Clock, after: After
@@ -42,70 +42,72 @@ class WorkerTasks:
         self._watches: dict[ConnectorTaskId, ConfigWatch] = {}
 
     def ids(self) -> frozenset[ConnectorTaskId]:
-        """Of all tasks that were started and not yet stopped, failed ones too."""
+        """Return the tasks that were started and not yet stopped, failed ones too."""
         with self._lock:
             return frozenset(self._tasks)
 
     def metrics(self) -> Mapping[ConnectorTaskId, Mapping[str, float]]:
-        """The latest figures of each task, and how its attempts have ended."""
+        """Return the latest figures of each task, and the counts of its attempts' ends."""
         with self._lock:
             tasks = dict(self._tasks)
         return {id: task.values() for id, task in tasks.items()}
 
     def spark_attempts(self, connector: str) -> Mapping[int, SparkAttempt]:
-        """What Spark runs of a connector's tasks, by their numbers; asks Spark."""
-        found = ((task.id.task, task.spark_attempt()) for task in self._of(connector))
+        """Return the Spark attempts of a connector's tasks, by their numbers; asks Spark."""
+        found = ((task.id.task, task.spark_attempt()) for task in self._tasks_of(connector))
         return {number: attempt for number, attempt in found if attempt is not None}
 
     def forget_topics(self, connector: str) -> None:
-        """Has a connector's tasks tell of the topics in use anew."""
-        for task in self._of(connector):
-            # Each by itself: a process that stands still takes nothing.
-            self._stages.run(f"topics of task {task.id} to be told anew", task.forget_topics)
+        """Make a connector's tasks report the topics in use anew."""
+        for task in self._tasks_of(connector):
+            # One thread each: the call blocks while the process does not read.
+            self._stages.run_in_background(f"topics of task {task.id} to be told anew", task.forget_topics)
 
-    def _of(self, connector: str) -> list[SupervisedTask]:
+    def _tasks_of(self, connector: str) -> list[SupervisedTask]:
         with self._lock:
             return [task for id, task in self._tasks.items() if id.connector == connector]
 
-    def start(self, task: SupervisedTask, make: Callable[[], TaskLaunch]) -> None:
-        """What goes wrong becomes the task's status. ConnectError if it is here already.
+    def start(self, task: SupervisedTask, build: Callable[[], TaskLaunch]) -> None:
+        """Start a task; failures become its status. Raise ConnectError if it is here already.
 
         The task is restarted, here, when values that its configurations refer to have changed.
         """
         watch = ConfigWatch(
-            f"Task {task.id}", lambda: make().config, lambda: self._reload(task, make, watch), self._after
+            f"Task {task.id}", lambda: build().config, lambda: self._reload(task, build, watch), self._after
         )
         with self._lock:
             if task.id in self._tasks:
                 raise ConnectError(f"Task {task.id} is already on this worker")
             self._tasks[task.id] = task
             self._watches[task.id] = watch
-        self._stages.run(f"start of task {task.id}", within(task.id, lambda: self._launch(task, make, watch)))
+        self._stages.run_in_background(
+            f"start of task {task.id}", within(task.id, lambda: self._launch(task, build, watch))
+        )
 
-    def _launch(self, task: SupervisedTask, make: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
-        config = task.launch(make, self._launcher)
+    def _launch(self, task: SupervisedTask, build: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
+        config = task.launch(build, self._launcher)
         if config is not None:
             watch.begin(config)
 
-    def _reload(self, task: SupervisedTask, make: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
+    def _reload(self, task: SupervisedTask, build: Callable[[], TaskLaunch], watch: ConfigWatch) -> None:
         def reload() -> None:
             if task.end_attempts("values that its configuration refers to have changed", self._graceful_timeout):
-                self._launch(task, make, watch)
+                self._launch(task, build, watch)
 
-        self._stages.run(f"restart of task {task.id} with changed values", within(task.id, reload))
+        self._stages.run_in_background(f"restart of task {task.id} with changed values", within(task.id, reload))
 
     def set_target_state(self, id: ConnectorTaskId, target: TargetState) -> None:
-        """Does nothing if there is no such task."""
+        """Pause or resume a task; do nothing if there is no such task."""
         with self._lock:
             task = self._tasks.get(id)
         if task is not None:
             task.set_target_state(target)
 
     def stop(self, ids: Collection[ConnectorTaskId]) -> Future[None]:
-        """All in parallel, with one deadline for a graceful end; then they are killed.
+        """Stop tasks in parallel, with one deadline for a graceful end; then kill them.
 
-        Ends when no process of any of them is left, however long that takes: a task may only be started anew, here or
-        elsewhere, when its former process can do nothing more.
+        The future ends when no process of any of them is left, however long that takes: a task may only be started
+        anew, here or elsewhere, when its former process can do nothing more.
         """
         with self._lock:
             tasks = [self._tasks[id] for id in ids if id in self._tasks]
@@ -113,7 +115,7 @@ class WorkerTasks:
             task.stop()
         deadline = Deadline.after(self._graceful_timeout, self._clock)
         named = ", ".join(str(task.id) for task in tasks[:3]) + (", ..." if len(tasks) > 3 else "")
-        return self._stages.run(f"stop of tasks {named}", lambda: self._await_gone(tasks, deadline))
+        return self._stages.run_in_background(f"stop of tasks {named}", lambda: self._await_gone(tasks, deadline))
 
     def _await_gone(self, tasks: Collection[SupervisedTask], deadline: Deadline) -> None:
         lasting = [task for task in tasks if not self._gone(task, deadline.remaining())]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.herder.restart_plan import RestartPlan, plan_of, restart_plan, restarting
+from headrace.herder.restart_plan import RestartPlan, restart_plan, restart_plan_from_status, with_restarting
 from headrace.model.info import ConnectorState, ConnectorStateInfo, TaskState
 
 TASKS = ((0, "RUNNING"), (1, "FAILED"), (2, "PAUSED"))
@@ -33,7 +33,7 @@ def test_what_is_shown_keeps_the_trace() -> None:
         (TaskState(0, "RUNNING", "w:1"), TaskState(1, "FAILED", "w:2", "boom")),
         "source",
     )
-    shown = restarting(status, plan_of(status, only_failed=True, include_tasks=True))
+    shown = with_restarting(status, restart_plan_from_status(status, only_failed=True, include_tasks=True))
     assert shown.connector.state == "RUNNING"
     assert shown.tasks == (TaskState(0, "RUNNING", "w:1"), TaskState(1, "RESTARTING", "w:2", "boom"))
-    assert restarting(status, RestartPlan(True, ())).connector == ConnectorState("RESTARTING", "w:1")
+    assert with_restarting(status, RestartPlan(True, ())).connector == ConnectorState("RESTARTING", "w:1")

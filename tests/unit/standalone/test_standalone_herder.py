@@ -130,7 +130,7 @@ def test_equal_task_configs_leave_tasks_alone(
 ) -> None:
     started(herder, source_config())
     first = handle(launcher, T0)
-    herder.reconfigure("c")
+    herder.request_task_reconfiguration("c")
     wait_for(lambda: support.CALLS["c"].count("task_configs") == 2, WAIT)
     herder.connector_started("c").result(WAIT)
     herder.set_target_state("c", TargetState.PAUSED).result(WAIT)  # behind whatever came of it
@@ -193,7 +193,7 @@ def test_removed_it_leaves_nothing(herder: StandaloneHerder, launcher: FakeLaunc
     herder.delete_connector("c").result(WAIT)
     assert first.gone.is_set()
     assert herder.connectors() == ()
-    assert not herder.still_mine(T0)
+    assert not herder.owns_task_generation(T0)
     with pytest.raises(NotFoundError):
         herder.connector_status("c")
     started(herder, source_config())

@@ -188,10 +188,10 @@ class Callbacks:
         self.mine: Callable[[ConnectorTaskId], bool] = lambda id: True
         self.reconfigured: list[str] = []
 
-    def still_mine(self, id: ConnectorTaskId) -> bool:
+    def owns_task_generation(self, id: ConnectorTaskId) -> bool:
         return self.mine(id)
 
-    def reconfigure(self, connector: str) -> None:
+    def request_task_reconfiguration(self, connector: str) -> None:
         self.reconfigured.append(connector)
 
 

@@ -48,7 +48,7 @@ def test_every_status_is_passed_on(recorder: RunRecorder, status: Any) -> None:
 
 
 def test_the_part_of_its_time_that_a_task_runs(recorder: RunRecorder, clock: Clock) -> None:
-    recorder.begins(TASK)
+    recorder.record_start(TASK)
     clock.now += 2
     assert recorder.figures(TASK) == RunFigures("unassigned", 0.0, 0.0)
     recorder.on_startup(TASK)
@@ -64,12 +64,12 @@ def test_the_part_of_its_time_that_a_task_runs(recorder: RunRecorder, clock: Clo
 
 
 def test_starts(recorder: RunRecorder) -> None:
-    recorder.begins("c")
+    recorder.record_start("c")
     recorder.on_failure("c", "trace")
     recorder.on_running("c")
-    recorder.begins("d")
+    recorder.record_start("d")
     recorder.on_pause("d")
-    recorder.begins(TASK)
+    recorder.record_start(TASK)
     recorder.on_restart(TASK, "its process was lost")
     assert recorder.startups(ConnectorTaskId) == Startups(1, 0, 0), "nobody can tell yet"
     recorder.on_running(TASK)

@@ -42,8 +42,8 @@ def test_work_is_done_in_order_and_errors_are_its_future_s() -> None:
 def test_each_background_work_has_its_own_thread() -> None:
     stages = Stages(lambda: 0.0)
     gate = threading.Event()
-    slow = stages.run("slow", lambda: gate.wait(WAIT))
-    assert stages.run("quick", lambda: 7).result(WAIT) == 7
+    slow = stages.run_in_background("slow", lambda: gate.wait(WAIT))
+    assert stages.run_in_background("quick", lambda: 7).result(WAIT) == 7
     assert not slow.done()
     gate.set()
     assert slow.result(WAIT)
@@ -53,7 +53,7 @@ def test_what_would_end_whoever_asks_is_an_error_like_others() -> None:
     def leave() -> None:
         raise SystemExit(7)
 
-    future = Stages(lambda: 0.0).run("leaving", leave)
+    future = Stages(lambda: 0.0).run_in_background("leaving", leave)
     with pytest.raises(PluginExitError, match="SystemExit: 7"):
         future.result(5)
 

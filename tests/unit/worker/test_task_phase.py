@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.worker.task_phase import TRANSITIONS, IllegalTransitionError, TaskEvent, TaskLife, TaskPhase, Tell
+from headrace.worker.task_phase import TRANSITIONS, IllegalTransitionError, StatusCall, TaskEvent, TaskLife, TaskPhase
 
 TASK = ConnectorTaskId("c", 0)
 
@@ -17,8 +17,8 @@ def test_a_life_with_a_pause_and_a_lost_process() -> None:
     ]
     told = [life.move(event) for event in events]
     assert told == [
-        *(Tell.STARTUP, Tell.PAUSE, Tell.RESTART, Tell.PAUSE, Tell.RUNNING),
-        *(Tell.NOTHING, Tell.NOTHING, Tell.NOTHING, Tell.SHUTDOWN),
+        *(StatusCall.STARTUP, StatusCall.PAUSE, StatusCall.RESTART, StatusCall.PAUSE, StatusCall.RUNNING),
+        *(StatusCall.NONE, StatusCall.NONE, StatusCall.NONE, StatusCall.SHUTDOWN),
     ]
     assert life.phase is TaskPhase.STOPPED
 
@@ -27,15 +27,22 @@ def test_why_it_has_no_process_is_told_until_it_has_one() -> None:
     life = TaskLife(TASK)
     events = [*[TaskEvent.WAITS] * 2, TaskEvent.RUNS, TaskEvent.WAITS, TaskEvent.RESTARTS, TaskEvent.WAITS]
     assert [life.move(event) for event in events] == [
-        *(Tell.RESTART, Tell.RESTART, Tell.RUNNING, Tell.NOTHING, Tell.RESTART, Tell.RESTART)
+        *(
+            StatusCall.RESTART,
+            StatusCall.RESTART,
+            StatusCall.RUNNING,
+            StatusCall.NONE,
+            StatusCall.RESTART,
+            StatusCall.RESTART,
+        )
     ]
     assert life.phase is TaskPhase.RESTARTING
 
 
 def test_failed_stays_failed() -> None:
     life = TaskLife(TASK)
-    assert life.move(TaskEvent.FAILS) is Tell.FAILURE
-    assert [life.move(event) for event in (TaskEvent.ENDS, TaskEvent.STOP, TaskEvent.ENDS)] == [Tell.NOTHING] * 3
+    assert life.move(TaskEvent.FAILS) is StatusCall.FAILURE
+    assert [life.move(event) for event in (TaskEvent.ENDS, TaskEvent.STOP, TaskEvent.ENDS)] == [StatusCall.NONE] * 3
     assert life.phase is TaskPhase.FAILED
 
 

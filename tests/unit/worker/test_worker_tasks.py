@@ -154,7 +154,7 @@ def own_topic(monkeypatch: pytest.MonkeyPatch, opened: Any) -> dict[str, str]:
             raise opened
         return opened
 
-    monkeypatch.setattr(OwnOffsetTopics, "store", store)
+    monkeypatch.setattr(OwnOffsetTopics, "get_store", store)
     return {"offsets.storage.topic": "own"}
 
 

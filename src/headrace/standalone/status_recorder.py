@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what becomes of the worker's connectors and tasks."""
+"""The statuses of a standalone worker's connectors and tasks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _GENERATION = 0
 """There is no group, so nothing is ever of an older generation."""
 
 
-class StatusKeeper:
+class StatusRecorder:
     """Implements ``headrace.worker.status_listener.StatusListener``; called on the worker's threads."""
 
     def __init__(self, store: MemoryStatusBackingStore, worker_id: str, track_topics: bool = True) -> None:
-        """``worker_id`` is host:port of the REST API."""
+        """Record in ``store``; ``worker_id`` is host:port of the REST API."""
         self._store = store
         self._worker_id = worker_id
         self._track_topics = track_topics
         self.version_of: Callable[[Runnable], str | None] = lambda id: None
-        """Set once, before anything is reported: the worker that knows versions is made with this keeper."""
+        """Set once, before anything is reported: the worker that knows versions is created with this recorder."""
 
     def on_startup(self, id: Runnable) -> None:
         self._put(id, State.RUNNING)
