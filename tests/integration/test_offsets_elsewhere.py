@@ -23,7 +23,7 @@ from headrace.model.state import TargetState
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.offsets.offset_stores import OffsetStores
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic, wait_for_lines

@@ -30,9 +30,9 @@ from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.worker.offset_stores import OffsetStores
-from headrace.worker.source_offsets import SourceOffsets
-from headrace.worker.source_task_offsets import SourceTaskOffsets
+from headrace.worker.offsets.offset_stores import OffsetStores
+from headrace.worker.offsets.source_offsets import SourceOffsets
+from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.stages import Stages
 from tests.support.acls import LENIENT, add_rules, all_but
 from tests.support.polling import wait_for
@@ -282,9 +282,9 @@ def test_reading_says_whose_transaction_it_waits_for(
     stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Invariant 3: offsets are read to the high watermark, also while others' transactions are open."""
-    from headrace.storage import offset_waiting
+    from headrace.storage import offset_storage_reader
 
-    monkeypatch.setattr(offset_waiting, "_FIRST_WORD", 0.3)
+    monkeypatch.setattr(offset_storage_reader, "_FIRST_WORD", 0.3)
     own = stage.connector("own")
     task = stage.task(own)
     topic = own["offsets.storage.topic"]

@@ -20,9 +20,9 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.offsets.offset_stores import OffsetStores
+from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
-from headrace.worker.source_task_offsets import SourceTaskOffsets
 from headrace.worker.stages import Stages
 
 pytestmark = pytest.mark.integration

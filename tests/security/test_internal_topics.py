@@ -19,7 +19,7 @@ from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.storage import offset_codec
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
-from headrace.worker.own_offset_topics import OwnOffsetTopics
+from headrace.worker.offsets.own_offset_topics import OwnOffsetTopics
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed, values

@@ -32,7 +32,7 @@ from headrace.rest.listeners import BoundListeners
 from headrace.rest.rest_client import RestClient
 from headrace.rest.server import RestServer
 from headrace.task.task_spec import TaskSpec
-from headrace.worker.task_launcher import TaskListener
+from headrace.worker.tasks.task_launcher import TaskListener
 from tests.support.forgotten_routes import forget_routes
 from tests.support.polling import wait_for
 

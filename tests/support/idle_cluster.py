@@ -18,7 +18,7 @@ from headrace.plugins.discovery import plugins_of
 from headrace.rest.leader_client import LeaderClient
 from headrace.rest.rest_client import RestClient
 from headrace.task.task_spec import TaskSpec
-from headrace.worker.task_launcher import TaskListener
+from headrace.worker.tasks.task_launcher import TaskListener
 
 
 class IdleTask:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.config.distributed_config import DistributedConfig
     from headrace.model.cluster_config_state import ClusterConfigState
     from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
-    from headrace.worker.offset_stores import Migration
+    from headrace.worker.offsets.offset_stores import Migration
 
 offsets = typer.Typer(name="offsets", help="Source offsets, beside what the REST API does.", no_args_is_help=True)
 
@@ -60,7 +60,7 @@ def _migrate(worker_properties: Path, connector: str) -> Migration:
     from headrace.plugins.config_transformer import config_transformer
     from headrace.plugins.discovery import plugins_of
     from headrace.plugins.override_policies import override_policy
-    from headrace.worker.offset_stores import OffsetStores
+    from headrace.worker.offsets.offset_stores import OffsetStores
     from headrace.worker.producer_fencing import fence_zombies
     from headrace.worker.runnable_configs import RunnableConfigs
 

@@ -48,7 +48,7 @@ from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 from headrace.storage.status_records import StatusKey, is_topic_key
 from headrace.worker.stages import Stages
-from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ from typing import Any
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed.action_runner import ActionRunner, Hands
-from headrace.distributed.chained_futures import chained, mapped, otherwise
 from headrace.distributed.core import config_lag
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
@@ -38,12 +37,12 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError, RebalanceNeededError
 from headrace.herder.herder import PutResult
-from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.herder_queries import HerderQueries, check_topic_reset, check_topic_tracking
 from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
-from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
 from headrace.metrics import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.deadline import Clock, Deadline
+from headrace.model.futures import chain_future, failed_future, map_future, recover_future
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -57,7 +56,6 @@ from headrace.model.info import (
 )
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
-from headrace.worker.futures import failed_future
 
 _log = logging.getLogger(__name__)
 
@@ -250,20 +248,24 @@ class DistributedHerder:
         put = self._put(
             name, patched, lambda number, checked: PutConnector(number, name, checked, None, True, base=base)
         )
-        return otherwise(put, OvertakenError, lambda: self.patch_connector_config(name, patch))
+        return recover_future(put, OvertakenError, lambda: self.patch_connector_config(name, patch))
 
     def _put(
         self, name: str, config: Config, make: Callable[[int, dict[str, str | None]], PutConnector]
     ) -> Future[PutResult]:
         def put(checked: dict[str, str | None]) -> Future[PutResult]:
             written = self._request(lambda number: make(number, checked))
-            return mapped(written, lambda created: PutResult(created, self._queries.describe_connector(name, checked)))
+            return map_future(
+                written, lambda created: PutResult(created, self._queries.describe_connector(name, checked))
+            )
 
         elsewhere = self._elsewhere()
         if elsewhere is not None:  # the leader will validate it anyway
             return failed_future(elsewhere)
         stage = f"validation of the configuration of connector {name}"
-        return chained(self._hands.stages.run_in_background(stage, lambda: self._validator.check(name, config)), put)
+        return chain_future(
+            self._hands.stages.run_in_background(stage, lambda: self._validator.check(name, config)), put
+        )
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
         stage = f"validation of a configuration for {plugin}"
@@ -275,10 +277,10 @@ class DistributedHerder:
         )
 
     def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
-        return mapped(self._request(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None)
+        return map_future(self._request(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None)
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
-        return mapped(self._request(lambda number: PutTargetState(number, name, state)), lambda _: None)
+        return map_future(self._request(lambda number: PutTargetState(number, name, state)), lambda _: None)
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         try:
@@ -302,10 +304,10 @@ class DistributedHerder:
             status, restart_plan_from_status(status, only_failed=only_failed, include_tasks=include_tasks)
         )
         written = self._request(lambda number: PutRestart(number, name, only_failed, include_tasks))
-        return mapped(written, lambda _: shown)
+        return map_future(written, lambda _: shown)
 
     def restart_task(self, id: ConnectorTaskId) -> Future[None]:
-        return mapped(self._request(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None)
+        return map_future(self._request(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None)
 
     def reset_active_topics(self, name: str) -> None:
         check_topic_reset(self._hands.worker.config)
@@ -314,7 +316,7 @@ class DistributedHerder:
     def put_logger_level(self, logger: str, level: str) -> Future[None]:
         """A follower asks the leader itself: where users ask for levels other workers need not be able to."""
         written = self.write_logger_level(logger, level)
-        return otherwise(written, NotLeaderError, lambda: self._put_logger_level_at_leader(logger, level))
+        return recover_future(written, NotLeaderError, lambda: self._put_logger_level_at_leader(logger, level))
 
     def _put_logger_level_at_leader(self, logger: str, level: str) -> Future[None]:
         membership = self._state.membership
@@ -358,13 +360,13 @@ class DistributedHerder:
         return self._hands.config_store.snapshot().session_key
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
-        return mapped(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
+        return map_future(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
 
     def write_logger_level(self, logger: str, level: str) -> Future[None]:
-        return mapped(self._request(lambda number: PutLoggerLevel(number, logger, level)), lambda _: None)
+        return map_future(self._request(lambda number: PutLoggerLevel(number, logger, level)), lambda _: None)
 
     def fence_zombies(self, name: str) -> Future[None]:
-        return mapped(self._ask(lambda number: events.FencingRequested(number, name)), lambda _: None)
+        return map_future(self._ask(lambda number: events.FencingRequested(number, name)), lambda _: None)
 
     # ---- queries
 
@@ -376,7 +378,7 @@ class DistributedHerder:
         hindrance = self._hindrance() if self.failure() is None else None
         if hindrance is not None:
             return failed_future(ConnectError(hindrance))
-        return mapped(self._ask(events.HealthAsked), lambda _: None)
+        return map_future(self._ask(events.HealthAsked), lambda _: None)
 
     def _hindrance(self) -> str | None:
         absence = self._hands.member.absence(_SHORT_ABSENCE)

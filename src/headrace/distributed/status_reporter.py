@@ -12,14 +12,14 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
-from headrace.worker.status_listener import Runnable
+from headrace.worker.callbacks import Runnable
 
 VersionOf = Callable[[Runnable], str | None]
 """The version of a connector's or task's code, None where it is not known."""
 
 
 class StatusReporter:
-    """Implements ``headrace.worker.status_listener.StatusListener``; called on the worker's threads, never blocks.
+    """Implements ``headrace.worker.callbacks.StatusListener``; called on the worker's threads, never blocks.
 
     What could come late from a worker that has lost something, a failure or an end, is written only if no other worker
     has written since, and it is of the generation in which the worker had it: one that was out of the group for a while

@@ -21,15 +21,14 @@ from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.topic_creation import topic_creation_definition
 from headrace.config.worker_config import WorkerConfig
-from headrace.herder import preflight
+from headrace.herder import runtime_checks
+from headrace.herder.client_overrides import check_overrides, override_definitions
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
 from headrace.herder.errors import BadRequestError
 from headrace.herder.findings import Findings
-from headrace.herder.frame_check import check_by_frames
-from headrace.herder.frame_steps import Analyse, check_frame_steps
+from headrace.herder.frame_checks import Analyse, check_by_frames, check_frame_steps
 from headrace.herder.named_plugins import NamedPlugins
-from headrace.herder.override_definitions import override_definitions
 from headrace.herder.plugin_config import plugin_config
 from headrace.herder.unknown_keys import idle_topic_creation, other_versions, unknown_keys
 from headrace.model.cluster_config_state import Config
@@ -180,11 +179,11 @@ class ConnectorValidator:
 
     def _check_runtime(self, findings: Findings, connector: Connector, raw: Mapping[str, str]) -> None:
         if isinstance(connector, SourceConnector):
-            preflight.check_exactly_once(findings, self._worker, connector, raw)
-            preflight.check_boundaries(findings, connector, raw)
+            runtime_checks.check_exactly_once(findings, self._worker, connector, raw)
+            runtime_checks.check_boundaries(findings, connector, raw)
         else:
-            preflight.check_consumer_group(findings, self._worker, raw)
-        preflight.check_overrides(findings, self._policy, connector, raw)
+            runtime_checks.check_consumer_group(findings, self._worker, raw)
+        check_overrides(findings, self._policy, connector, raw)
         if findings.is_valid():
             check_frame_steps(findings, connector, raw, self._plugins, self._analyse)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headrace import KAFKA_VERSION, __version__
-from headrace.herder.errors import NotFoundError
+from headrace.config.worker_config import TOPIC_TRACKING, TOPIC_TRACKING_RESET, WorkerConfig
+from headrace.herder.errors import ForbiddenError, NotFoundError
 from headrace.model.cluster_config_state import ClusterConfigState, Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
@@ -114,3 +115,16 @@ class HerderQueries:
 
 def _task_state(status: TaskStatus) -> TaskState:
     return TaskState(status.id.task, status.state.value, status.worker_id, status.trace, status.version)
+
+
+def check_topic_tracking(worker: WorkerConfig) -> None:
+    """Raise ForbiddenError unless the worker tracks them."""
+    if not worker.topic_tracking:
+        raise ForbiddenError(f"Topic tracking is disabled ({TOPIC_TRACKING}=false)")
+
+
+def check_topic_reset(worker: WorkerConfig) -> None:
+    """Raise ForbiddenError unless the worker tracks them and users may reset them."""
+    check_topic_tracking(worker)
+    if not worker.topic_tracking_reset:
+        raise ForbiddenError(f"A reset of topic tracking is disabled ({TOPIC_TRACKING_RESET}=false)")

@@ -16,8 +16,8 @@ from headrace.config.topic_creation import (
     named_groups,
     uses_topic_creation,
 )
+from headrace.herder.client_overrides import CLIENT_PREFIXES
 from headrace.herder.enriched_definition import CONVERTERS, aliases
-from headrace.herder.preflight import CLIENT_PREFIXES
 from headrace.model.cluster_config_state import Config
 
 _SPARK_OPTIONS: Final = "spark.option."

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen values that the layers above pass around; nothing here does I/O."""
+"""Frozen values and futures that the layers above pass around; nothing here does I/O."""

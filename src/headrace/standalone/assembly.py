@@ -25,7 +25,7 @@ from headrace.storage.memory_config_backing_store import MemoryConfigBackingStor
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
 from headrace.worker.config_watch import after
 from headrace.worker.stages import Stages
-from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
 
 

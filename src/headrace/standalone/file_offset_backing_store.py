@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.config.standalone_config import OFFSETS_FILE
+from headrace.model.futures import failed_future
 from headrace.standalone import offsets_file
 from headrace.storage.offset_backing_store import OffsetTable
-from headrace.worker.futures import failed_future
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -15,12 +14,12 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError
 from headrace.herder.herder import PutResult
-from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.herder_queries import HerderQueries, check_topic_reset, check_topic_tracking
 from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
-from headrace.herder.topic_tracking import check_topic_reset, check_topic_tracking
 from headrace.logs.loggers import Loggers
 from headrace.metrics import WorkerFigures
 from headrace.model.cluster_config_state import Config
+from headrace.model.futures import done_future, failed_future
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -36,9 +35,6 @@ from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.standalone.kafka_cluster import KafkaCluster
 from headrace.standalone.managed_connector import ConnectorServices, ManagedConnector
-from headrace.worker.futures import done_future, failed_future
-
-log = logging.getLogger(__name__)
 
 _SLOW_S = 1.0
 """Seconds from which a wait is named in ``stage``."""

@@ -11,14 +11,14 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
 from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
-from headrace.worker.status_listener import Runnable
+from headrace.worker.callbacks import Runnable
 
 _GENERATION = 0
 """There is no group, so nothing is ever of an older generation."""
 
 
 class StatusRecorder:
-    """Implements ``headrace.worker.status_listener.StatusListener``; called on the worker's threads."""
+    """Implements ``headrace.worker.callbacks.StatusListener``; called on the worker's threads."""
 
     def __init__(self, store: MemoryStatusBackingStore, worker_id: str, track_topics: bool = True) -> None:
         """Record in ``store``; ``worker_id`` is host:port of the REST API."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from headrace.api.errors import ConnectError
-from headrace.storage.offset_backing_store import OffsetBackingStore, all_of, then
+from headrace.model.futures import all_of, chain_future, map_future
+from headrace.storage.offset_backing_store import OffsetBackingStore
 
 
 class ConnectorOffsetBackingStore:
@@ -31,7 +31,7 @@ class ConnectorOffsetBackingStore:
         if self._secondary is None:
             return own
         common = self._secondary.offsets_of(connector)
-        return then(all_of([_quiet(own), _quiet(common)]), lambda: {**common.result(), **own.result()})
+        return map_future(all_of([own, common]), lambda _: {**common.result(), **own.result()})
 
     def get(self, keys: Sequence[bytes]) -> Future[dict[bytes, bytes | None]]:
         """Return the newest values, the primary's where it has one."""
@@ -44,7 +44,7 @@ class ConnectorOffsetBackingStore:
             first, second = own.result(), common.result()
             return {key: first[key] if first[key] is not None else second[key] for key in keys}
 
-        return then(all_of([_quiet(own), _quiet(common)]), merged)
+        return map_future(all_of([own, common]), lambda _: merged())
 
     def set(self, records: Mapping[bytes, bytes | None]) -> Future[None]:
         """Write records to the primary store.
@@ -55,33 +55,4 @@ class ConnectorOffsetBackingStore:
         tombstones = {key: value for key, value in records.items() if value is None}
         if self._secondary is None or not tombstones:
             return self._primary.set(records)
-        result: Future[None] = Future()
-        result.set_running_or_notify_cancel()
-
-        def written(common: Future[None]) -> None:
-            error = common.exception()
-            if error is not None:
-                result.set_exception(error)
-                return
-            try:
-                _forward(self._primary.set(records), result)
-            except ConnectError as e:
-                result.set_exception(e)
-
-        self._secondary.set(tombstones).add_done_callback(written)
-        return result
-
-
-def _quiet(future: Future[Any]) -> Future[None]:
-    return then(future, lambda: None)
-
-
-def _forward(source: Future[None], target: Future[None]) -> None:
-    def ended(done: Future[None]) -> None:
-        error = done.exception()
-        if error is None:
-            target.set_result(None)
-        else:
-            target.set_exception(error)
-
-    source.add_done_callback(ended)
+        return chain_future(self._secondary.set(tombstones), lambda _: self._primary.set(records))

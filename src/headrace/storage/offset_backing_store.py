@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.log.kafka_based_log import LogRecord
+from headrace.model.futures import all_of, map_future
 from headrace.storage import offset_codec
 from headrace.storage.internal_topic import LogClients, open_log
 
@@ -125,54 +126,9 @@ class KafkaOffsetBackingStore:
             with self._lock:
                 return look()
 
-        return then(self._log.read_to_end(), locked)
+        return map_future(self._log.read_to_end(), lambda _: locked())
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
         with self._lock:
             for record in batch:
                 self._table.apply(record.key, record.value)
-
-
-def then(future: Future[Any], answer: Callable[[], _T]) -> Future[_T]:
-    """A future of what ``answer`` returns once ``future`` has ended well."""
-    result: Future[_T] = Future()
-    result.set_running_or_notify_cancel()
-
-    def ended(done: Future[Any]) -> None:
-        try:
-            done.result()
-            value = answer()
-        except BaseException as e:
-            result.set_exception(e)
-        else:
-            result.set_result(value)
-
-    future.add_done_callback(ended)
-    return result
-
-
-def all_of(futures: Sequence[Future[None]]) -> Future[None]:
-    """A future that ends when all have ended; with the first error in their order, if there is one."""
-    result: Future[None] = Future()
-    result.set_running_or_notify_cancel()
-    left = len(futures)
-    lock = threading.Lock()
-
-    def ended(_: Future[None] | None) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            if left > 0:
-                return
-        error = next((e for future in futures if (e := future.exception()) is not None), None)
-        if error is None:
-            result.set_result(None)
-        else:
-            result.set_exception(error)
-
-    if not futures:
-        left = 1
-        ended(None)
-    for future in futures:
-        future.add_done_callback(ended)
-    return result

@@ -13,7 +13,7 @@ from headrace.metrics import RunFigures, Startups
 from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State
-from headrace.worker.status_listener import Runnable, StatusListener
+from headrace.worker.callbacks import Runnable, StatusListener
 
 _UP: Final = (State.RUNNING, State.PAUSED, State.STOPPED)
 

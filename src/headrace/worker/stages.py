@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +14,6 @@ from typing import TypeVar
 from headrace.logs.context import within
 from headrace.model.deadline import Clock
 from headrace.worker.failures import as_exception
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 

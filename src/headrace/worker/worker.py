@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.errors import ConfigError
@@ -23,24 +22,22 @@ from headrace.plugins.builtin import PluginKind
 from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.override_policies import override_policy
-from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.storage.offset_backing_store import OffsetBackingStore
-from headrace.task.task_spec import TaskKind, TaskSpec
-from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.task.task_spec import TaskKind
+from headrace.worker.callbacks import ConnectorCallbacks, StatusListener, TaskCallbacks
 from headrace.worker.config_watch import After, after
-from headrace.worker.connector_offsets import ConnectorOffsets
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.connectors.worker_connectors import WorkerConnectors
+from headrace.worker.offsets.connector_offsets import ConnectorOffsets
+from headrace.worker.offsets.offset_stores import OffsetStores
+from headrace.worker.offsets.task_offsets import NoTaskOffsets, SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.run_figures import RunRecorder
 from headrace.worker.runnable_configs import RunnableConfigs
-from headrace.worker.source_task_offsets import NoTaskOffsets, SourceTaskOffsets
 from headrace.worker.stages import Stages
-from headrace.worker.status_listener import StatusListener
-from headrace.worker.supervised_task import SupervisedTask, TaskOffsets
-from headrace.worker.task_launcher import TaskLauncher
-from headrace.worker.task_spec_builder import build_task_spec
-from headrace.worker.worker_connectors import WorkerConnectors
-from headrace.worker.worker_tasks import WorkerTasks
+from headrace.worker.tasks.supervised_task import SupervisedTask
+from headrace.worker.tasks.task_launch import TaskLaunch, build_task_spec
+from headrace.worker.tasks.task_launcher import TaskLauncher
+from headrace.worker.tasks.worker_tasks import WorkerTasks
 
 log = logging.getLogger(__name__)
 
@@ -228,14 +225,14 @@ class Worker:
         shown = self.plugins.class_name(PluginKind.CONNECTOR, cls)
         return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown")
 
-    def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> _TaskLaunch:
+    def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> TaskLaunch:
         connector, task = self._configs.resolve_connector(connector_config), self._configs.resolve_task(task_config)
         both = connector.along_with(task)
         with both.hidden_errors():
             spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)
         if spec.kind is TaskKind.SINK:
-            return _TaskLaunch(spec, both, NoTaskOffsets())
-        return _TaskLaunch(spec, both, SourceTaskOffsets(self._offsets, id, connector.config, self._stages))
+            return TaskLaunch(spec, both, NoTaskOffsets())
+        return TaskLaunch(spec, both, SourceTaskOffsets(self._offsets, id, connector.config, self._stages))
 
     # ---- for any connector, wherever it runs
 
@@ -263,12 +260,3 @@ class Worker:
             fence_zombies(self.config, self._configs.resolve_connector(connector_config).config, tasks)
 
         return self._stages.run_in_background(f"fencing of connector {connector_config.get('name')}", fence)
-
-
-@dataclass(frozen=True, slots=True)
-class _TaskLaunch:
-    """``TaskLaunch`` as a record."""
-
-    spec: TaskSpec
-    config: ResolvedConfig
-    offsets: TaskOffsets

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.worker.supervised_task import SupervisedTask
+from headrace.worker.tasks.supervised_task import SupervisedTask
 
 
 def _go(task: SupervisedTask, id: ConnectorTaskId, attempt: int) -> bool:

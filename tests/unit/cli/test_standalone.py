@@ -16,7 +16,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.connector_files import ConnectorFile
 from headrace.cli.main import app
 from headrace.cli.standalone import create_connectors
-from headrace.worker.futures import done_future, failed_future
+from headrace.model.futures import done_future, failed_future
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from headrace.api.errors import ConnectError
 from headrace.cli import worker_process
 from headrace.cli.worker_process import WorkerProcess
 from headrace.config.distributed_config import DistributedConfig
+from headrace.model.futures import failed_future
 from headrace.model.info import ServerInfo
-from headrace.worker.futures import failed_future
 
 CONFIG = DistributedConfig(
     {

@@ -17,7 +17,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.plugins.discovery import Plugins
 from headrace.task.task_spec import TaskSpec
-from headrace.worker.task_launcher import TaskListener
+from headrace.worker.tasks.task_launcher import TaskListener
 from headrace.worker.worker import Worker
 
 SUPPORT = "tests.unit.worker.support_connectors"

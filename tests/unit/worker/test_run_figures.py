@@ -11,7 +11,7 @@ from headrace.metrics import RunFigures, Startups
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.worker_task import Outcome
 from headrace.worker.run_figures import RunRecorder
-from headrace.worker.task_figures import TaskFigures
+from headrace.worker.tasks.task_figures import TaskFigures
 
 TASK = ConnectorTaskId("c", 0)
 

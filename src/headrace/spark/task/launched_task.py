@@ -24,7 +24,7 @@ from headrace.spark.process.machine import this_machine
 from headrace.spark.task.attempt import Attempt
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_task import Ended, Outcome
-from headrace.worker.task_launcher import TaskListener
+from headrace.worker.tasks.task_launcher import TaskListener
 
 _log = logging.getLogger(__name__)
 _FIRST_BACKOFF = 0.25
@@ -37,7 +37,7 @@ _WRITING = 3.0
 
 
 class LaunchedTask:
-    """``headrace.worker.task_launcher.TaskHandle``.
+    """``headrace.worker.tasks.task_launcher.TaskHandle``.
 
     The job's thread submits the Spark job again and again until the task has stopped or failed. Each attempt has a
     channel thread, which alone tells the listener what happens while the attempt lives; the job's thread does so only

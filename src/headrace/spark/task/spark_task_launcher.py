@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``headrace.worker.task_launcher.TaskLauncher`` on Spark."""
+"""``headrace.worker.tasks.task_launcher.TaskLauncher`` on Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headrace.spark.frames.job_in_worker import run_in_worker
 from headrace.spark.task.launched_task import LaunchedTask
 from headrace.spark.task.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
-from headrace.worker.task_launcher import TaskHandle, TaskListener
+from headrace.worker.tasks.task_launcher import TaskHandle, TaskListener
 
 _log = logging.getLogger(__name__)
 _KILL_TIME = 5.0

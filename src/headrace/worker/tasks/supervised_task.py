@@ -7,69 +7,27 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final
 
 from headrace.api.errors import RetriableError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
-from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_task import Outcome
-from headrace.worker.callbacks import TaskCallbacks
+from headrace.worker.callbacks import StatusListener, TaskCallbacks
 from headrace.worker.failures import trace_of
-from headrace.worker.status_listener import StatusListener
-from headrace.worker.task_figures import TaskFigures
-from headrace.worker.task_launcher import TaskHandle, TaskLauncher
-from headrace.worker.task_phase import StatusCall, TaskEvent, TaskLife, TaskPhase
+from headrace.worker.offsets.task_offsets import Offset, Partition, TaskOffsets
+from headrace.worker.tasks.task_figures import TaskFigures
+from headrace.worker.tasks.task_launch import TaskLaunch
+from headrace.worker.tasks.task_launcher import TaskHandle, TaskLauncher
+from headrace.worker.tasks.task_phase import StatusCall, TaskEvent, TaskLife, TaskPhase
 
 log = logging.getLogger(__name__)
 
 _ALIVE: Final = (TaskPhase.LAUNCHED, TaskPhase.RUNNING, TaskPhase.PAUSED, TaskPhase.RESTARTING)
 _REMIND_S: Final = 10.0
 """Seconds between attempts to kill a process that survives its killing."""
-
-Partition = Mapping[str, Any]
-Offset = Mapping[str, Any]
-
-
-class TaskOffsets(Protocol):
-    """The source offsets of one task's connector."""
-
-    def open(self) -> None:
-        """Create the connector's own offsets topic, if it has one that is not there yet. Blocks.
-
-        Raise ConfigError if that fails, or the topic cannot be used; RetriableError while that is not known.
-        """
-
-    def prepare(self) -> None:
-        """Open the topics, as ``open``, for an attempt that is about to read its offsets."""
-
-    def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Read offsets, after a read to the end of the offsets topics (invariant 3). Blocks. Errors as of ``open``."""
-
-    def write(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Write offset records to the worker's store; blocks until they are there. Raise ConnectError if not."""
-
-    def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Accept offsets that have become visible; must not block."""
-
-    def figures(self) -> Mapping[str, float]:
-        """Return the lag of the offsets' copies, where there are any; must not block."""
-
-
-class TaskLaunch(Protocol):
-    """The specification, configuration and offsets of one launch of a task, references resolved."""
-
-    @property
-    def spec(self) -> TaskSpec: ...
-
-    @property
-    def config(self) -> ResolvedConfig:
-        """The connector's configuration, with the values of the task's too."""
-
-    @property
-    def offsets(self) -> TaskOffsets: ...
 
 
 class SupervisedTask:

@@ -9,21 +9,20 @@ from concurrent.futures import Future
 
 from headrace.api.connector import Connector, ConnectorContext
 from headrace.api.errors import ConnectError
-from headrace.api.source import OffsetStorageReader, SourceConnector
+from headrace.api.sink import SinkConnectorContext
+from headrace.api.source import OffsetStorageReader, SourceConnector, SourceConnectorContext
 from headrace.config.connector_config import ConnectorConfig
 from headrace.model.cluster_config_state import Config
+from headrace.model.futures import done_future, failed_future
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.resolved_config import ResolvedConfig
-from headrace.worker.callbacks import ConnectorCallbacks
+from headrace.worker.callbacks import ConnectorCallbacks, StatusListener
 from headrace.worker.config_watch import After
-from headrace.worker.connector_context import WorkerSinkConnectorContext, WorkerSourceConnectorContext
-from headrace.worker.futures import done_future, failed_future
+from headrace.worker.connectors.worker_connector import ConnectorPhase, WorkerConnector
 from headrace.worker.runnable_configs import RunnableConfigs
 from headrace.worker.stages import Stages
-from headrace.worker.status_listener import StatusListener
-from headrace.worker.worker_connector import ConnectorPhase, WorkerConnector
 
 ReaderOf = Callable[[Config], OffsetStorageReader]
 """A reader of the committed offsets of the connector with that configuration; may block."""
@@ -138,3 +137,36 @@ class _PluginFactory:
 
 def _unknown(name: str) -> ConnectError:
     return ConnectError(f"Connector {name} is not on this worker")
+
+
+class _WorkerConnectorContext(ConnectorContext):
+    def __init__(self, reconfigure: Callable[[], None], fail: Callable[[BaseException], None]) -> None:
+        self._reconfigure = reconfigure
+        self._fail = fail
+
+    def request_task_reconfiguration(self) -> None:
+        self._reconfigure()
+
+    def raise_error(self, error: BaseException) -> None:
+        self._fail(error)
+
+
+class WorkerSinkConnectorContext(_WorkerConnectorContext, SinkConnectorContext):
+    """The context of a sink connector."""
+
+
+class WorkerSourceConnectorContext(_WorkerConnectorContext, SourceConnectorContext):
+    """The context of a source connector."""
+
+    def __init__(
+        self,
+        reconfigure: Callable[[], None],
+        fail: Callable[[BaseException], None],
+        reader: OffsetStorageReader,
+    ) -> None:
+        super().__init__(reconfigure, fail)
+        self._reader = reader
+
+    @property
+    def offset_storage_reader(self) -> OffsetStorageReader:
+        return self._reader

@@ -6,32 +6,36 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.source import OffsetStorageReader
 from headrace.config import client_configs
+from headrace.config.client_configs import TRANSACTIONAL_ID
 from headrace.config.source_connector_config import OFFSETS_TOPIC
 from headrace.config.worker_config import WorkerConfig
+from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.transactional_producer import TransactionalProducer
+from headrace.kafka.errors import ProducerFencedError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock
+from headrace.model.futures import all_of, map_future
 from headrace.model.info import ConnectorOffset
 from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from headrace.storage.json_bytes import loads
-from headrace.storage.offset_backing_store import OffsetBackingStore, all_of, then
+from headrace.storage.offset_backing_store import OffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset, migration_record
-from headrace.storage.offset_storage_reader import StoreOffsetStorageReader
-from headrace.storage.offset_waiting import await_offsets
-from headrace.worker.global_offset_copies import CopyLag, GlobalOffsetCopies
-from headrace.worker.offset_writer import write_offsets
-from headrace.worker.own_offset_topics import OwnOffsetTopics
+from headrace.storage.offset_storage_reader import StoreOffsetStorageReader, await_offsets
+from headrace.worker.offsets.global_offset_copies import CopyLag, GlobalOffsetCopies
+from headrace.worker.offsets.own_offset_topics import OwnOffsetTopics
 
 log = logging.getLogger(__name__)
 
 _LAST_COPIES_S: Final = 2.0
 """Seconds that a stopping worker waits for copies of offsets under way."""
+_STEP_TIMEOUT_S: Final = 60.0
+"""Seconds for each step: to become the only writer, to have all delivered, to commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class OffsetStores:
             if missing:
                 self.copy_to_worker_store(config, missing)
 
-        then(all_of([_quiet(committed), _quiet(copied)]), compare)
+        map_future(all_of([committed, copied]), lambda _: compare())
 
     def log_origin(self, config: Config) -> None:
         """Log the topics that the offsets of a connector with a topic of its own come from. Never blocks."""
@@ -133,7 +137,7 @@ class OffsetStores:
                 held = f"offsets of {len(ours)} source partitions" if ours else "nothing for it yet"
                 log.info(message, name, source[0], held, len(theirs.keys() - ours.keys()), len({**theirs, **ours}))
 
-        then(all_of([_quiet(first), _quiet(second)]), log_topics)
+        map_future(all_of([first, second]), lambda _: log_topics())
 
     def migrate(self, config: Config) -> Migration:
         """Copy a connector's offsets to its own topic if that holds none, as in KIP-618's older text.
@@ -212,5 +216,42 @@ class OffsetStores:
         self._own.stop()
 
 
-def _quiet(future: Future[Any]) -> Future[None]:
-    return then(future, lambda: None)
+def write_offsets(props: Mapping[str, str], topic: str, records: Mapping[bytes, bytes | None]) -> None:
+    """Write all in one transaction if ``props`` have a ``transactional.id``; else one after the other. Blocks.
+
+    Raise RetriableError if they may or may not be written.
+    """
+    if TRANSACTIONAL_ID in props:
+        _write_transaction(props, topic, records)
+    else:
+        _write_plainly(props, topic, records)
+
+
+def _write_transaction(props: Mapping[str, str], topic: str, records: Mapping[bytes, bytes | None]) -> None:
+    producer = TransactionalProducer(props)
+    try:
+        producer.init_transactions(_STEP_TIMEOUT_S)
+        producer.begin()
+        for key, value in records.items():
+            producer.records.send(topic, key, value)
+        producer.commit(_STEP_TIMEOUT_S, len(records))
+    except ProducerFencedError as error:
+        # The connector's first task has this transactional.id too: it may run again, by another leader's will.
+        raise RetriableError(f"Another worker writes with transactional.id {producer.transactional_id} now") from error
+    finally:
+        producer.close()
+
+
+def _write_plainly(props: Mapping[str, str], topic: str, records: Mapping[bytes, bytes | None]) -> None:
+    producer = RecordProducer(props)
+    try:
+        for key, value in records.items():
+            producer.send(topic, key, value)
+        delivered = producer.flush(_STEP_TIMEOUT_S)
+        failure = producer.delivery_failure()
+        if failure is not None:
+            raise failure
+        if not delivered:
+            raise RetriableError(f"The offsets were not written to topic {topic} in {_STEP_TIMEOUT_S:g} s")
+    finally:
+        producer.close()

@@ -27,7 +27,7 @@ _LARGEST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 1}
 
 
 class SinkOffsets:
-    """``headrace.worker.connector_offsets.Offsets`` of a sink connector."""
+    """``headrace.worker.offsets.connector_offsets.Offsets`` of a sink connector."""
 
     def __init__(self, config: Config, worker: WorkerConfig) -> None:
         self._config = config

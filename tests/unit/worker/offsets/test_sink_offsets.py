@@ -8,7 +8,7 @@ import pytest
 from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
 from headrace.model.info import ConnectorOffset
-from headrace.worker.sink_offsets import parse_sink_offsets, sink_offset
+from headrace.worker.offsets.sink_offsets import parse_sink_offsets, sink_offset
 from tests.support.vectors import load
 
 BETTER = {"internal_replay/SinkUtils/sink-negative-offset"}

@@ -4,7 +4,14 @@ from __future__ import annotations
 import pytest
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.worker.task_phase import TRANSITIONS, IllegalTransitionError, StatusCall, TaskEvent, TaskLife, TaskPhase
+from headrace.worker.tasks.task_phase import (
+    TRANSITIONS,
+    IllegalTransitionError,
+    StatusCall,
+    TaskEvent,
+    TaskLife,
+    TaskPhase,
+)
 
 TASK = ConnectorTaskId("c", 0)
 

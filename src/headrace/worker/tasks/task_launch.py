@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From configurations to the specification of a task's process."""
+"""One launch of a task: from configurations to the specification of its process."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from headrace.api.errors import ConfigError
 from headrace.api.protected_files import protected
@@ -12,8 +14,20 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins, connector_type
+from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.task.task_spec import TaskKind, TaskSpec
-from headrace.worker.task_configs import TASK_CLASS
+from headrace.worker.connectors.task_configs import TASK_CLASS
+from headrace.worker.offsets.task_offsets import TaskOffsets
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLaunch:
+    """The specification, configuration and offsets of one launch of a task, references resolved."""
+
+    spec: TaskSpec
+    config: ResolvedConfig
+    """The connector's configuration, with the values of the task's too."""
+    offsets: TaskOffsets
 
 
 def build_task_spec(

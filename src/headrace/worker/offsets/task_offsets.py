@@ -4,14 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.stages import Stages
-from headrace.worker.supervised_task import Offset, Partition
+
+Partition = Mapping[str, Any]
+Offset = Mapping[str, Any]
+
+
+class TaskOffsets(Protocol):
+    """The source offsets of one task's connector."""
+
+    def open(self) -> None:
+        """Create the connector's own offsets topic, if it has one that is not there yet. Blocks.
+
+        Raise ConfigError if that fails, or the topic cannot be used; RetriableError while that is not known.
+        """
+
+    def prepare(self) -> None:
+        """Open the topics, as ``open``, for an attempt that is about to read its offsets."""
+
+    def read(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        """Read offsets, after a read to the end of the offsets topics (invariant 3). Blocks. Errors as of ``open``."""
+
+    def write(self, records: Mapping[bytes, bytes | None]) -> None:
+        """Write offset records to the worker's store; blocks until they are there. Raise ConnectError if not."""
+
+    def committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """Accept offsets that have become visible; must not block."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the lag of the offsets' copies, where there are any; must not block."""
 
 
 class SourceTaskOffsets:

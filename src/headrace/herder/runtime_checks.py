@@ -7,15 +7,11 @@ Each check adds to the findings. Java: ``DistributedHerder.validateSourceConnect
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from headrace.api.config_def import HIDDEN, ConfigValue
 from headrace.api.connector import Connector
 from headrace.api.error_text import error_line
-from headrace.api.errors import ConfigError
-from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.source import (
     ConnectorTransactionBoundaries,
     ExactlyOnceSupport,
@@ -23,23 +19,13 @@ from headrace.api.source import (
     TransactionBoundary,
 )
 from headrace.config.connector_config import NAME
-from headrace.config.override_policy import overrides_of
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
-from headrace.kafka.clients import client_config
-from headrace.plugins.override_policies import override_values
 
 log = logging.getLogger(__name__)
 
-_CLIENTS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
-    "producer": client_config.producer_config,
-    "admin": client_config.admin_config,
-    "consumer": client_config.consumer_config,
-}
-CLIENT_PREFIXES: Final = tuple(f"{client}.override." for client in _CLIENTS)
 _GROUP_OVERRIDE: Final = "consumer.override.group.id"
-_SECRET: Final = re.compile(r"password|jaas|secret|keystore\.key|token", re.IGNORECASE)
 
 
 def check_exactly_once(
@@ -91,48 +77,6 @@ def check_consumer_group(findings: Findings, worker: WorkerConfig, config: Mappi
         property = _GROUP_OVERRIDE if _GROUP_OVERRIDE in config else NAME
         message = f"Consumer group {group} of this sink connector conflicts with Connect worker group {worker.group_id}"
         findings.add_message(property, message)
-
-
-def check_overrides(
-    findings: Findings,
-    policy: ConnectorClientConfigOverridePolicy,
-    connector: Connector,
-    config: Mapping[str, str],
-) -> None:
-    """Check the client overrides against the worker's policy and the clients' own rules."""
-    judged = override_values(policy, config, type(connector), isinstance(connector, SourceConnector))
-    findings.add(_with_property_name(value, config) for value in judged)
-    for client, translate in _CLIENTS.items():
-        prefix = f"{client}.override."
-        overrides = {
-            name: text for name, text in overrides_of(config, client).items() if findings.is_valid(prefix + name)
-        }  # fmt: skip
-        while (error := _refusal(translate, overrides)) is not None:
-            name = error.name or ""
-            findings.add_message(prefix + name, _hidden(str(error).replace(name, prefix + name, 1), name, error.value))
-            if overrides.pop(name, None) is None:
-                break
-
-
-def _refusal(translate: Callable[[Mapping[str, str]], object], overrides: Mapping[str, str]) -> ConfigError | None:
-    try:
-        translate(overrides)
-    except ConfigError as error:
-        return error
-    return None
-
-
-def _with_property_name(value: ConfigValue, config: Mapping[str, str]) -> ConfigValue:
-    """Return a policy's judgement for users: with the full name of the property, and without secrets."""
-    messages = [
-        _hidden(f"{value.name}: {message}", value.name, config.get(value.name)) for message in value.error_messages
-    ]
-    shown = HIDDEN if _SECRET.search(value.name) else value.value
-    return ConfigValue(value.name, shown, value.recommended_values, messages, value.visible)
-
-
-def _hidden(message: str, name: str, value: object) -> str:
-    return message.replace(str(value), HIDDEN) if value and _SECRET.search(name) else message
 
 
 def _unexpected(connector: Connector, method: str, error: BaseException) -> str:

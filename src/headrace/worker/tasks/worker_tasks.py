@@ -17,8 +17,9 @@ from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.worker.config_watch import After, ConfigWatch
 from headrace.worker.stages import Stages
-from headrace.worker.supervised_task import SupervisedTask, TaskLaunch
-from headrace.worker.task_launcher import TaskLauncher
+from headrace.worker.tasks.supervised_task import SupervisedTask
+from headrace.worker.tasks.task_launch import TaskLaunch
+from headrace.worker.tasks.task_launcher import TaskLauncher
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ Java: ``Worker.connectorOffsets``, ``Worker.modifyConnectorOffsets``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -21,12 +20,10 @@ from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.resolved_config import ResolvedConfig
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.offsets.offset_stores import OffsetStores
+from headrace.worker.offsets.sink_offsets import SinkOffsets
+from headrace.worker.offsets.source_offsets import SourceOffsets
 from headrace.worker.runnable_configs import RunnableConfigs
-from headrace.worker.sink_offsets import SinkOffsets
-from headrace.worker.source_offsets import SourceOffsets
-
-log = logging.getLogger(__name__)
 
 _REFUSALS = (ConnectError, ValueError, TypeError, LookupError)
 """The errors with which a connector's code refuses offsets that it cannot work with."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.worker import global_offset_copies
-from headrace.worker.global_offset_copies import CopyLag, GlobalOffsetCopies
+from headrace.worker.offsets import global_offset_copies
+from headrace.worker.offsets.global_offset_copies import CopyLag, GlobalOffsetCopies
 from tests.support.polling import wait_for
 
 OWN, OTHER = ("own", "b:1"), ("other", "b:1")

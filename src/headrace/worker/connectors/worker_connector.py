@@ -16,11 +16,11 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.logs.context import within
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
+from headrace.worker.callbacks import StatusListener
 from headrace.worker.config_watch import After, ConfigWatch
+from headrace.worker.connectors.task_configs import task_configs
 from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
-from headrace.worker.status_listener import StatusListener
-from headrace.worker.task_configs import task_configs
 
 log = logging.getLogger(__name__)
 

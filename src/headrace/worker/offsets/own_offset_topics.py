@@ -16,7 +16,7 @@ from headrace.model.cluster_config_state import Config
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.unusable_offsets_topic import unusable
-from headrace.worker.global_offset_copies import Source
+from headrace.worker.offsets.global_offset_copies import Source
 
 _BROKERS_DEFAULTS: Final = InternalTopic("", -1, -1, {})
 """The settings of a connector's own offsets topic where the worker has none to take them from."""

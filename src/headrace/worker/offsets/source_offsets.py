@@ -14,14 +14,14 @@ from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorOffset
 from headrace.storage.json_bytes import dumps, loads
 from headrace.storage.offset_codec import encode_key, encode_offset, validate_format
-from headrace.worker.offset_stores import OffsetStores
+from headrace.worker.offsets.offset_stores import OffsetStores
 
 Fields = Mapping[str, Any]
 _LONG: Final = range(-(2**63), 2**63)
 
 
 class SourceOffsets:
-    """``headrace.worker.connector_offsets.Offsets`` of a source connector.
+    """``headrace.worker.offsets.connector_offsets.Offsets`` of a source connector.
 
     Partitions with the same fields are one, in whatever order. In the topic they are not, for keys are compared as
     bytes: an offset for one is written under all its keys, and so under the one that its task reads.

@@ -13,7 +13,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
 from headrace.task.task_spec import TaskKind
-from headrace.worker.own_offset_topics import OwnOffsetTopics
+from headrace.worker.offsets.own_offset_topics import OwnOffsetTopics
 from headrace.worker.worker import Worker
 from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support

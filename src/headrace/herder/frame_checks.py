@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the steps on frames in a connector's chain: their settings, and Spark's analysis of them."""
+"""The checks of a connector's configuration that run as Spark jobs."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -14,14 +13,13 @@ from headrace.api.frame_transform import FrameTransformation
 from headrace.api.frames import FrameJob
 from headrace.api.record_frames import OFFSETS
 from headrace.api.source import SourceConnector
-from headrace.config.connector_config import PluginStage
+from headrace.config.connector_config import CONNECTOR_CLASS, PluginStage
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.herder.findings import Findings
 from headrace.plugins.discovery import Plugins
 from headrace.task.frames.frame_chain import configure_frame_step
 
-log = logging.getLogger(__name__)
 Analyse = Callable[[FrameJob], ConfigError | None]
 """Returns the error Spark finds with a job; None if there is none, or it cannot decide now. Blocks for seconds."""
 _QUERY: Final = "query"
@@ -50,3 +48,11 @@ def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: An
         property = _QUERY if _QUERY in stage.config else "type"
         name = f"transforms.{stage.alias}.{property}"
         findings.add_message(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), str(found))))
+
+
+def check_by_frames(findings: Findings, connector: Connector, config: Mapping[str, str], analyse: Analyse) -> None:
+    """Run the job of ``Connector.frame_check`` on a configuration that is valid otherwise; its errors propagate."""
+    job = connector.frame_check(config)
+    error = None if job is None else analyse(job)
+    if error is not None:
+        findings.add_message(error.name or CONNECTOR_CLASS, str(error))

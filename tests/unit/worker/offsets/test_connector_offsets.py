@@ -12,10 +12,10 @@ import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.config.distributed_config import DistributedConfig
+from headrace.model.futures import done_future
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetDifference, OffsetsChange
 from headrace.plugins.discovery import Plugins
-from headrace.worker.futures import done_future
 from headrace.worker.worker import Worker
 
 FILE = {"name": "c", "connector.class": "FileStreamSource", "file": "f", "topic": "t"}

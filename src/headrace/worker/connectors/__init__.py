@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connectors of one worker: instances, their threads, and their task configurations."""
