@@ -14,7 +14,6 @@ import pytest
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
-    ConfigWrite,
     OffsetsRequest,
     PutConnector,
     PutOffsetsDeleted,
@@ -25,6 +24,7 @@ from headrace.distributed.core.config_writes import (
     PutTaskCount,
     PutTaskRestart,
     RemoveConnector,
+    WriteRequest,
 )
 from headrace.distributed.core.herder_core import step
 from headrace.distributed.core.herder_state import HerderState
@@ -43,7 +43,7 @@ class ConfigTopic:
     def __init__(self) -> None:
         self.state = ClusterConfigState()
 
-    def write(self, write: ConfigWrite) -> events.ConfigUpdated:
+    def write(self, write: WriteRequest) -> events.ConfigUpdated:
         state = replace(self.state, offset=self.state.offset + 1)
         connectors: tuple[str, ...] = ()
         tasks: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Stage:
     def release(self, *kinds: type) -> None:
         self.held -= set(kinds)
 
-    def request(self, write: ConfigWrite) -> None:
+    def request(self, write: WriteRequest) -> None:
         self.happen(events.WriteRequested(write))
 
     def create(self, name: str, *tasks: str, request: int = 1, target: TargetState | None = None) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import ConfigWrite, PutConnector, PutTaskConfigs, RemoveConnector
+from headrace.distributed.core.config_writes import PutConnector, PutTaskConfigs, RemoveConnector, WriteRequest
 from headrace.distributed.core.herder_state import RunPhase
 from headrace.distributed.group.assignors import Share, all_work, share_of, union
 from headrace.distributed.group.connect_protocol import ConnectProtocol
@@ -107,7 +107,7 @@ class Group:
         self.write(PutConnector(0, name, {"connector.class": "Source", "name": name}, None, allow_replace=True))
         self.write(PutTaskConfigs(name, [{"part": str(n)} for n in range(tasks)]))
 
-    def write(self, write: ConfigWrite) -> None:
+    def write(self, write: WriteRequest) -> None:
         self._updates.append(self.topic.write(write))
         self.settle()
 

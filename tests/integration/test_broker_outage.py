@@ -13,6 +13,7 @@ from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
+from headrace.storage.config_writes import ConnectorWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 
@@ -70,16 +71,16 @@ def test_a_leader_loses_its_privileges_and_can_claim_them_anew(
     store.start()
     try:
         store.claim_write_privileges()
-        store.put_connector("c", {"v": "1"})
+        store.write(ConnectorWrite("c", {"v": "1"}))
         own_broker.kill()
         with pytest.raises(RetriableError):
-            store.put_connector("c", {"v": "2"})
+            store.write(ConnectorWrite("c", {"v": "2"}))
         own_broker.start()
         deadline = time.monotonic() + 60
         while True:
             try:
                 store.claim_write_privileges()
-                store.put_connector("c", {"v": "3"})
+                store.write(ConnectorWrite("c", {"v": "3"}))
                 break
             except RetriableError:
                 assert time.monotonic() < deadline

@@ -19,6 +19,17 @@ from headrace.model.state import TargetState
 from headrace.storage import config_log
 from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
 from headrace.storage.config_log import ConfigUpdate
+from headrace.storage.config_writes import (
+    ConnectorRemoval,
+    ConnectorWrite,
+    LoggerLevelWrite,
+    RestartWrite,
+    SessionKeyWrite,
+    TargetStateWrite,
+    TaskConfigsWrite,
+    TaskCountWrite,
+    TaskRestartWrite,
+)
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 
@@ -35,7 +46,7 @@ class Member:
             compacted_topic(topic, "config.storage", 1, 1),
             LogClients({**props, "group.id": group}, None, props),
             {**props, "transactional.id": f"connect-cluster-{group}"},
-            self.updates.extend,
+            lambda state, updates: self.updates.extend(updates),
         )
 
 
@@ -91,16 +102,16 @@ def test_it_is_a_config_backing_store(leader: Member) -> None:
 def test_a_connectors_life(leader: Member, member: Callable[[], Member]) -> None:
     store, follower = leader.store, member()
     config = {"name": "c", "connector.class": "X"}
-    store.put_connector("c", config, TargetState.PAUSED)
+    store.write(ConnectorWrite("c", config, TargetState.PAUSED))
     state = store.snapshot()
     assert state.connector_config("c") == config
     assert state.target_state("c") is TargetState.PAUSED
-    store.put_target_state("c", TargetState.STARTED)
-    store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
+    store.write(TargetStateWrite("c", TargetState.STARTED))
+    store.write(TaskConfigsWrite("c", [{"i": "0"}, {"i": "1"}]))
     state = store.snapshot()
     assert state.all_task_configs("c") == ({"i": "0"}, {"i": "1"})
     assert state.pending_fencing == {"c"}
-    store.put_task_count_record("c", 2)
+    store.write(TaskCountWrite("c", 2))
     state = store.snapshot()
     assert (state.pending_fencing, state.task_count_records["c"]) == (frozenset(), 2)
     assert follower.store.refresh(10) == state
@@ -113,9 +124,9 @@ def test_a_connectors_life(leader: Member, member: Callable[[], Member]) -> None
 
 def test_requests_and_keys(leader: Member) -> None:
     key = SessionKey("c2VjcmV0", "HmacSHA256", 5)
-    leader.store.put_session_key(key)
-    leader.store.put_restart_request("c", only_failed=True, include_tasks=False)
-    leader.store.put_logger_level("root", "DEBUG")
+    leader.store.write(SessionKeyWrite(key))
+    leader.store.write(RestartWrite("c", only_failed=True, include_tasks=False))
+    leader.store.write(LoggerLevelWrite("root", "DEBUG"))
     assert leader.store.snapshot().session_key == key
     assert leader.updates == [
         config_log.SessionKeyUpdated(key),
@@ -126,9 +137,9 @@ def test_requests_and_keys(leader: Member) -> None:
 
 def test_each_write_is_one_transaction(leader: Member, broker: Any, topic: str) -> None:
     """Offsets tell: a transaction's records follow one another, and its marker takes the offset behind them."""
-    leader.store.put_connector("c", {"a": "b"}, TargetState.STOPPED)
-    leader.store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
-    leader.store.put_task_count_record("c", 2)
+    leader.store.write(ConnectorWrite("c", {"a": "b"}, TargetState.STOPPED))
+    leader.store.write(TaskConfigsWrite("c", [{"i": "0"}, {"i": "1"}]))
+    leader.store.write(TaskCountWrite("c", 2))
     assert [(offset, key) for offset, key, _ in _raw_records(broker, topic)] == [
         (0, "target-state-c"),
         (1, "connector-c"),
@@ -145,16 +156,16 @@ def test_removal_leaves_only_the_task_count(
 ) -> None:
     """A connector of the same name must not find the old one's tasks (KAFKA-16838), and has to fence them (KIP-618)."""
     store = leader.store
-    store.put_connector("c", {"a": "b"})
-    store.put_connector("c-0", {"a": "other"})
-    store.put_task_configs("c", [{"i": "0"}, {"i": "1"}])
-    store.put_task_configs("c", [{"i": "0"}])
-    store.put_task_count_record("c", 3)
-    store.put_target_state("c", TargetState.PAUSED)
-    store.put_restart_request("c", only_failed=False, include_tasks=True)
-    store.put_task_restart_request(ConnectorTaskId("c", 0))
-    store.put_connector("d", {"a": "stays"})
-    store.remove_connector("c")
+    store.write(ConnectorWrite("c", {"a": "b"}))
+    store.write(ConnectorWrite("c-0", {"a": "other"}))
+    store.write(TaskConfigsWrite("c", [{"i": "0"}, {"i": "1"}]))
+    store.write(TaskConfigsWrite("c", [{"i": "0"}]))
+    store.write(TaskCountWrite("c", 3))
+    store.write(TargetStateWrite("c", TargetState.PAUSED))
+    store.write(RestartWrite("c", only_failed=False, include_tasks=True))
+    store.write(TaskRestartWrite(ConnectorTaskId("c", 0)))
+    store.write(ConnectorWrite("d", {"a": "stays"}))
+    store.write(ConnectorRemoval("c"))
     live: dict[str, bytes | None] = {}
     for _, key, value in _raw_records(broker, topic):
         live[key] = value
@@ -174,40 +185,40 @@ def test_removal_leaves_only_the_task_count(
 
 
 def test_a_new_leader_fences_the_old_one(leader: Member, member: Callable[[], Member]) -> None:
-    leader.store.put_connector("c", {"v": "1"})
+    leader.store.write(ConnectorWrite("c", {"v": "1"}))
     successor = member()
     successor.store.claim_write_privileges()
     with pytest.raises(FencedLeaderError, match="Another worker has become the leader") as caught:
-        leader.store.put_connector("c", {"v": "2"})
+        leader.store.write(ConnectorWrite("c", {"v": "2"}))
     assert isinstance(caught.value, RetriableError)
     with pytest.raises(FencedLeaderError, match="may not write"):
-        leader.store.put_connector("c", {"v": "3"})
-    successor.store.put_connector("c", {"v": "4"})
+        leader.store.write(ConnectorWrite("c", {"v": "3"}))
+    successor.store.write(ConnectorWrite("c", {"v": "4"}))
     assert leader.store.refresh(10).connector_config("c") == {"v": "4"}
     leader.store.claim_write_privileges()
-    leader.store.put_connector("c", {"v": "5"})
+    leader.store.write(ConnectorWrite("c", {"v": "5"}))
     assert successor.store.refresh(10).connector_config("c") == {"v": "5"}
 
 
 def test_privileges_are_needed_and_can_be_given_up(leader: Member, member: Callable[[], Member]) -> None:
     with pytest.raises(FencedLeaderError):
-        member().store.put_connector("c", {})
+        member().store.write(ConnectorWrite("c", {}))
     leader.store.claim_write_privileges()
     leader.store.release_write_privileges()
     leader.store.release_write_privileges()
     with pytest.raises(FencedLeaderError):
-        leader.store.put_session_key(SessionKey("k", "a", 1))
+        leader.store.write(SessionKeyWrite(SessionKey("k", "a", 1)))
     assert leader.store.refresh(10).session_key is None
 
 
 def test_a_write_that_cannot_be_made_costs_the_privileges(leader: Member) -> None:
     """Invariant 5: whatever goes wrong within a transaction, its producer is not used again."""
     with pytest.raises(Exception, match=r"(?i)large|size"):
-        leader.store.put_connector("c", {"x": "y" * 3_000_000})
+        leader.store.write(ConnectorWrite("c", {"x": "y" * 3_000_000}))
     with pytest.raises(FencedLeaderError):
-        leader.store.put_connector("c", {"x": "small"})
+        leader.store.write(ConnectorWrite("c", {"x": "small"}))
     leader.store.claim_write_privileges()
-    leader.store.put_connector("c", {"x": "small"})
+    leader.store.write(ConnectorWrite("c", {"x": "small"}))
     assert leader.store.snapshot().connectors() == ("c",)
 
 
@@ -216,14 +227,14 @@ def test_records_of_strangers_do_not_end_the_worker(leader: Member, broker: Any,
     for key, value in ((b"commit-c", b'{"tasks":"many"}'), (None, b"{}"), (b"connector-c", b"{"), (b"odd", b"1")):
         producer.produce(topic, value, key)
     producer.flush(10)
-    leader.store.put_connector("c", {"a": "b"})
+    leader.store.write(ConnectorWrite("c", {"a": "b"}))
     assert leader.store.snapshot().connectors() == ("c",)
     assert leader.store.failure() is None
 
 
 def test_what_was_there_at_the_start_is_no_update(leader: Member, member: Callable[[], Member]) -> None:
-    leader.store.put_connector("c", {"a": "b"})
-    leader.store.put_restart_request("c", only_failed=False, include_tasks=True)
+    leader.store.write(ConnectorWrite("c", {"a": "b"}))
+    leader.store.write(RestartWrite("c", only_failed=False, include_tasks=True))
     late = member()
     assert late.store.snapshot() == leader.store.snapshot()
     assert late.updates == []
@@ -231,10 +242,10 @@ def test_what_was_there_at_the_start_is_no_update(leader: Member, member: Callab
 
 def test_writers_on_many_threads_do_not_mix(leader: Member, broker: Any, topic: str) -> None:
     def write(n: int) -> None:
-        leader.store.put_task_configs(f"c{n}", [{"i": "0"}, {"i": "1"}])
+        leader.store.write(TaskConfigsWrite(f"c{n}", [{"i": "0"}, {"i": "1"}]))
 
     for n in range(5):
-        leader.store.put_connector(f"c{n}", {"a": "b"})
+        leader.store.write(ConnectorWrite(f"c{n}", {"a": "b"}))
     threads = [threading.Thread(target=write, args=(n,)) for n in range(5)]
     for thread in threads:
         thread.start()

@@ -22,6 +22,7 @@ from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 from headrace.model.state import TargetState
 from headrace.rest.request_handler import RequestHandler
+from headrace.storage.config_writes import TaskConfigsWrite
 from tests.support.idle_cluster import Cluster
 from tests.support.worker_process import PLUGINS
 
@@ -215,7 +216,7 @@ def test_a_task_is_no_longer_ours_once_newer_configs_are_written(cluster: Cluste
     assert task.confirmed.result(10)
     assert herder.owns_task_generation(task.spec.id)
     store = herder._hands.config_store
-    store.put_task_configs("c", [{"task.class": "x", "id": "0"}, {"task.class": "x", "id": "1"}])
+    store.write(TaskConfigsWrite("c", [{"task.class": "x", "id": "0"}, {"task.class": "x", "id": "1"}]))
     assert not herder.owns_task_generation(task.spec.id)
     assert not herder.owns_task_generation(ConnectorTaskId("c", 7))
 

@@ -19,6 +19,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
+from headrace.storage.config_writes import TaskConfigsWrite, TaskCountWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from tests.support.group_of_workers import Node, ProducingTask, Workers
@@ -64,7 +65,7 @@ def another_leader(workers: Workers) -> Iterator[KafkaConfigBackingStore]:
     config = DistributedConfig({**workers.props, "exactly.once.source.support": "enabled"})
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = compacted_topic(config.config_topic.name, "config.storage", 1, 1)
-    store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), lambda _: None)
+    store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), lambda state, updates: None)
     store.start()
     store.claim_write_privileges()
     yield store
@@ -108,7 +109,7 @@ def test_go_is_given_by_what_the_topic_says_to_its_end(behind: Behind, workers: 
     assert task.may_start()
     with deaf(proxy, workers):
         with another_leader(workers) as leader:
-            leader.put_task_configs("c", configs(2))
+            leader.write(TaskConfigsWrite("c", configs(2)))
         answer = node.herder._hands.stages.run_in_background("test", task.may_start)
         wait_for(
             lambda: answer.done() or "test since" in stages(node), 30, lambda: f"an answer or none: {stages(node)}"
@@ -130,8 +131,8 @@ def test_the_leader_does_not_fence_those_who_have_come_after_a_round_was_asked_f
     former = reconfigure(workers, node, 3)
     with deaf(proxy, workers):
         with another_leader(workers) as leader:
-            leader.put_task_configs("c", configs(3))
-            leader.put_task_count_record("c", 3)
+            leader.write(TaskConfigsWrite("c", configs(3)))
+            leader.write(TaskCountWrite("c", 3))
         with healthy_producers(broker, workers.group, 3) as write:
             fenced: list[str] = []
 

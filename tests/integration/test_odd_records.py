@@ -71,7 +71,7 @@ def write(cluster: Cluster, kind: str, records: Records) -> None:
 def goes_on(cluster: Cluster, herder: DistributedHerder, name: str) -> None:
     """What is written now is read, and done."""
     wait_for(herder.has_started, 30, "the worker's start")
-    write(cluster, "config", [config_records.connector(name, {**CONFIG, "name": name})])
+    write(cluster, "config", [*config_records.encode(config_records.ConnectorRecord(name, {**CONFIG, "name": name}))])
     wait_for(lambda: _running(herder, name), 40, f"connector {name}: {herder.failure()}, {herder.stage()}")
     assert herder.failure() is None
     herder.health_check().result(10)

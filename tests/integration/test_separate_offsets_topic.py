@@ -26,6 +26,7 @@ from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
+from headrace.storage.config_writes import ConnectorWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -362,10 +363,12 @@ class Cluster:
     def put(self, connector: dict[str, str], target: TargetState) -> None:
         clients = LogClients(client_configs.config_log_consumer(self._config), None, client_configs.admin(self._config))
         topic = compacted_topic(self._config.config_topic.name, "config.storage", 1, 1)
-        store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(self._config), lambda _: None)
+        store = KafkaConfigBackingStore(
+            topic, clients, client_configs.leader_producer(self._config), lambda state, updates: None
+        )
         store.start()
         store.claim_write_privileges()
-        store.put_connector(connector["name"], connector, target)
+        store.write(ConnectorWrite(connector["name"], connector, target))
         store.stop()
 
     def migrate(self, connector: str) -> tuple[int, str, str]:

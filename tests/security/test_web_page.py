@@ -184,9 +184,9 @@ def test_records_of_the_config_topic_run_nothing_else(
     task = {"task.class": "never_asked_for.Task", "topics": unique, "file": str(tmp_path / "other.txt")}
     denied = {"name": f"{unique}-denied", "connector.class": "VerifiableSink", "topics": unique, "tasks.max": "1"}
     for key, value in (
-        config_records.task(ConnectorTaskId(unique, 0), task),
-        config_records.commit(unique, 1),
-        config_records.connector(denied["name"], denied),
+        *config_records.encode(config_records.TaskRecord(ConnectorTaskId(unique, 0), task)),
+        *config_records.encode(config_records.CommitRecord(unique, 1)),
+        *config_records.encode(config_records.ConnectorRecord(denied["name"], denied)),
     ):
         send(broker.bootstrap_servers, f"{GROUP}-configs", [value], key=key)
     victim.wait_for_tasks(unique, "FAILED")

@@ -22,21 +22,23 @@ CASES = int(os.environ.get("HEADRACE_MUTATIONS", "150"))
 NAME, TASK = "victim", ConnectorTaskId("victim", 0)
 _CONFIG = {"name": NAME, "connector.class": "no_such_module:NoSuchConnector", "tasks.max": "2", "topic": "t", "n": None}
 
-CONFIG_RECORDS: Sequence[Record] = (
-    config_records.connector(NAME, _CONFIG),
-    config_records.task(TASK, {"task.class": "no_such_module:NoSuchTask", "topic": "t"}),
-    config_records.commit(NAME, 1),
-    config_records.target_state(NAME, TargetState.STOPPED),
-    config_records.target_state(NAME, TargetState.STARTED),
-    *config_records.task_count(NAME, 1),
-    config_records.session_key(SessionKey("p4QVcoJLx+t2n0wY7aAbPg5EEjma3gAYfpfv6DYsbdQ=", "HmacSHA256", 1795229818028)),
-    config_records.restart(NAME, only_failed=True, include_tasks=True),
-    config_records.task_restart(TASK),
-    config_records.removed_offsets("removed", _CONFIG, 1),
-    config_records.logger_level("poison.logger", "DEBUG"),
-    config_records.offsets_topic(OffsetsTopic("elsewhere", "fMVXL8JZSqaCfJ92BPavlA")),
-    config_records.tombstone(config_records.CONNECTOR + NAME),
+_KEY = SessionKey("p4QVcoJLx+t2n0wY7aAbPg5EEjma3gAYfpfv6DYsbdQ=", "HmacSHA256", 1795229818028)
+_RECORDS: Sequence[config_records.ConfigRecord] = (
+    config_records.ConnectorRecord(NAME, _CONFIG),
+    config_records.TaskRecord(TASK, {"task.class": "no_such_module:NoSuchTask", "topic": "t"}),
+    config_records.CommitRecord(NAME, 1),
+    config_records.TargetStateRecord(NAME, TargetState.STOPPED),
+    config_records.TargetStateRecord(NAME, TargetState.STARTED),
+    config_records.TaskCountRecord(NAME, 1),
+    config_records.SessionKeyRecord(_KEY),
+    config_records.RestartRecord(NAME, only_failed=True, include_tasks=True),
+    config_records.TaskRestartRecord(TASK),
+    config_records.RemovedOffsetsRecord("removed", _CONFIG, 1),
+    config_records.LoggerRecord("poison.logger", "DEBUG"),
+    config_records.OffsetsTopicRecord(OffsetsTopic("elsewhere", "fMVXL8JZSqaCfJ92BPavlA")),
+    config_records.ConnectorRecord(NAME, None),
 )
+CONFIG_RECORDS: Sequence[Record] = tuple(pair for record in _RECORDS for pair in config_records.encode(record))
 STATUS_RECORDS: Sequence[Record] = (
     status_records.encode(ConnectorStatus(NAME, State.RUNNING, "w:8083", 3)),
     status_records.encode(TaskStatus(TASK, State.FAILED, "w:8083", 3, "java.lang.Exception: a\n\tb", "4.3.1")),

@@ -111,7 +111,7 @@ def _cluster_state(config: DistributedConfig) -> ClusterConfigState:
         raise ConfigError.invalid("config.storage.topic", topic.name, reason)
     spec = compacted_topic(topic.name, "config.storage", topic.partitions, topic.replication_factor, topic.config)
     clients = LogClients(client_configs.config_log_consumer(config), None, admin)
-    store = KafkaConfigBackingStore(spec, clients, client_configs.leader_producer(config), lambda _: None)
+    store = KafkaConfigBackingStore(spec, clients, client_configs.leader_producer(config), lambda state, updates: None)
     store.start()
     try:
         return store.refresh(_TIMEOUT)

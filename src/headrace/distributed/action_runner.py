@@ -17,7 +17,6 @@ from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
-    ConfigWrite,
     PutConnector,
     PutLoggerLevel,
     PutOffsetsDeleted,
@@ -28,6 +27,7 @@ from headrace.distributed.core.config_writes import (
     PutTaskCount,
     PutTaskRestart,
     RemoveConnector,
+    WriteRequest,
 )
 from headrace.distributed.core.herder_actions import HerderAction
 from headrace.distributed.core.herder_events import HerderEvent
@@ -39,7 +39,8 @@ from headrace.kafka.group.group_membership import GroupMember
 from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange
-from headrace.storage.config_backing_store import ConfigBackingStore, FencedLeaderError
+from headrace.storage import config_writes as writes
+from headrace.storage.config_backing_store import FencedLeaderError
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
@@ -127,7 +128,7 @@ class ActionRunner:
         def claim() -> None:
             self._hands.config_store.claim_write_privileges()
             self._hands.config_store.refresh(_READ_TIMEOUT)
-            self._hands.config_store.put_offsets_topic(self._hands.offsets_topic())
+            self._hands.config_store.write(writes.OffsetsTopicWrite(self._hands.offsets_topic()))
 
         self._background(
             "claim of the config topic for this leader",
@@ -151,7 +152,7 @@ class ActionRunner:
 
         self._background(
             f"{_describe(action.write)} in the config topic",
-            lambda: _write(self._hands.config_store, action.write),
+            lambda: self._hands.config_store.write(_config_write(action.write)),
             done,
             lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),
         )
@@ -380,28 +381,28 @@ class ActionRunner:
         self._hands.inbox.post(event)
 
 
-def _write(store: ConfigBackingStore, write: ConfigWrite) -> None:
-    match write:
-        case PutConnector():
-            store.put_connector(write.name, write.config, write.target_state)
-        case RemoveConnector():
-            store.remove_connector(write.name, with_offsets=write.with_offsets)
-        case PutTargetState():
-            store.put_target_state(write.name, write.state)
-        case PutRestart():
-            store.put_restart_request(write.name, only_failed=write.only_failed, include_tasks=write.include_tasks)
-        case PutTaskRestart():
-            store.put_task_restart_request(ConnectorTaskId(write.name, write.task))
-        case PutOffsetsDeleted():
-            store.put_offsets_deleted(write.name)
-        case PutTaskConfigs():
-            store.put_task_configs(write.name, write.configs)
-        case PutTaskCount():
-            store.put_task_count_record(write.name, write.tasks)
-        case PutSessionKey():
-            store.put_session_key(write.rules.new_key(_now_ms()))
-        case PutLoggerLevel():
-            store.put_logger_level(write.logger, write.level)
+def _config_write(request: WriteRequest) -> writes.ConfigWrite:
+    match request:
+        case PutConnector(name=name, config=config, target_state=target):
+            return writes.ConnectorWrite(name, config, target)
+        case RemoveConnector(name=name, with_offsets=with_offsets):
+            return writes.ConnectorRemoval(name, with_offsets)
+        case PutTargetState(name=name, state=state):
+            return writes.TargetStateWrite(name, state)
+        case PutRestart(name=name, only_failed=only_failed, include_tasks=include_tasks):
+            return writes.RestartWrite(name, only_failed, include_tasks)
+        case PutTaskRestart(name=name, task=task):
+            return writes.TaskRestartWrite(ConnectorTaskId(name, task))
+        case PutOffsetsDeleted(name=name):
+            return writes.OffsetsDeletedWrite(name)
+        case PutTaskConfigs(name=name, configs=configs):
+            return writes.TaskConfigsWrite(name, configs)
+        case PutTaskCount(name=name, tasks=tasks):
+            return writes.TaskCountWrite(name, tasks)
+        case PutSessionKey(rules=rules):
+            return writes.SessionKeyWrite(rules.new_key(_now_ms()))
+        case PutLoggerLevel(logger=logger, level=level):
+            return writes.LoggerLevelWrite(logger, level)
 
 
 def _now_ms() -> int:
@@ -409,7 +410,7 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _describe(write: ConfigWrite) -> str:
+def _describe(write: WriteRequest) -> str:
     if isinstance(write, PutSessionKey):
         return "write of a session key"
     if isinstance(write, PutLoggerLevel):

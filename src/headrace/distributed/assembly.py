@@ -13,8 +13,9 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
 from headrace.distributed.action_runner import Hands
+from headrace.distributed.config_update_listener import ConfigUpdateListener
 from headrace.distributed.core.config_lag import sync_rules
-from headrace.distributed.core.herder_events import ConfigUpdated, RestartPlanned, RestartRequested, StrayStatusSeen
+from headrace.distributed.core.herder_events import StrayStatusSeen
 from headrace.distributed.core.herder_state import HerderState, SyncRules
 from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.distributed.distributed_herder import DistributedHerder, Surface
@@ -40,8 +41,6 @@ from headrace.model.assignment import GroupTopics
 from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
-from headrace.storage import config_log as log
-from headrace.storage.config_log import ConfigUpdate, ConnectorUpdated, TasksUpdated
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
@@ -72,7 +71,7 @@ def distributed_herder(
     _check_converters(config, plugins)
     inbox, stages = HerderInbox(clock), Stages(clock)
     admin = client_configs.admin(config)
-    config_store = _config_store(config, inbox, loggers or Loggers())
+    config_store = _config_store(config, ConfigUpdateListener(inbox, loggers or Loggers()))
     status_store = _status_store(config, inbox, config_store, lambda name: worker.forget_topics(name))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
     topics = GroupTopics(config.config_topic.name, config.offset_topic.name, config.status_topic.name)
@@ -160,23 +159,10 @@ def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
     plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
 
 
-def _config_store(config: DistributedConfig, inbox: HerderInbox, loggers: Loggers) -> KafkaConfigBackingStore:
-    def updated(updates: tuple[ConfigUpdate, ...]) -> None:
-        connectors = tuple(update.name for update in updates if isinstance(update, ConnectorUpdated))
-        tasks = tuple(update.name for update in updates if isinstance(update, TasksUpdated))
-        inbox.post(ConfigUpdated(store.snapshot(), connectors, tasks))
-        for update in updates:
-            if isinstance(update, log.RestartRequested):
-                inbox.post(RestartRequested(update.connector, update.only_failed, update.include_tasks))
-            elif isinstance(update, log.TaskRestartRequested):
-                inbox.post(RestartPlanned((), (update.id,)))
-            elif isinstance(update, log.LoggerLevelChanged):
-                loggers.follow(update.logger, update.level)
-
+def _config_store(config: DistributedConfig, listener: ConfigUpdateListener) -> KafkaConfigBackingStore:
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = _topic(config.config_topic, "config.storage")
-    store = KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), updated)
-    return store
+    return KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), listener.on_config_update)
 
 
 def _status_store(

@@ -16,7 +16,6 @@ from headrace.distributed.action_runner import ActionRunner, Hands
 from headrace.distributed.core import config_lag
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
-    ConfigWrite,
     OffsetsRequest,
     PutConnector,
     PutLoggerLevel,
@@ -25,6 +24,7 @@ from headrace.distributed.core.config_writes import (
     PutTaskConfigs,
     PutTaskRestart,
     RemoveConnector,
+    WriteRequest,
 )
 from headrace.distributed.core.herder_actions import HerderAction, Leave, RefuseNotLeader, Reply
 from headrace.distributed.core.herder_core import step
@@ -333,7 +333,7 @@ class DistributedHerder:
             f"write of the level of logger {logger} by the leader at {url}", put
         )
 
-    def _request(self, make: Callable[[int], ConfigWrite]) -> Future[bool]:
+    def _request(self, make: Callable[[int], WriteRequest]) -> Future[bool]:
         """Ends when the write is in the topic; True if it made a connector."""
         return self._ask(lambda number: events.WriteRequested(make(number)))
 

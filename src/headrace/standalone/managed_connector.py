@@ -14,6 +14,7 @@ from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.standalone.status_recorder import StatusRecorder
+from headrace.storage.config_writes import TaskConfigsWrite
 from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
 from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
@@ -195,7 +196,7 @@ class ManagedConnector:
 
     def _replace_tasks(self, configs: Sequence[Config]) -> None:
         self._stop_tasks()
-        self._services.configs.put_task_configs(self.name, configs)
+        self._services.configs.write(TaskConfigsWrite(self.name, configs))
         self._services.statuses.delete_tasks(self.name, remaining=len(configs))
 
     def _start_tasks(self, ids: Sequence[ConnectorTaskId]) -> None:

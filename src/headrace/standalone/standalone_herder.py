@@ -35,6 +35,7 @@ from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.standalone.kafka_cluster import KafkaCluster
 from headrace.standalone.managed_connector import ConnectorServices, ManagedConnector
+from headrace.storage.config_writes import ConnectorRemoval, ConnectorWrite, TargetStateWrite
 
 _SLOW_S = 1.0
 """Seconds from which a wait is named in ``stage``."""
@@ -178,10 +179,10 @@ class StandaloneHerder:
                 if with_offsets and config is not None:
                     self._services.worker.change_offsets(name, config, OffsetsChange(None, removal=True)).result()
 
-            return self._change(name, lambda: self._services.configs.remove_connector(name), delete_offsets)
+            return self._change(name, lambda: self._services.configs.write(ConnectorRemoval(name)), delete_offsets)
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
-        changed = self._change(name, lambda: self._services.configs.put_target_state(name, state))
+        changed = self._change(name, lambda: self._services.configs.write(TargetStateWrite(name, state)))
         return changed if changed.done() and changed.exception() else done_future(None)
 
     def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
@@ -239,7 +240,7 @@ class StandaloneHerder:
             exists = self._services.configs.snapshot().contains(name)
             if exists and not allow_replace:
                 raise AlreadyExistsError(f"Connector {name} already exists")
-            self._services.configs.put_connector(name, config, target)
+            self._services.configs.write(ConnectorWrite(name, config, target))
             self._reconcile(name, lambda: None)
         return PutResult(not exists, self._queries.describe_connector(name, config))
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.api.errors import RetriableError
-from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
-from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import TargetState
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.storage.config_writes import ConfigWrite
 
 
 class FencedLeaderError(RetriableError):
@@ -45,28 +43,5 @@ class ConfigBackingStore(Protocol):
     def release_write_privileges(self) -> None:
         """Give the privileges up; does nothing if they are not held."""
 
-    def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
-        """Create or configure a connector, together with its target state where one is given."""
-
-    def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
-        """Remove every record about a connector; ``with_offsets``: note that its offsets are to be deleted as well."""
-
-    def put_offsets_deleted(self, name: str) -> None:
-        """Record that the offsets of a connector that was removed with them are deleted."""
-
-    def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
-        """Replace the connector's tasks by as many as there are ``configs``."""
-
-    def put_target_state(self, name: str, state: TargetState) -> None:
-        """Change the target state; STOPPED removes the connector's tasks at the same moment (KIP-875)."""
-
-    def put_task_count_record(self, name: str, tasks: int) -> None:
-        """Record the number of producers for the next round of zombie fencing, after a round (KIP-618)."""
-
-    def put_session_key(self, key: SessionKey) -> None: ...
-
-    def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None: ...
-
-    def put_task_restart_request(self, id: ConnectorTaskId) -> None: ...
-
-    def put_logger_level(self, logger: str, level: str) -> None: ...
+    def write(self, write: ConfigWrite) -> None:
+        """Make one change, atomically."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.api.errors import DataError
 from headrace.model.cluster_config_state import Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.storage import json_bytes
+
+T = TypeVar("T")
 
 Record = tuple[bytes, bytes | None]
 
@@ -154,54 +156,58 @@ ConfigRecord = (
 # ---- writing
 
 
-def connector(name: str, config: Config) -> Record:
-    return _record(CONNECTOR + name, {"properties": config})
+def encode(record: ConfigRecord) -> tuple[Record, ...]:
+    """Return a record as key and value bytes; None as its content is a tombstone.
+
+    A task count comes under both keys, the released one last; to be written in one transaction.
+    """
+    if isinstance(record, TaskCountRecord):
+        return (
+            _pair(TASK_COUNT_KIP + record.connector, record.tasks, lambda tasks: {"tasks": tasks}),
+            _pair(TASK_COUNT_RELEASED + record.connector, record.tasks, lambda tasks: {"task-count": tasks}),
+        )
+    return (_encode_one(record),)
 
 
-def task(id: ConnectorTaskId, config: Config) -> Record:
-    return _record(f"{TASK}{id.connector}-{id.task}", {"properties": config})
+def _encode_one(record: ConfigRecord) -> Record:
+    match record:
+        case ConnectorRecord(name, config):
+            return _pair(CONNECTOR + name, config, _properties)
+        case TaskRecord(id, config):
+            return _pair(f"{TASK}{id.connector}-{id.task}", config, _properties)
+        case CommitRecord(name, tasks):
+            return _pair(COMMIT + name, tasks, lambda tasks: {"tasks": tasks})
+        case TargetStateRecord(name, state):
+            return _pair(TARGET_STATE + name, state, _states)
+        case SessionKeyRecord(key):
+            fields = {"key": key.key, "algorithm": key.algorithm, "creation-timestamp": key.created_ms}
+            return _record(SESSION_KEY, fields)
+        case RestartRecord(name, only_failed, include_tasks):
+            return _record(RESTART + name, {"include-tasks": include_tasks, "only-failed": only_failed})
+        case TaskRestartRecord(id):
+            return _record(f"{TASK_RESTART}{id.connector}-{id.task}", {"restart": True})
+        case RemovedOffsetsRecord(name, config, producers):
+            return _pair(REMOVED_OFFSETS + name, config, lambda config: {"properties": config, "producers": producers})
+        case LoggerRecord(logger, level):
+            return _record(LOGGER + logger, {"level": level})
+        case OffsetsTopicRecord(topic):
+            return _record(OFFSETS_TOPIC, {"topic": topic.name, "id": topic.id})
+        case _:
+            raise TypeError(f"a record that is only read: {record!r}")
 
 
-def commit(name: str, tasks: int) -> Record:
-    return _record(COMMIT + name, {"tasks": tasks})
+def _properties(config: Config) -> dict[str, Any]:
+    return {"properties": config}
 
 
-def target_state(name: str, state: TargetState) -> Record:
-    """Encode a target state; readers from before KIP-875 do not know STOPPED and get PAUSED."""
+def _states(state: TargetState) -> dict[str, Any]:
+    """Return both spellings: readers from before KIP-875 do not know STOPPED and get PAUSED."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
-    return _record(TARGET_STATE + name, {"state": old.value, "state.v2": state.value})
+    return {"state": old.value, "state.v2": state.value}
 
 
-def task_count(name: str, tasks: int) -> tuple[Record, Record]:
-    """Encode a task count under both keys, the released one last; to be written in one transaction."""
-    return (
-        _record(TASK_COUNT_KIP + name, {"tasks": tasks}),
-        _record(TASK_COUNT_RELEASED + name, {"task-count": tasks}),
-    )
-
-
-def session_key(key: SessionKey) -> Record:
-    return _record(SESSION_KEY, {"key": key.key, "algorithm": key.algorithm, "creation-timestamp": key.created_ms})
-
-
-def restart(name: str, *, only_failed: bool, include_tasks: bool) -> Record:
-    return _record(RESTART + name, {"include-tasks": include_tasks, "only-failed": only_failed})
-
-
-def task_restart(id: ConnectorTaskId) -> Record:
-    return _record(f"{TASK_RESTART}{id.connector}-{id.task}", {"restart": True})
-
-
-def removed_offsets(name: str, config: Config, producers: int) -> Record:
-    return _record(REMOVED_OFFSETS + name, {"properties": config, "producers": producers})
-
-
-def logger_level(logger: str, level: str) -> Record:
-    return _record(LOGGER + logger, {"level": level})
-
-
-def offsets_topic(topic: OffsetsTopic) -> Record:
-    return _record(OFFSETS_TOPIC, {"topic": topic.name, "id": topic.id})
+def _pair(key: str, content: T | None, value: Callable[[T], Mapping[str, Any]]) -> Record:
+    return tombstone(key) if content is None else _record(key, value(content))
 
 
 def tombstone(key: str | bytes) -> Record:

@@ -13,16 +13,19 @@ from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error, is_too_large
 from headrace.kafka.log.kafka_based_log import LogRecord
-from headrace.model.cluster_config_state import ClusterConfigState, Config, OffsetsTopic, SessionKey
-from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import TargetState
+from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.storage import config_records as records
 from headrace.storage.config_backing_store import FencedLeaderError
 from headrace.storage.config_log import ConfigLog, ConfigUpdate
+from headrace.storage.config_write_encoder import describe_write, encode_write
+from headrace.storage.config_writes import ConfigWrite, ConnectorRemoval
 from headrace.storage.internal_topic import LogClients, await_end, open_log
 
 log = logging.getLogger(__name__)
 _TIMEOUT = 30.0  # Java: READ_WRITE_TOTAL_TIMEOUT_MS
+
+OnConfigUpdate = Callable[[ClusterConfigState, tuple[ConfigUpdate, ...]], None]
+"""A listener for the state after a batch of records, and for the changes in the batch, in order."""
 
 
 class KafkaConfigBackingStore:
@@ -40,7 +43,7 @@ class KafkaConfigBackingStore:
         topic: TopicSpec,
         clients: LogClients,
         leader_producer: Mapping[str, str],
-        on_update: Callable[[tuple[ConfigUpdate, ...]], None],
+        on_update: OnConfigUpdate,
     ) -> None:
         self._topic = topic
         committed = replace(clients, consumer={**clients.consumer, "isolation.level": "read_committed"}, producer=None)
@@ -103,68 +106,14 @@ class KafkaConfigBackingStore:
 
     # ---- writes
 
-    def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
-        state = [records.target_state(name, target_state)] if target_state is not None else []
-        self._write(f"the configuration of connector '{name}'", [*state, records.connector(name, config)])
+    def write(self, write: ConfigWrite) -> None:
+        if isinstance(write, ConnectorRemoval):
+            self.refresh(_TIMEOUT)  # it removes every record there is
+        group = encode_write(write, self._snapshot, self._fold.live_keys)
+        if group:
+            self._write_group(describe_write(write), group)
 
-    def remove_connector(self, name: str, *, with_offsets: bool = False) -> None:
-        """Write tombstones for all keys but the task count records'.
-
-        Task records that were left would come back with a connector of the same name (KAFKA-16838). The connector's own
-        goes first, so that nobody reacts to the rest. A task of the removed connector can still be alive, frozen or cut
-        off. A connector of the same name fences it, because the task count record says how many producers there are
-        (invariant 2; KIP-618, *Fencing on deletion*).
-        """
-        state = self.refresh(_TIMEOUT)
-        first = [f"{records.CONNECTOR}{name}".encode(), f"{records.TARGET_STATE}{name}".encode()]
-        kept = {key for key, _ in records.task_count(name, 0)}
-        rest = sorted(self._fold.live_keys(name) - kept - set(first))
-        group = [records.tombstone(key) for key in (*first, *rest)]
-        config = state.connector_config(name)
-        if with_offsets and config is not None:
-            group.append(records.removed_offsets(name, config, state.task_count_records.get(name, 0)))
-        self._write(f"the removal of connector '{name}'", group)
-
-    def put_offsets_deleted(self, name: str) -> None:
-        group = [records.tombstone(records.REMOVED_OFFSETS + name)]
-        self._write(f"the end of the offsets of connector '{name}'", group)
-
-    def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
-        """Write task records and their commit in one transaction; Java's two steps cost a round after a crash."""
-        tasks = [records.task(ConnectorTaskId(name, n), config) for n, config in enumerate(configs)]
-        self._write(f"the task configurations of connector '{name}'", [*tasks, records.commit(name, len(tasks))])
-
-    def put_target_state(self, name: str, state: TargetState) -> None:
-        """Write the state in one step: Java stops in two, and a crash between them leaves a connector without tasks."""
-        ends_tasks = state is TargetState.STOPPED and self._has_tasks(name)
-        group = [records.commit(name, 0)] if ends_tasks else []
-        self._write(f"target state {state.value} of connector '{name}'", [*group, records.target_state(name, state)])
-
-    def _has_tasks(self, name: str) -> bool:
-        return self._snapshot.task_counts.get(name, 0) > 0 or name in self._snapshot.inconsistent
-
-    def put_task_count_record(self, name: str, tasks: int) -> None:
-        self._write(f"the task count of connector '{name}'", records.task_count(name, tasks))
-
-    def put_session_key(self, key: SessionKey) -> None:
-        self._write("a session key", [records.session_key(key)])
-
-    def put_offsets_topic(self, topic: OffsetsTopic) -> None:
-        """Record the topic that the source offsets are in, unless that is known."""
-        if self._snapshot.offsets_topic != topic:
-            self._write("which topic the source offsets are in", [records.offsets_topic(topic)])
-
-    def put_restart_request(self, name: str, *, only_failed: bool, include_tasks: bool) -> None:
-        request = records.restart(name, only_failed=only_failed, include_tasks=include_tasks)
-        self._write(f"a request to restart connector '{name}'", [request])
-
-    def put_task_restart_request(self, id: ConnectorTaskId) -> None:
-        self._write(f"a request to restart task '{id}'", [records.task_restart(id)])
-
-    def put_logger_level(self, logger: str, level: str) -> None:
-        self._write(f"level {level} of logger '{logger}'", [records.logger_level(logger, level)])
-
-    def _write(self, what: str, group: Sequence[records.Record]) -> None:
+    def _write_group(self, what: str, group: Sequence[records.Record]) -> None:
         with self._writing:
             producer = self._producer
             if producer is None:
@@ -219,4 +168,4 @@ class KafkaConfigBackingStore:
         self._snapshot = self._fold.state
         # Not every record is an update of its own, but each moves the snapshot (a task count record: invariant 6).
         if self._started:
-            self._on_update(tuple(updates))
+            self._on_update(self._snapshot, tuple(updates))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from headrace.model.cluster_config_state import ClusterConfigState, Config
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import TargetState
+from headrace.storage.config_writes import ConnectorRemoval, ConnectorWrite, TargetStateWrite, TaskConfigsWrite
 
 _V = TypeVar("_V")
 
@@ -26,39 +26,41 @@ class MemoryConfigBackingStore:
     def snapshot(self) -> ClusterConfigState:
         return self._state
 
-    def put_connector(self, name: str, config: Config, target_state: TargetState | None = None) -> None:
-        """Create or configure a connector, together with its target state where one is given."""
+    def write(self, write: ConnectorWrite | ConnectorRemoval | TaskConfigsWrite | TargetStateWrite) -> None:
+        """Make one change. Task configs of a connector that does not exist are dropped."""
         with self._lock:
-            state = self._next()
-            targets = state.target_states if target_state is None else {**state.target_states, name: target_state}
-            configs = {**state.connector_configs, name: MappingProxyType(dict(config))}
-            self._state = replace(state, connector_configs=configs, target_states=targets)
-
-    def remove_connector(self, name: str) -> None:
-        """Remove all that is known about a connector."""
-        with self._lock:
-            state = _with_task_configs(self._next(), name, ())
-            self._state = replace(
-                state,
-                connector_configs=_without(state.connector_configs, name),
-                target_states=_without(state.target_states, name),
-                task_counts=_without(state.task_counts, name),
-                task_config_offsets=_without(state.task_config_offsets, name),
-            )
-
-    def put_task_configs(self, name: str, configs: Sequence[Config]) -> None:
-        """Replace the connector's tasks by as many as there are ``configs``, if the connector exists."""
-        with self._lock:
-            if self._state.contains(name):
-                self._state = _with_task_configs(self._next(), name, configs)
-
-    def put_target_state(self, name: str, target_state: TargetState) -> None:
-        with self._lock:
-            state = self._next()
-            self._state = replace(state, target_states={**state.target_states, name: target_state})
+            match write:
+                case ConnectorWrite():
+                    self._state = _with_connector(self._next(), write)
+                case ConnectorRemoval(name=name):
+                    self._state = _without_connector(self._next(), name)
+                case TaskConfigsWrite(name=name, configs=configs):
+                    if self._state.contains(name):
+                        self._state = _with_task_configs(self._next(), name, configs)
+                case TargetStateWrite(name=name, state=target):
+                    state = self._next()
+                    self._state = replace(state, target_states={**state.target_states, name: target})
 
     def _next(self) -> ClusterConfigState:
         return replace(self._state, offset=self._state.offset + 1)
+
+
+def _with_connector(state: ClusterConfigState, write: ConnectorWrite) -> ClusterConfigState:
+    name, target = write.name, write.target_state
+    targets = state.target_states if target is None else {**state.target_states, name: target}
+    configs = {**state.connector_configs, name: MappingProxyType(dict(write.config))}
+    return replace(state, connector_configs=configs, target_states=targets)
+
+
+def _without_connector(state: ClusterConfigState, name: str) -> ClusterConfigState:
+    state = _with_task_configs(state, name, ())
+    return replace(
+        state,
+        connector_configs=_without(state.connector_configs, name),
+        target_states=_without(state.target_states, name),
+        task_counts=_without(state.task_counts, name),
+        task_config_offsets=_without(state.task_config_offsets, name),
+    )
 
 
 def _with_task_configs(state: ClusterConfigState, name: str, configs: Sequence[Config]) -> ClusterConfigState:

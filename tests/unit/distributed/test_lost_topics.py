@@ -37,7 +37,8 @@ def test_an_empty_config_topic_with_statuses_is_refused() -> None:
 
 def test_the_record_of_the_offsets_topic() -> None:
     log = ConfigLog()
-    log.apply(*config_records.offsets_topic(OffsetsTopic("o", "A")), 0)
+    ((key, value),) = config_records.encode(config_records.OffsetsTopicRecord(OffsetsTopic("o", "A")))
+    log.apply(key, value, 0)
     for value in (b"{}", b'{"topic":1,"id":"B"}', b'{"topic":"o","id":null}', b"[]", None):
         log.apply(b"offsets-topic", value, 1)
     assert log.state.offsets_topic == OffsetsTopic("o", "A")

@@ -25,7 +25,7 @@ def apply(log: ConfigLog, *group: records.Record) -> list[object]:
 
 def test_a_task_is_to_be_restarted() -> None:
     log = ConfigLog()
-    assert apply(log, records.task_restart(ConnectorTaskId("a-b", 3))) == [
+    assert apply(log, *records.encode(records.TaskRestartRecord(ConnectorTaskId("a-b", 3)))) == [
         TaskRestartRequested(ConnectorTaskId("a-b", 3))
     ]
     assert log.live_keys("a-b") == {b"restart-task-a-b-3"}
@@ -33,8 +33,8 @@ def test_a_task_is_to_be_restarted() -> None:
 
 def test_removed_offsets_are_known_until_they_are_gone() -> None:
     log = ConfigLog()
-    apply(log, records.connector("a-b", CONFIG), records.tombstone("connector-a-b"))
-    apply(log, records.removed_offsets("a-b", CONFIG, 2))
+    apply(log, *records.encode(records.ConnectorRecord("a-b", CONFIG)), records.tombstone("connector-a-b"))
+    apply(log, *records.encode(records.RemovedOffsetsRecord("a-b", CONFIG, 2)))
     assert log.state.removed_offsets == {"a-b": RemovedOffsets(CONFIG, 2)}
     assert not log.state.contains("a-b")
     apply(log, records.tombstone("removed-offsets-a-b"))
@@ -63,7 +63,7 @@ def test_records_that_make_no_sense_are_passed_over(key: bytes, value: bytes) ->
 @pytest.mark.parametrize("count", [b"-1", b"2147483648", b"1e3", b'"1"', b"true", b"null", b"[1]"])
 def test_a_count_that_is_none_is_an_error_and_changes_nothing(key: bytes, count: bytes) -> None:
     log = ConfigLog()
-    apply(log, records.connector("a-b", CONFIG))
+    apply(log, *records.encode(records.ConnectorRecord("a-b", CONFIG)))
     before = log.state
     with pytest.raises(DataError, match="where a count must be"):
         log.apply(key, b'{"tasks":%b,"task-count":%b}' % (count, count), 1)

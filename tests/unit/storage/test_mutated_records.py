@@ -40,7 +40,10 @@ def test_the_config_topic(seed: int) -> None:
     state = log.state
     for name in state.connectors():
         state.tasks(name), state.all_task_configs(name), state.target_state(name)
-    for key, value in (config_records.connector("good", {"name": "good"}), config_records.commit("good", 0)):
+    for key, value in (
+        *config_records.encode(config_records.ConnectorRecord("good", {"name": "good"})),
+        *config_records.encode(config_records.CommitRecord("good", 0)),
+    ):
         log.apply(key, value, _RUN)
     assert log.state.connector_config("good") == {"name": "good"} and log.state.offset == _RUN + 1
 

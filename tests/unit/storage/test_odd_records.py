@@ -36,10 +36,10 @@ def test_the_config_topic(records: list[tuple[bytes | None, bytes | None]]) -> N
             state = log.state
             assert all(state.tasks(name) is not None for name in state.connectors())
     good = [
-        config_records.connector("good", {"name": "good"}),
-        config_records.task(ConnectorTaskId("good", 0), {"i": "0"}),
-        config_records.commit("good", 1),
-        *config_records.task_count("good", 1),
+        *config_records.encode(config_records.ConnectorRecord("good", {"name": "good"})),
+        *config_records.encode(config_records.TaskRecord(ConnectorTaskId("good", 0), {"i": "0"})),
+        *config_records.encode(config_records.CommitRecord("good", 1)),
+        *config_records.encode(config_records.TaskCountRecord("good", 1)),
     ]
     for key, value in good:
         log.apply(key, value, log.state.offset)

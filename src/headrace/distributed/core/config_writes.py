@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the config topic, as they wait for the leader to make them."""
+"""Requests for writes of the config topic: each with its precondition, and the number of the request it ends."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PutLoggerLevel:
 
 OfNoConnector = PutSessionKey | PutLoggerLevel
 UserWrite = PutConnector | RemoveConnector | PutTargetState | PutRestart | PutTaskRestart
-ConfigWrite = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | OfNoConnector
+WriteRequest = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | OfNoConnector
 
 
 @dataclass(frozen=True, slots=True)

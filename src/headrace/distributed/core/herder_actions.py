@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.config_writes import OffsetsRequest, WriteRequest
 from headrace.distributed.core.herder_events import HerderEvent
 from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import Config, SessionKey
@@ -135,7 +135,7 @@ class ReleaseWrites(HerderAction):
 class Write(HerderAction):
     """Make this change; one at a time."""
 
-    write: ConfigWrite
+    write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.config_writes import OffsetsRequest, WriteRequest
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
@@ -153,7 +153,7 @@ class TasksStopped(HerderEvent):
 class WriteRequested(HerderEvent):
     """Someone wants a change of the config topic."""
 
-    write: ConfigWrite
+    write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +231,14 @@ class ClaimDue(HerderEvent):
 class WriteDone(HerderEvent):
     """It is in the topic; its updates came before this event."""
 
-    write: ConfigWrite
+    write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFailed(HerderEvent):
     """``fenced``: not written, because another leader has taken over the topic."""
 
-    write: ConfigWrite
+    write: WriteRequest
     error: Exception
     fenced: bool = False
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed.core.config_writes import ConfigWrite, OffsetsRequest
+from headrace.distributed.core.config_writes import OffsetsRequest, WriteRequest
 from headrace.distributed.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
@@ -129,8 +129,8 @@ class Leadership:
     """The writer's side of the config topic. One write at a time, so each is judged by the state that it meets."""
 
     privileges: Privileges = Privileges.NONE
-    queue: tuple[ConfigWrite, ...] = ()
-    writing: ConfigWrite | None = None
+    queue: tuple[WriteRequest, ...] = ()
+    writing: WriteRequest | None = None
     fencing: Mapping[str, int] = field(default_factory=dict)
     """Connectors with a round of zombie fencing under way, and for which generation of task configs."""
     fencing_requests: tuple[tuple[int, str], ...] = ()

@@ -12,7 +12,6 @@ from dataclasses import replace
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.distributed.core.config_writes import (
-    ConfigWrite,
     OfNoConnector,
     PutConnector,
     PutLoggerLevel,
@@ -22,6 +21,7 @@ from headrace.distributed.core.config_writes import (
     PutTaskCount,
     PutTaskRestart,
     UserWrite,
+    WriteRequest,
 )
 from headrace.distributed.core.herder_actions import (
     ClaimWrites,
@@ -68,7 +68,7 @@ _RETRY = 1.0
 Settled = tuple[HerderState, list[HerderAction]]
 
 
-def enqueue(state: HerderState, write: ConfigWrite) -> HerderState:
+def enqueue(state: HerderState, write: WriteRequest) -> HerderState:
     return lead(state, queue=(*state.leadership.queue, write))
 
 
@@ -92,7 +92,7 @@ def claim_failed(state: HerderState, event: ClaimFailed) -> Settled:
     return lead(state, queue=rest), actions
 
 
-def _request_of(write: ConfigWrite) -> int | None:
+def _request_of(write: WriteRequest) -> int | None:
     """Who waits for it, None for what the herder wants of itself."""
     return None if isinstance(write, PutTaskCount | PutOffsetsDeleted | PutSessionKey) else write.request
 
@@ -238,7 +238,7 @@ def settle_writes(state: HerderState) -> Settled:
     return state, actions
 
 
-def _on_hold(state: HerderState, write: ConfigWrite) -> bool:
+def _on_hold(state: HerderState, write: WriteRequest) -> bool:
     """A connector is left alone while its offsets are changed, and not created anew before its old ones are gone."""
     if not state.is_leader or isinstance(write, OfNoConnector):
         return False
@@ -248,7 +248,7 @@ def _on_hold(state: HerderState, write: ConfigWrite) -> bool:
     return waits_for_removal or write.name in state.leadership.changing_offsets
 
 
-def _judge(state: HerderState, write: ConfigWrite) -> HerderAction | None:
+def _judge(state: HerderState, write: WriteRequest) -> HerderAction | None:
     if not state.is_leader:
         return _as_follower(state, write)
     match write:
@@ -292,7 +292,7 @@ def _judge_task_configs(state: HerderState, write: PutTaskConfigs) -> HerderActi
     return Write(write) if changed else Reply(write.request)
 
 
-def _as_follower(state: HerderState, write: ConfigWrite) -> HerderAction | None:
+def _as_follower(state: HerderState, write: WriteRequest) -> HerderAction | None:
     """Requests are refused; what a connector of this worker has made for its tasks goes to the leader."""
     assert state.membership is not None
     match write:
