@@ -24,7 +24,7 @@ _TASK_STATES: Final = ("running", "paused", "failed", "unassigned", "destroyed",
 
 @dataclass(frozen=True, slots=True)
 class Startups:
-    """How often the worker was to start a connector or a task, and how that went; a start under way is neither."""
+    """The counts of a worker's starts of connectors or tasks; a start under way is no success and no failure."""
 
     attempts: int = 0
     successes: int = 0
@@ -33,7 +33,7 @@ class Startups:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """``state`` in small letters; ratios are parts, up to 1, of the time since its start here."""
+    """The state, in lower case, of a connector or task; ratios are parts, up to 1, of the time since its start here."""
 
     state: str
     running_ratio: float
@@ -50,7 +50,7 @@ class ConnectorFigures:
 
 @dataclass(frozen=True, slots=True)
 class TaskRunFigures:
-    """``values`` are the task's own figures by Kafka Connect's names."""
+    """A task's run and its own figures, ``values``, by Kafka Connect's names."""
 
     run: RunFigures
     values: Mapping[str, float]
@@ -72,7 +72,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFigures:
-    """One moment of a worker; ``group`` only where it is one of a group."""
+    """A snapshot of a worker's figures; ``group`` only for a member of a group."""
 
     connectors: Mapping[str, ConnectorFigures] = field(default_factory=dict)
     tasks: Mapping[ConnectorTaskId, TaskRunFigures] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class WorkerFigures:
 
 @dataclass(frozen=True, slots=True)
 class _TaskMetric:
-    """One figure of tasks: Kafka Connect's group and name of it."""
+    """A figure of tasks, by Kafka Connect's group and name."""
 
     group: str
     name: str
@@ -164,7 +164,7 @@ class ConnectCollector:
 
 
 class Exposition:
-    """What Prometheus reads: the worker's figures, and the process'."""
+    """The worker's and its process' figures in the formats that Prometheus reads."""
 
     def __init__(self, figures: Callable[[], WorkerFigures]) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
@@ -173,7 +173,7 @@ class Exposition:
             process_collector(registry=self._registry)
 
     def render(self, accept: str) -> tuple[bytes, str]:
-        """The text and its content type, in the format that fits the header ``Accept`` best."""
+        """Return the text and its content type, in the format that fits the header ``Accept`` best."""
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
@@ -193,7 +193,7 @@ def _worker(figures: WorkerFigures) -> Iterator[Metric]:
             part = count / ended if ended else 0.0
             yield GaugeMetricFamily(f"{name}_{outcome}_percentage", "The same, as a part of all, up to 1.", part)
     states = [f"connector-{state}-task-count" for state in ("total", *_TASK_STATES)]
-    families = {name: GaugeMetricFamily(_named(prefix, name), _TASKS_OF, labels=["connector"]) for name in states}
+    families = {name: GaugeMetricFamily(_metric_name(prefix, name), _TASKS_OF, labels=["connector"]) for name in states}
     for connector in sorted({*figures.connectors, *(id.connector for id in figures.tasks)}):
         own = [task.run.state for id, task in figures.tasks.items() if id.connector == connector]
         families[states[0]].add_metric([connector], len(own))
@@ -245,7 +245,7 @@ def _tasks(figures: WorkerFigures) -> Iterator[Metric]:
 
 
 def _family(metric: _TaskMetric) -> CounterMetricFamily | GaugeMetricFamily:
-    """Prometheus' counters end in _total, so Kafka Connect's that do not are shown as gauges."""
+    """Return an empty family: a counter if the name ends in ``-total``, as Prometheus requires, else a gauge."""
     labels = ["connector", "task"]
     if metric.name.endswith("-total"):
         return CounterMetricFamily(metric.full_name.removesuffix("_total"), metric.doc, labels=labels)
@@ -268,8 +268,8 @@ def _group(group: GroupFigures) -> Iterator[Metric]:
     }
     for name, (value, doc) in times.items():
         if value is not None:
-            yield GaugeMetricFamily(_named(prefix, name), doc, value)
+            yield GaugeMetricFamily(_metric_name(prefix, name), doc, value)
 
 
-def _named(prefix: str, name: str) -> str:
+def _metric_name(prefix: str, name: str) -> str:
     return f"{prefix}_{name}".replace("-", "_")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace audit`: looks at the record of who asked what of a worker."""
+"""`headrace audit`: checks audit logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN: Final = 20
 
 @audit.callback()
 def _group() -> None:
-    """With one command alone it would not have to be named."""
+    """Keep the name of the command necessary, though it is the only one."""
 
 
 @audit.command()

@@ -67,7 +67,7 @@ def _parse(lines: list[str]) -> dict[str, str]:
 
 
 def _default_data_dir(port: int) -> Path | None:
-    """By port, so that two brokers do not meet in one directory; a temporary one where the port is left to chance."""
+    """Return a directory by port, so that brokers do not share one; None, a temporary one, for a free port."""
     if port == 0:
         return None
     data_home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"

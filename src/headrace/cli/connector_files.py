@@ -17,7 +17,7 @@ from headrace.rest.request_body import connector_config, initial_state, json_obj
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFile:
-    """A connector as its file describes it."""
+    """A connector's file, parsed."""
 
     path: Path
     name: str
@@ -26,7 +26,7 @@ class ConnectorFile:
 
 
 def read_connector_files(paths: Sequence[Path]) -> tuple[ConnectorFile, ...]:
-    """ConfigError, of one line, for a file that describes no connector, or one that another file describes too."""
+    """Read all. Raise ConfigError, of one line, for a file without a connector, or with that of another file."""
     files: dict[str, ConnectorFile] = {}
     for path in paths:
         file = read_connector_file(path)
@@ -37,9 +37,9 @@ def read_connector_files(paths: Sequence[Path]) -> tuple[ConnectorFile, ...]:
 
 
 def read_connector_file(path: Path) -> ConnectorFile:
-    """A file holds properties, the same as a JSON object, or what ``POST /connectors`` takes.
+    """Read a file of properties, of a JSON object with these, or of the body of ``POST /connectors``.
 
-    What ``GET /connectors/{name}`` answers is taken as well. ConfigError, of one line, for anything else.
+    The answer of ``GET /connectors/{name}`` is accepted too. Raise ConfigError, of one line, for anything else.
     """
     try:
         content = path.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command shows on the terminal: log lines on standard error, and a user's mistake in one line."""
+"""The terminal output of commands: log lines on standard error, and users' mistakes in one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXIT_MISCONFIGURED: Final = 2
 
 
 class LogLevel(str, Enum):
-    """How much is logged."""
+    """The values of ``--log-level``."""
 
     DEBUG = "DEBUG"
     INFO = "INFO"
@@ -52,7 +52,7 @@ def configure_logging(level: LogLevel) -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("headrace").setLevel(level.value)
-    # Whoever uses these wraps their troubles in messages of headrace's own.
+    # Their errors are reported in messages of headrace's own.
     for library in ("kafka", "py4j", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
 
@@ -63,14 +63,14 @@ def _is_no_lost_jvm(record: logging.LogRecord) -> bool:
 
 
 def use_log_format(name: str) -> None:
-    """From here on lines look as the worker's properties want them (``log.format``)."""
+    """Switch the log lines to the format of the worker's property ``log.format``."""
     for handler in logging.getLogger().handlers:
         if CONTEXT in handler.filters:
             handler.setFormatter(formatter(name))
 
 
 def fail(error: BaseException) -> NoReturn:
-    """One line on standard error, and the exit code."""
+    """Print the error in one line on standard error, and exit with its code."""
     text = escaped(" ".join(error_text(error).split())) or type(error).__name__
     typer.echo(f"Error: {text}", err=True)
     raise typer.Exit(EXIT_MISCONFIGURED if isinstance(error, ConfigError) else EXIT_FAILED)
@@ -78,7 +78,7 @@ def fail(error: BaseException) -> NoReturn:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Around a command: what is the user's to mend ends it without a stack trace."""
+    """End a command without a stack trace on errors that the user can fix."""
     try:
         yield
     except ConnectError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace distributed`: puts a worker of a cluster together and runs it."""
+"""`headrace distributed`: a worker of a cluster."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 
-def run(worker_properties: Path) -> int:
-    """Blocks until the worker has stopped; the exit code. ConfigError for properties that cannot be meant.
+def run_distributed_worker(worker_properties: Path) -> int:
+    """Run the worker until it has stopped; return the exit code. Raise ConfigError for invalid properties.
 
-    The sockets are bound before anything is imported that takes time, so that clients need not try twice.
+    The sockets are bound before the slow imports, so that clients need not retry.
     """
     leave_no_core_dumps()
     with resolved_properties(read_properties(worker_properties)) as properties:
@@ -45,20 +45,20 @@ def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: P
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers).run()
     except BaseException:
-        launcher.stop(0)  # also what was stopped in order: that does nothing then
+        launcher.stop(0)  # no effect if it was stopped in order
         raise
 
 
 def _worker(
     config: DistributedConfig, endpoints: Endpoints, launcher: SparkTaskLauncher, loggers: Loggers
 ) -> WorkerProcess:
-    """What takes time to import is imported while Spark starts."""
+    """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
     from headrace.plugins.discovery import plugins_of
     from headrace.rest.access.assembly import WorkersAccess
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
-    from headrace.rest.internal_gate import InternalGate
+    from headrace.rest.internal_gate import InternalRequestCheck
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
     from headrace.rest.rest_client import RestClient
@@ -74,7 +74,9 @@ def _worker(
     verifier = SignatureVerifier(config.verification_algorithms)
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
     others = OtherWorkers(herder, client, verifier, users.headers)
-    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers, trouble=launcher.trouble)
+    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers, engine_failure=launcher.trouble)
     access = WorkersAccess(config, users)
-    server = worker_api(app, endpoints, config, extensions, access, lambda app: InternalGate(app, herder, verifier))
+    server = worker_api(
+        app, endpoints, config, extensions, access, lambda app: InternalRequestCheck(app, herder, verifier)
+    )
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `headrace`. What a command needs is imported when it runs, so that each starts fast."""
+"""The command `headrace`. Commands import their parts when they run, so that each starts fast."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def distributed(
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
 ) -> None:
     """Run a worker of a distributed cluster until SIGTERM or Ctrl-C; a second Ctrl-C ends it at once."""
-    from headrace.cli.distributed import run
+    from headrace.cli.distributed import run_distributed_worker
 
     configure_logging(log_level)
     with one_line_errors():
-        code = run(worker_properties)
+        code = run_distributed_worker(worker_properties)
     raise typer.Exit(code)
 
 
@@ -47,11 +47,11 @@ def standalone(
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
 ) -> None:
     """Run a worker that is alone, with its offsets in a file, until SIGTERM or Ctrl-C."""
-    from headrace.cli.standalone import run
+    from headrace.cli.standalone import run_standalone_worker
 
     configure_logging(log_level)
     with one_line_errors():
-        code = run(worker_properties, connectors or [])
+        code = run_standalone_worker(worker_properties, connectors or [])
     raise typer.Exit(code)
 
 

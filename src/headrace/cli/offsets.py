@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace offsets`: what operators do with source offsets beside the REST API."""
+"""`headrace offsets`: operations on source offsets beside those of the REST API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TIMEOUT: Final = 60.0
 
 @offsets.callback()
 def _group() -> None:
-    """With one command alone it would not have to be named."""
+    """Keep the name of the command necessary, though it is the only one."""
 
 
 @offsets.command()
@@ -77,7 +77,7 @@ def _migrate(worker_properties: Path, connector: str) -> Migration:
             stores = OffsetStores(config, common)
             try:
                 if config.exactly_once_source_enabled:
-                    # Whatever task is left that did not hear of the stop can write nothing more (invariant 2).
+                    # A task that missed the stop can write nothing more (invariant 2).
                     fence_zombies(config, resolved.config, state.task_count_records.get(connector, 0))
                 return stores.migrate(resolved.config)
             finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace standalone`: puts a worker that is alone together, runs it, and creates its connectors."""
+"""`headrace standalone`: a worker of its own, with its connectors from files. Java: ``ConnectStandalone``."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def run(worker_properties: Path, connectors: Sequence[Path]) -> int:
-    """Blocks until the worker has stopped; the exit code. ConfigError for properties and files that cannot be meant.
+def run_standalone_worker(worker_properties: Path, connectors: Sequence[Path]) -> int:
+    """Run the worker until it has stopped; return the exit code. Raise ConfigError for invalid properties and files.
 
-    As in Kafka Connect a connector that cannot be created or started ends the worker.
+    As in Kafka Connect, a connector that cannot be created or started ends the worker.
     """
     files = read_connector_files(connectors)
     leave_no_core_dumps()
@@ -57,7 +57,7 @@ def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[Conne
         launcher.prepare()
         return _worker(config, endpoints, launcher, loggers, files).run()
     except BaseException:
-        launcher.stop(0)  # also what was stopped in order: that does nothing then
+        launcher.stop(0)  # no effect if it was stopped in order
         raise
 
 
@@ -68,7 +68,7 @@ def _worker(
     loggers: Loggers,
     files: Sequence[ConnectorFile],
 ) -> WorkerProcess:
-    """What takes time to import is imported while Spark starts."""
+    """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.plugins.discovery import plugins_of
     from headrace.rest.app import create_app
     from headrace.rest.rest_extensions import RestExtensions
@@ -80,7 +80,13 @@ def _worker(
     herder = standalone_herder(config, plugins, launcher, endpoints.advertised_url, loggers=loggers)
     extensions.register(herder)
     timeout = config.rest_request_timeout
-    app = create_app(herder, request_timeout=timeout, loggers=loggers, trouble=launcher.trouble, remark=herder.remark)
+    app = create_app(
+        herder,
+        request_timeout=timeout,
+        loggers=loggers,
+        engine_failure=launcher.trouble,
+        warning=herder.remark,
+    )
     server = worker_api(app, endpoints, config, extensions)
     url = endpoints.listeners.local_url
     return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files))
@@ -91,7 +97,7 @@ def _begin(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> Future[N
 
 
 def create_connectors(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> None:
-    """Blocks until all run. The first one that cannot be is raised, with the name of its file."""
+    """Create the connectors and wait until all run. Raise the first failure, with the name of its file."""
     for file in files:
         try:
             herder.put_connector_config(

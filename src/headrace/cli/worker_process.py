@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a worker: from its properties to its orderly end, whatever kind of worker it is."""
+"""The process of a worker, distributed or standalone: from its properties to its orderly end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.rest.server import RestServer
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 _KAFKA_SECONDS: Final = 60.0
 _STOP_MARGIN_SECONDS: Final = 10.0
 _REST_STOP_SECONDS: Final = 3.0
@@ -33,14 +33,14 @@ _EXIT_FORCED: Final = 130
 
 
 def leave_no_core_dumps() -> None:
-    """A dump of this process, or of one below it, would have all passwords in it. ``prlimit`` takes it back."""
+    """Disable core dumps of this process and its children: they would contain passwords. ``prlimit`` reverts it."""
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 @contextmanager
 def resolved_properties(properties: Mapping[str, str]) -> Iterator[Mapping[str, str | None]]:
-    """The properties with values in place of references to config providers; what goes wrong does not show them."""
+    """Yield the properties with config providers' values, which are hidden in errors raised meanwhile."""
     if CONFIG_PROVIDERS not in properties:
         yield properties
         return
@@ -52,14 +52,14 @@ def resolved_properties(properties: Mapping[str, str]) -> Iterator[Mapping[str, 
         yield resolved.config
 
 
-def _say(line: str) -> None:
-    """A worker whose standard output cannot be written, as on a full disk, works all the same."""
+def _print_line(line: str) -> None:
+    """Print the line; a worker whose standard output cannot be written, as on a full disk, goes on."""
     with suppress(OSError):
         print(line, flush=True)
 
 
 class WorkerProcess:
-    """Its life between two signals. `run` on the main thread, which alone receives them."""
+    """A worker's process from its start to SIGTERM. `run` on the main thread, which alone receives signals."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class WorkerProcess:
         config: WorkerConfig,
         begin: Callable[[], Future[None]] | None = None,
     ) -> None:
-        """``begin`` begins, once Kafka is there, what has to have ended well before the worker counts as ready."""
+        """``begin`` starts, once Kafka is reachable, initial work that must succeed before the worker is ready."""
         self._herder = herder
         self._server = server
         self._url = url
@@ -80,7 +80,7 @@ class WorkerProcess:
         self._wall_clock = SetBackClock()
 
     def run(self) -> int:
-        """0 after an orderly stop. ConnectError when the herder or the REST server died, or Kafka is not there."""
+        """Return 0 after an orderly stop. Raise ConnectError if herder or REST server died, or Kafka is unreachable."""
         with THREAD_DEATHS.recording():
             return self._run()
 
@@ -92,38 +92,38 @@ class WorkerProcess:
         log.info("headrace %s: the REST API listens at %s", __version__, self._url)
         try:
             if self._await_kafka(Deadline.after(_KAFKA_SECONDS)) and self._await_begun():
-                _say(f"headrace worker ready: {self._url}")
-            while not self._stops():
+                _print_line(f"headrace worker ready: {self._url}")
+            while not self._stop_requested():
                 pass
         finally:
             self._stop()
         return 0
 
     def _await_kafka(self, deadline: Deadline) -> bool:
-        """False when asked to stop first. Java as well gives up a start without brokers after a minute."""
+        """Return False if asked to stop first. Java as well gives up a start without brokers after a minute."""
         while self._herder.server_info().kafka_cluster_id is None:
             if deadline.expired:
                 raise ConnectError(
                     f"Kafka cannot be reached at bootstrap.servers={self._brokers} for {_KAFKA_SECONDS:.0f} s; "
                     f"the worker is {self._herder.stage()}"
                 )
-            if self._stops():
+            if self._stop_requested():
                 return False
         return True
 
     def _await_begun(self) -> bool:
-        """False when asked to stop first; raises what went wrong."""
+        """Return False if asked to stop first; raise the error of the initial work."""
         begun = self._begin() if self._begin is not None else None
         while begun is not None and not begun.done():
-            if self._stops():
+            if self._stop_requested():
                 return False
         if begun is not None:
             begun.result()
         return True
 
-    def _stops(self) -> bool:
-        """Whether a signal came; waits for one for a moment. ConnectError if the herder has died."""
-        stops = self._asked_to_stop.wait(_LOOK_SECONDS)
+    def _stop_requested(self) -> bool:
+        """Wait a moment for a signal, and return True if one came. Raise ConnectError if the herder has died."""
+        stops = self._asked_to_stop.wait(_POLL_SECONDS)
         self._wall_clock.exit_if_set_back("The worker")
         failure = self._herder.failure()
         if failure is None and self._server.has_died():
@@ -143,7 +143,7 @@ class WorkerProcess:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._asked_to_stop.is_set():
-            # What is left of the group's and the tasks' state is what a crash would leave, and as harmless.
+            # The group's and the tasks' state stays as after a crash, which is as harmless.
             os.write(2, b"Forced to end\n")
             os._exit(_EXIT_FORCED)
         self._asked_to_stop.set()

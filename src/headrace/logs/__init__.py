@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What log lines carry and look like, and how their levels change at run time; over Python's ``logging``."""
+"""Context, formats and levels of log lines, changeable at run time; over Python's ``logging``."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How log lines look: as text, or each as one JSON object (the worker's property ``log.format``)."""
+"""Formats of log lines: text, or one JSON object each (the worker's property ``log.format``)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ logging.addLevelName(TRACE, "TRACE")
 
 
 class TextFormatter(logging.Formatter):
-    """One line for each record, and below it, indented, the lines of its stack trace where it has one.
+    """A formatter that writes one line for each record, and its stack trace indented below.
 
-    Nothing that a message or a trace contains begins another record, nor is anything for a terminal to obey.
+    No content of a message or a trace can forge another record or a terminal's control sequence.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -34,9 +34,9 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One line for each record; ``connector.context``, as Kafka Connect's key is, and ``exception`` where there is one.
+    """A formatter that writes one line of JSON for each record, whatever its message contains.
 
-    Whatever a message contains, the line is JSON of one line.
+    ``connector.context``, Kafka Connect's key, and ``exception`` are there where the record has them.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -59,7 +59,7 @@ class JsonFormatter(logging.Formatter):
 def _dumps(line: Mapping[str, Any]) -> str:
     try:
         return orjson.dumps(line).decode()
-    except TypeError:  # half a surrogate pair is a str, but no text
+    except TypeError:  # a lone surrogate cannot be encoded
         clean = {key: str(text).encode("utf-8", "backslashreplace").decode() for key, text in line.items()}
         return orjson.dumps(clean).decode()
 
@@ -70,5 +70,5 @@ _FORMATTERS: Final[Mapping[str, Callable[[], logging.Formatter]]] = MappingProxy
 
 
 def formatter(name: str) -> logging.Formatter:
-    """For one of the values of ``log.format``, TEXT or JSON."""
+    """Return the formatter for a value of ``log.format``, TEXT or JSON."""
     return _FORMATTERS[name]()

@@ -10,7 +10,7 @@ from typing import Final
 
 TRACE: Final = 5
 OFF: Final = logging.CRITICAL + 10
-"""Above all that anybody logs."""
+"""Above all levels of records."""
 
 _NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -28,17 +28,17 @@ _PYTHONS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
 def level_of(text: str) -> str | None:
-    """The name of the level that a user means, in any case, by Python's name too; None if there is none such."""
+    """Return the level's name for a text in any case, Python's names included; None for no level."""
     name = text.upper()
     name = _PYTHONS.get(name, name)
     return name if name in _NUMBERS else None
 
 
 def number_of(level: str) -> int:
-    """What ``logging`` calls a level by one of our names."""
+    """Return the number that ``logging`` has for a level's name."""
     return _NUMBERS[level]
 
 
 def name_of(number: int) -> str:
-    """The name of the most severe level that is no higher; numbers between two levels belong to the lower one."""
+    """Return the name of the highest level not above ``number``."""
     return next((name for name, least in _NUMBERS.items() if number >= least), "ALL")

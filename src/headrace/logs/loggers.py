@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loggers of this process and their levels, to be looked at and changed at run time (KIP-495, KIP-976)."""
+"""The loggers of this process and their levels, readable and changeable at run time (KIP-495, KIP-976)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.logs.levels import level_of, name_of, number_of
 ROOT: Final = "root"
 """The root logger's name, in any case; the empty name means it too."""
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _KAFKA_CONNECT: Final = "org.apache.kafka.connect"
 _ALIASES: Final[Mapping[str, str]] = {
@@ -39,7 +39,7 @@ _ALIASES: Final[Mapping[str, str]] = {
     f"{_KAFKA_CONNECT}.storage": "headrace.storage",
     f"{_KAFKA_CONNECT}.transforms": "headrace.transforms",
 }
-"""Kafka Connect's packages, and classes that stand alone, with what does the same here."""
+"""Packages and some classes of Kafka Connect, with their counterparts here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class LoggerLevel:
 
 
 class Loggers:
-    """Thread-safe; nothing blocks. One per process, as the loggers are. Java: ``Loggers``."""
+    """The levels of all loggers; one instance per process. Thread-safe; nothing blocks. Java: ``Loggers``."""
 
     def __init__(self, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._now_ms = now_ms
@@ -60,25 +60,25 @@ class Loggers:
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """``listener`` is called after each change, on the thread that made it; it must not block."""
+        """Call ``listener`` after each change, on the thread that made it; it must not block."""
         self._listeners.append(listener)
 
     def all_levels(self) -> dict[str, LoggerLevel]:
-        """Of all loggers that there are, in order, but those that are OFF."""
+        """Return the levels of all existing loggers by name, in order, except those that are OFF."""
         with self._lock:
             levels = {name: self._level(logger) for name, logger in sorted(_existing().items())}
         return {name: level for name, level in levels.items() if level.level != "OFF"}
 
     def level(self, name: str) -> LoggerLevel | None:
-        """None if there is no such logger; to ask for one does not make it."""
+        """Return a logger's level, None if it does not exist; does not create it."""
         with self._lock:
             logger = _existing().get(_resolved(name))
             return None if logger is None else self._level(logger)
 
     def set_level(self, namespace: str, level: str) -> list[str]:
-        """Sets a logger's level and that of all below it; the names of those whose level is another one now, sorted.
+        """Set the level of a logger and all below it; return the names of those whose level has changed, sorted.
 
-        ``namespace`` need not exist yet. ValueError for what is no level.
+        ``namespace`` need not exist yet. Raise ValueError for no level.
         """
         wanted = level_of(level)
         if wanted is None:
@@ -86,20 +86,20 @@ class Loggers:
         name = _resolved(namespace)
         with self._lock:
             changed = self._set(name, wanted)
-        _log.info("Level of logger %s and those below is %s now", name, wanted)
+        log.info("Level of logger %s and those below is %s now", name, wanted)
         for listener in self._listeners:
             listener()
         return changed
 
     def follow(self, namespace: str, level: str) -> None:
-        """As ``set_level``, of what somebody wrote for the whole cluster; what is no level is passed over."""
+        """Set a level that was written for the whole cluster, as ``set_level``; skip a text that is no level."""
         if level_of(level) is None:
-            _log.warning("'%s', the level for logger %s in the whole cluster, is none: passed over", level, namespace)
+            log.warning("'%s', the level for logger %s in the whole cluster, is none: passed over", level, namespace)
         else:
             self.set_level(namespace, level)
 
     def set_levels(self) -> dict[str, int]:
-        """The loggers with a level of their own, and the levels as ``logging`` has them: all that makes the rest."""
+        """Return the loggers with a level of their own and its number: the others inherit theirs from these."""
         with self._lock:
             return {name: logger.level for name, logger in _existing().items() if logger.level}
 
@@ -108,7 +108,7 @@ class Loggers:
         concerned = {each: logger for each, logger in _existing().items() if _within(each, name)}
         before = {each: _effective(logger) for each, logger in concerned.items()}
         for each, logger in concerned.items():
-            # Those below without a level of their own go on inheriting.
+            # Those below without a level of their own keep inheriting.
             if each == name or logger.level:
                 logger.setLevel(number_of(level))
         changed = sorted(each for each, logger in concerned.items() if _effective(logger) != before[each])
@@ -120,13 +120,13 @@ class Loggers:
 
 
 def apply_levels(levels: Mapping[str, int]) -> None:
-    """Gives the loggers of this process the levels that ``Loggers.set_levels`` told of another one."""
+    """Give the loggers of this process the levels that ``Loggers.set_levels`` returned in another one."""
     for name, number in levels.items():
         logging.getLogger(None if name == ROOT else name).setLevel(number)
 
 
 def _existing() -> dict[str, logging.Logger]:
-    """What has only loggers below it is none itself."""
+    """Return all loggers by name; a name that only has loggers below it is none itself."""
     manager = logging.Logger.manager
     known = list(manager.loggerDict.items())
     return {ROOT: logging.getLogger(), **{name: each for name, each in known if isinstance(each, logging.Logger)}}

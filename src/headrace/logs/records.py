@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What log records say, as text that forges no other record and is there whatever the record is made of."""
+"""The text of log records, safe against forged records and broken messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT: Final = {"\n": r"\n", "\r": r"\r"}
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """The record's message, however long it wanted to be; the format and the reason where it cannot be made."""
+    """Return the record's message, its length limited; its format and the error if formatting fails."""
     try:
         return clean_text(record.getMessage())
     except BaseException as error:
@@ -27,24 +27,24 @@ def message_of(record: logging.LogRecord) -> str:
 
 
 def trace_of(record: logging.LogRecord) -> str | None:
-    """The stack traces that the record has."""
+    """Return the record's stack traces, None without any."""
     error = record.exc_info[1] if record.exc_info else None
     trace = record.exc_text or (None if error is None else error_trace(error))
     return "\n".join(filter(None, (trace and clean_text(trace).rstrip("\n"), record.stack_info))) or None
 
 
 def escaped(text: str) -> str:
-    r"""One line without what a terminal or a reader of logs would obey: ``\n`` and ``\x1b`` are written so."""
+    r"""Return one line with control characters escaped, as ``\n`` and ``\x1b``."""
     return _HARMFUL.sub(_escape, text) if _HARMFUL.search(text) else text
 
 
 def indented(trace: str) -> str:
-    """A stack trace whose lines all stand to the right of where records begin."""
+    """Return a stack trace with all lines indented: records begin at the margin."""
     return "\n".join(_INDENTED + escaped(line) for line in trace.splitlines())
 
 
 def log_again(logger: str, level: int, message: str, trace: str | None) -> None:
-    """Log, in this process, a record of another one."""
+    """Log a record of another process in this one."""
     log = logging.getLogger(logger)
     if log.isEnabledFor(level):
         record = log.makeRecord(logger, level, "", 0, "%s", (message,), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that answer with JSON, and whether a client takes it."""
+"""Content negotiation of operations that answer with JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 JSON: Final = "application/json"
-_JSON_TOO: Final = frozenset({JSON, "application/*", "*/*", "*"})
+_MATCHES_JSON: Final = frozenset({JSON, "application/*", "*/*", "*"})
 
 
 def accepted_types(request: Request) -> Iterator[str]:
-    """The media types of ``Accept``, in lower case and without parameters."""
+    """Yield the media types of ``Accept``, in lower case and without parameters."""
     for each in ",".join(request.headers.getlist("accept")).split(","):
         media_type = each.partition(";")[0].strip().lower()
         if media_type:
@@ -24,14 +24,14 @@ def accepted_types(request: Request) -> Iterator[str]:
 
 
 async def check_accept(request: Request) -> None:
-    """406 if the request takes other types alone, before anything is done; also where the answer has no body."""
+    """Raise 406 for a request that accepts other types only, before it is handled; also where no body is answered."""
     accepted = set(accepted_types(request))
-    if accepted and not accepted & _JSON_TOO:
+    if accepted and not accepted & _MATCHES_JSON:
         raise HTTPException(406, f"The answer would be {JSON}, which the header Accept does not have")
 
 
 def json_router(tag: str, prefix: str = "") -> APIRouter:
-    """A router whose operations answer with JSON, if with anything."""
+    """Return a router whose operations answer with JSON, or without a body."""
     return APIRouter(
         prefix=prefix, tags=[tag], dependencies=[Depends(check_accept)], default_response_class=JSONResponse
     )

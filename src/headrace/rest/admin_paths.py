@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which listeners serve ``/admin`` (KIP-495)."""
+"""The separation of ``/admin`` from the other paths, by listeners (KIP-495)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from headrace.rest.raw_path import sent_path
 _ADMIN: Final = "/admin"
 
 
-class AdminPaths:
-    """Passes on what is for ``/admin`` alone, or all but that; as ASGI middleware. The rest is not found."""
+class AdminPathFilter:
+    """ASGI middleware that passes on requests for ``/admin`` only, or all others only, and answers 404 to the rest."""
 
     def __init__(self, app: ASGIApp, *, admin: bool) -> None:
         self._app = app

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``/openapi.json`` says of the API, which ``/docs`` shows: every status that an operation answers, and its JSON.
+"""The OpenAPI document (``/openapi.json``, shown at ``/docs``): every status that an operation answers, and its JSON.
 
-FastAPI knows paths and parameters. Answers are made without its models, so what they look like is told here.
+FastAPI describes paths and parameters. Answers are made without its models, so their shapes are described here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from headrace.rest.api_schemas import SCHEMAS, Schema, array, mapping, ref
 
 Answers = Mapping[int, Schema | None]
-"""Statuses, and the JSON that comes with them; None is no body."""
+"""The schemas of answers by status; None for an answer without a body."""
 
 _ANSWERS: Final[Mapping[str, Answers]] = {
     "root": {200: ref("ServerInfo")},
@@ -68,33 +68,33 @@ _MEANINGS: Final[Mapping[int, str]] = {
     503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
 }
 _METRICS: Final = "/metrics"
-_ALL: Final = (400, 401, 413, 415, 408, 421, 500, 503)
-_OF_JSON: Final = (406,)
-_OF_ONE_THING: Final = (404,)
-_OF_A_CHANGE: Final = (403, 409)
+_ERRORS_OF_ALL: Final = (400, 401, 413, 415, 408, 421, 500, 503)
+_ERRORS_WITH_JSON: Final = (406,)
+_ERRORS_OF_ONE: Final = (404,)
+_ERRORS_OF_CHANGES: Final = (403, 409)
 
 
 def operation_id(route: APIRoute) -> str:
-    """The function's name: short, and what clients made from the description call the method."""
+    """Return the function's name: short, and the method's name in clients generated from the description."""
     return route.name
 
 
 def describe(app: FastAPI) -> None:
-    """Has `app` describe itself truthfully; to be called before the first request."""
+    """Make `app` serve the complete description; call before the first request."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            made = get_openapi(
+            generated = get_openapi(
                 title=app.title, version=app.version, routes=app.routes, description=app.description, tags=None
             )
-            app.openapi_schema = _truthful(made)
+            app.openapi_schema = _completed(generated)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _truthful(made: dict[str, Any]) -> dict[str, Any]:
-    for path, method, operation in _operations(made):
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    for path, method, operation in _operations(document):
         answers = _ANSWERS.get(operation["operationId"])
         if answers is not None:
             operation["responses"] = {}
@@ -103,31 +103,31 @@ def _truthful(made: dict[str, Any]) -> dict[str, Any]:
         for status in _errors(path, method):
             operation["responses"].setdefault(str(status), _answer(status, ref("Error")))
         operation["responses"].pop("422", None)
-        for header in _with_location(operation["operationId"]):
+        for header in _location_headers(operation["operationId"]):
             operation["responses"]["201"]["headers"] = header
-    made.setdefault("components", {})["schemas"] = SCHEMAS
-    return made
+    document.setdefault("components", {})["schemas"] = SCHEMAS
+    return document
 
 
-def _operations(made: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, operations in made["paths"].items():
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
             yield path, method, operation
 
 
 def _errors(path: str, method: str) -> tuple[int, ...]:
-    of_one = _OF_ONE_THING if "{" in path else ()
-    of_json = () if path == _METRICS else _OF_JSON
-    return (*_ALL, *of_json, *of_one, *(() if method == "get" else _OF_A_CHANGE))
+    of_one = _ERRORS_OF_ONE if "{" in path else ()
+    with_json = () if path == _METRICS else _ERRORS_WITH_JSON
+    return (*_ERRORS_OF_ALL, *with_json, *of_one, *(() if method == "get" else _ERRORS_OF_CHANGES))
 
 
 def _answer(status: int, schema: Schema | None) -> dict[str, Any]:
-    described: dict[str, Any] = {"description": _MEANINGS.get(status) or HTTPStatus(status).phrase}
+    answer: dict[str, Any] = {"description": _MEANINGS.get(status) or HTTPStatus(status).phrase}
     if schema is not None:
-        described["content"] = {"application/json": {"schema": schema}}
-    return described
+        answer["content"] = {"application/json": {"schema": schema}}
+    return answer
 
 
-def _with_location(operation: str) -> Iterator[dict[str, Any]]:
+def _location_headers(operation: str) -> Iterator[dict[str, Any]]:
     if operation in ("create_connector", "put_config"):
         yield {"Location": {"description": "Where the connector is", "schema": {"type": "string"}}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of the REST API's JSON, as JSON schemas; ``entities`` makes what they describe."""
+"""JSON schemas of the REST API's bodies and answers; ``entities`` makes the answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STATE: Final[Schema] = {"enum": ["UNASSIGNED", "RUNNING", "PAUSED", "FAILED", "
 
 
 def ref(name: str) -> Schema:
-    """The schema of that name in ``SCHEMAS``."""
+    """Return a reference to the schema of that name in ``SCHEMAS``."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def body_doc(name: str) -> dict[str, Any]:
-    """Describes a request body that has the schema of that name, for FastAPI's ``openapi_extra``."""
+    """Describe a request body by the schema of that name, for FastAPI's ``openapi_extra``."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": ref(name)}}}}
 
 
@@ -35,7 +35,7 @@ def mapping(values: Schema) -> Schema:
 
 
 def exactly(**fields: Schema) -> Schema:
-    """An object with these fields and no other; one whose name ends in ``_`` may be left out."""
+    """Return the schema of an object with these fields and no other; those whose names end in ``_`` are optional."""
     properties = {name.rstrip("_"): schema for name, schema in fields.items()}
     required = [name for name in fields if not name.endswith("_")]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

@@ -40,13 +40,13 @@ from headrace.rest.rest_client import RestClient
 
 @dataclass(frozen=True, slots=True)
 class OtherWorkers:
-    """What the API of a worker in a group needs beside its herder."""
+    """The requirements of a grouped worker's API, beside its herder."""
 
     herder: ClusterHerder
     client: RestClient
     verifier: SignatureVerifier
     sign: Sign | None = None
-    """Names the user of a request that is forwarded."""
+    """Makes the headers that name the user of a forwarded request."""
 
 
 def create_app(
@@ -55,14 +55,14 @@ def create_app(
     request_timeout: float = REQUEST_TIMEOUT_SECONDS,
     others: OtherWorkers | None = None,
     loggers: Loggers | None = None,
-    trouble: Callable[[], str | None] = lambda: None,
-    remark: Callable[[], str | None] = lambda: None,
+    engine_failure: Callable[[], str | None] = lambda: None,
+    warning: Callable[[], str | None] = lambda: None,
 ) -> FastAPI:
-    """The API over `herder`; requests that change something may take `request_timeout` seconds. ``/docs`` shows it.
+    """Return the API over `herder`; requests that change something may take `request_timeout` seconds.
 
-    With `others` it is also for them, and what only the group's leader can do is forwarded to it. `loggers` are those
-    that ``/admin/loggers`` changes; for ``/health``, `trouble` says why the worker cannot run tasks, and `remark` what
-    else is wrong.
+    With `others` it serves other workers too, and forwards to the group's leader the requests that only that can serve.
+    `loggers` are those that ``/admin/loggers`` changes. For ``/health``, `engine_failure` returns the reason why the
+    worker cannot run tasks, and `warning` anything else that is wrong; both return None if all is well.
     """
     app = FastAPI(
         title="headrace",
@@ -84,7 +84,8 @@ def create_app(
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
     app.include_router(loggers_router(loggers or Loggers(), herder, handler))
-    app.include_router(health_router(herder, min(request_timeout, HEALTH_TIMEOUT_SECONDS), trouble, remark=remark))
+    health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
+    app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
     app.include_router(metrics_router(herder))
     _add_root(app, herder)
     if others is not None:

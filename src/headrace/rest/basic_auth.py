@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks for user and password. Java: ``BasicAuthSecurityRestExtension`` with ``PropertyFileLoginModule``."""
+"""Basic authentication as an extension. Java: ``BasicAuthSecurityRestExtension`` with ``PropertyFileLoginModule``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headrace.rest.exception_mapper import error_response
 from headrace.rest.internal_gate import is_internal
 
 JAAS_FILE: Final = "java.security.auth.login.config"
-"""Named as the system property by which a JVM is given such a file."""
+"""The property of a JAAS file, named as the JVM's system property."""
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|(\"[^\"\n]*\")", re.DOTALL)
 _ENTRY: Final = re.compile(r"\bKafkaConnect\s*\{([^}]*)\}")
 _MODULE: Final = re.compile(r"\s*(?:[\w.]+\.)?PropertyFileLoginModule\s+\w+\s+file\s*=\s*\"([^\"]+)\"\s*;\s*")
@@ -29,7 +29,7 @@ _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="headrace", charset="UTF-8
 
 
 class BasicAuthSecurityRestExtension(ConnectRestExtension):
-    """Lets only the users of a properties file, ``user=password``, pass. The file is read once."""
+    """An extension that admits the users of a properties file, ``user=password``, only. The file is read once."""
 
     def __init__(self) -> None:
         self._users: dict[str, str] = {}
@@ -47,7 +47,7 @@ class BasicAuthSecurityRestExtension(ConnectRestExtension):
 
 
 def _file_of_jaas(path: str | None) -> str | None:
-    """The credentials file that a JAAS file names for ``KafkaConnect``. ConfigError if it names something else."""
+    """Return the credentials file that a JAAS file names for ``KafkaConnect``; raise ConfigError if it has none."""
     if not path:
         return None
     try:
@@ -63,10 +63,10 @@ def _file_of_jaas(path: str | None) -> str | None:
 
 
 class _BasicAuth:
-    """As ASGI middleware."""
+    """ASGI middleware that answers 401 to requests without a known user's credentials."""
 
     def __init__(self, app: ASGIApp, users: Mapping[str, str], in_group: bool) -> None:
-        """``in_group``: other workers ask too, and sign what they ask."""
+        """Wrap ``app``; ``in_group``: signed requests of other workers pass without a user."""
         self._app = app
         self._users = users
         self._in_group = in_group
@@ -82,7 +82,7 @@ class _BasicAuth:
         await response(scope, receive, send)
 
     def _user(self, authorization: str) -> str | None:
-        """The user whose password this is; None if it is nobody's."""
+        """Return the user of valid credentials, None for any others."""
         try:
             given = basic_credentials(authorization)
         except ValueError:
@@ -90,5 +90,5 @@ class _BasicAuth:
         if given is None:
             return None
         name, password = given
-        # An unknown user takes as long as a wrong password: the time tells nothing of who there is.
+        # An unknown user takes as long as a wrong password: the time does not reveal which users exist.
         return name if same_password(password, self._users.get(name, "")) and name in self._users else None

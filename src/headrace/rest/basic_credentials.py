@@ -13,7 +13,7 @@ from headrace.config.properties_file import read_properties
 
 
 def read_users(path: str) -> dict[str, str]:
-    """The passwords of a file, by user. ConfigError if it cannot be read, or has no user, or one without a password."""
+    """Return the passwords of a file by user. Raise ConfigError if it is unreadable, or lacks users or a password."""
     try:
         users = read_properties(path)
     except ConfigError as error:
@@ -25,7 +25,7 @@ def read_users(path: str) -> dict[str, str]:
 
 
 def basic_credentials(authorization: str) -> tuple[str, str] | None:
-    """User and password of the header; None if it is of another scheme. ValueError if it is malformed."""
+    """Return user and password of the header, None for another scheme. Raise ValueError if it is malformed."""
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -36,7 +36,7 @@ def basic_credentials(authorization: str) -> tuple[str, str] | None:
 
 
 def same_password(given: str, stored: str) -> bool:
-    """Compare in a time that shows neither how much of them is the same nor how long they are."""
+    """Compare in a time that depends neither on the common prefix nor on the lengths."""
     return hmac.compare_digest(_digest(given), _digest(stored))
 
 

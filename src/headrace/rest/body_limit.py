@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses bodies that nobody would send in earnest, before they fill the worker's memory or keep it waiting."""
+"""Limits on the size, duration and total memory of request bodies."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _DRAIN_BYTES: Final = 256 * 1024 * 1024
 
 
 class BodyBudget:
-    """What all bodies that are read or worked on may take together. For the thread of the server's event loop alone.
+    """The memory that all bodies which are read or processed may take together. Used on the server's event loop only.
 
-    The first 64 KiB of each are not counted: whoever holds much memory keeps no ordinary request out.
+    The first 64 KiB of each are not counted, so large bodies never keep ordinary requests out.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._taken = 0
 
-    def grow(self, before: int, after: int) -> bool:
-        """Count what a body has grown by; False, and nothing is counted, if there is not so much left."""
+    def reserve(self, before: int, after: int) -> bool:
+        """Count a body's growth from ``before`` to ``after`` bytes; return False, counting nothing, without room."""
         more = max(0, after - _FREE_BYTES) - max(0, before - _FREE_BYTES)
         if self._taken + more > self.limit:
             return False
         self._taken += more
         return True
 
-    def give_back(self, size: int) -> None:
-        """A body of this size is not held any more."""
+    def release(self, size: int) -> None:
+        """Return the share of a body of this size, which is no longer held."""
         self._taken -= max(0, size - _FREE_BYTES)
 
 
 class BodyLimit:
-    """Reads a request's body, and hands it on whole, as ASGI middleware.
+    """ASGI middleware that reads a request's body and passes it on whole.
 
-    Answers 413 to one of more than `limit` bytes, 408 to one that is not there after `timeout` seconds, and 503 to one
-    for which the `budget` of all bodies has no room.
+    It answers 413 to one of more than `limit` bytes, 408 to one that is not complete after `timeout` seconds, and 503
+    to one for which the `budget` of all bodies has no room.
     """
 
     def __init__(self, app: ASGIApp, limit: int, timeout: float, budget: BodyBudget) -> None:
@@ -62,23 +62,23 @@ class BodyLimit:
         try:
             refusal = await self._read(receive, body)
             if refusal is not None:
-                await send_and_drain(refusal, scope, receive, send, sent=body.coming)
-            elif not body.gone:
-                await self._app(scope, _replayed(body.taken(), receive), send)
+                await send_and_drain(refusal, scope, receive, send, sent=body.incomplete)
+            elif not body.disconnected:
+                await self._app(scope, _replayed(body.take(), receive), send)
         finally:
             body.release()
 
     async def _read(self, receive: Receive, body: _Body) -> Response | None:
-        """The answer to a body that is refused."""
+        """Read all of the body; return the answer if it is refused, None if it is accepted."""
         try:
             async with asyncio.timeout(self._timeout):
-                while body.coming:
+                while body.incomplete:
                     if not body.add(await receive()):
                         return self._no_room()
                     if body.size > self._limit:
                         return self._too_large()
         except TimeoutError:
-            body.coming = False  # nobody waits for it any longer
+            body.incomplete = False  # do not drain a body that is too slow
             slow = f"The body of the request has not come within {self._timeout:g} s"
             return error_response(408, slow, {"Connection": "close"})
         return None
@@ -96,41 +96,42 @@ class BodyLimit:
 
 
 class _Body:
-    """What has come of a body, and is counted."""
+    """The received part of a body, counted in the budget."""
 
     def __init__(self, budget: BodyBudget) -> None:
         self._budget = budget
         self._data = bytearray()
         self.size = 0
-        self.coming = True
-        """Whether there is more of it."""
-        self.gone = False
-        """Whether the client is."""
+        self.incomplete = True
+        """True while the client may send more."""
+        self.disconnected = False
+        """True once the client has disconnected."""
 
     def add(self, message: Message) -> bool:
-        """False if there is no room for it."""
-        self.gone = message["type"] != "http.request"
-        self.coming = not self.gone and bool(message.get("more_body"))
+        """Append a message's part; return False if the budget has no room for it."""
+        self.disconnected = message["type"] != "http.request"
+        self.incomplete = not self.disconnected and bool(message.get("more_body"))
         data = message.get("body", b"")
-        if not self._budget.grow(self.size, self.size + len(data)):
+        if not self._budget.reserve(self.size, self.size + len(data)):
             return False
         self._data += data
         self.size += len(data)
         return True
 
-    def taken(self) -> bytes:
-        """All of it, held here no longer; it counts until the request is done."""
+    def take(self) -> bytes:
+        """Return all of it and drop it here; it stays counted until the request is done."""
         data, self._data = bytes(self._data), bytearray()
         return data
 
     def release(self) -> None:
-        self._budget.give_back(self.size)
+        self._budget.release(self.size)
 
 
 async def send_and_drain(response: Response, scope: Scope, receive: Receive, send: Send, *, sent: bool = True) -> None:
-    """Answer before the body is read. ``sent``: whether it is on its way, as it is if nobody waits to be asked for it.
+    """Answer before the body is read, then read it to its end; ``sent``: the client may still be sending it.
 
-    A connection that is closed on unread bytes is reset, and the client may never see the answer.
+    A client that waits for ``100 Continue`` sends none. A connection that is closed on unread bytes is reset, and the
+    client may never see the answer.
     """
 
     async def send_then_drain(message: Message) -> None:

@@ -12,9 +12,9 @@ _ALL_1_3: Final = ", ".join(sorted(_TLS_1_3))
 
 
 def restrict_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
-    """Have ``context`` speak these suites alone, and the versions of TLS alone that have one of them, as in Java.
+    """Restrict ``context`` to these suites, and to the versions of TLS that have one of them, as in Java.
 
-    ValueError that says what to do if one is not known, or Python cannot do it.
+    Raise ValueError, with the remedy, if one is unknown or Python cannot restrict it.
     """
     newest = _TLS_1_3.intersection(names)
     older = [name for name in names if name not in _TLS_1_3]
@@ -25,7 +25,7 @@ def restrict_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
     if not older:
         _bound(context, ssl.TLSVersion.TLSv1_3, context.maximum_version)
     else:
-        context.set_ciphers(":".join(map(_known, older)))
+        context.set_ciphers(":".join(map(_checked_name, older)))
 
 
 def _bound(context: ssl.SSLContext, lowest: ssl.TLSVersion, highest: ssl.TLSVersion) -> None:
@@ -34,8 +34,8 @@ def _bound(context: ssl.SSLContext, lowest: ssl.TLSVersion, highest: ssl.TLSVers
     context.minimum_version, context.maximum_version = lowest, highest
 
 
-def _known(name: str) -> str:
-    """OpenSSL's name, which may be one of its lists. ValueError if it has none such: of several it passes over one."""
+def _checked_name(name: str) -> str:
+    """Return OpenSSL's name, which may be one of its lists. Raise ValueError if unknown: OpenSSL skips it in lists."""
     own = openssl_name(name)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(own)

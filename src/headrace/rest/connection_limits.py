@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many connections there may be, in all and of one address, and how long one may take to send a request."""
+"""Limits on the number of connections, in total and per address, and timeouts for clients to send their requests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ log = logging.getLogger(__name__)
 _SECONDS_PER_LINE: Final = 60.0
 _MARGIN_SECONDS: Final = 2.0
 _IPV6_NETWORK: Final = 64
-"""Bits of an address that are one party's: whoever has one address of version 6 has all of its network."""
+"""Prefix length counted as one client: the holder of one IPv6 address has all of its network."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """What a server bears of its clients; times in seconds."""
+    """A server's limits for its clients; times in seconds."""
 
     connections: int = 500
     connections_per_address: int = 250
@@ -35,25 +35,26 @@ DEFAULT_LIMITS: Final = HttpLimits()
 
 
 class Connection:
-    """A connection as the limits see it: whose it is, and since when it waits for its client."""
+    """A counted connection: its client's address, and the time since which it waits for the client."""
 
     __slots__ = ("address", "deadline", "shut", "since")
 
     def __init__(self, address: str, shut: Callable[[], None]) -> None:
-        """``shut`` ends the connection whatever it is at; its socket is closed later."""
+        """``shut`` ends the connection in any state; the event loop closes its socket later."""
         self.address = address
         self.shut = shut
         self.since: float | None = None
-        """Since when the client is waited for; None while a request is worked on."""
+        """Start of the wait for the client; None while a request is processed."""
         self.deadline: float | None = None
 
 
 class ConnectionLimits:
-    """Admits connections. For the thread of the server's event loop alone.
+    """Admission of connections. Used on the server's event loop only.
 
-    At a limit the connection that has waited longest for its client makes room, of the same address at that
-    address's limit, of the address with the most at the limit of all. So one that is admitted now is served now,
-    however many half-open ones there are, and a new one is refused only where requests are worked on at all others.
+    At a limit, the connection that has waited longest for its client is closed to make room: of the same address at
+    that address's limit, of the address with the most connections at the total limit. So an admitted connection is
+    served at once, however many half-open ones there are, and a new one is refused only while all others have requests
+    in progress.
     """
 
     def __init__(self, limits: HttpLimits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,11 +64,11 @@ class ConnectionLimits:
         self._of_address: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
-        self._told = -_SECONDS_PER_LINE
+        self._logged_at = -_SECONDS_PER_LINE
 
     def admit(self, number: int, peer: str, shut: Callable[[], None]) -> bool:
-        """Count the connection with this file descriptor, if there is or can be made room for it."""
-        address = party(peer)
+        """Count the connection with this file descriptor; return False if there is no room and none can be made."""
+        address = address_key(peer)
         if not self._room(address):
             self._refused[address] += 1
             return False
@@ -80,7 +81,7 @@ class ConnectionLimits:
         return self._connections.get(number)
 
     def closed(self, number: int) -> None:
-        """The socket with this file descriptor is closed. No effect if it is not counted any more."""
+        """Note that the socket with this file descriptor is closed; no effect if it is not counted."""
         connection = self._connections.pop(number, None)
         if connection is None:
             return
@@ -89,32 +90,32 @@ class ConnectionLimits:
             del self._of_address[connection.address]
 
     def await_head(self, connection: Connection) -> None:
-        """The client has connected, or begun with a request."""
+        """Start the timeout for a request's head: the client has connected, or begun a request."""
         self._wait(connection, self.limits.header_timeout)
 
     def await_transfer(self, connection: Connection) -> None:
-        """The client is to send the rest of a body, or to take in an answer."""
+        """Start the timeout for the client to send the rest of a body, or to read an answer."""
         self._wait(connection, self.limits.body_timeout)
 
-    def rest(self, connection: Connection) -> None:
-        """The client may send another request. After ``keep_alive`` the server has ended the wait itself as a rule."""
+    def mark_idle(self, connection: Connection) -> None:
+        """Start the timeout for another request. Usually the server itself closes after ``keep_alive`` seconds."""
         self._wait(connection, self.limits.keep_alive + _MARGIN_SECONDS)
 
-    def work(self, connection: Connection) -> None:
-        """A whole request is there: nothing is expected of the client."""
+    def mark_busy(self, connection: Connection) -> None:
+        """Stop the timeout: a whole request is there, and nothing is expected of the client."""
         connection.since = connection.deadline = None
 
     def tick(self) -> None:
-        """End what has waited for too long, and log once a minute at most what was ended and refused."""
+        """End connections past their deadlines; log the ended and refused ones, at most once a minute."""
         now = self._clock()
         late = [
             number for number, each in self._connections.items() if each.deadline is not None and each.deadline <= now
         ]
         for number in late:
             self._end(number)
-        if (self._ended or self._refused) and now - self._told >= _SECONDS_PER_LINE:
-            self._told = now
-            self._tell()
+        if (self._ended or self._refused) and now - self._logged_at >= _SECONDS_PER_LINE:
+            self._logged_at = now
+            self._log_counts()
 
     def _wait(self, connection: Connection, seconds: float) -> None:
         connection.since = now = self._clock()
@@ -145,7 +146,7 @@ class ConnectionLimits:
         self.closed(number)
         connection.shut()
 
-    def _tell(self) -> None:
+    def _log_counts(self) -> None:
         ended, refused = self._ended.total(), self._refused.total()
         address, most = (self._ended + self._refused).most_common(1)[0]
         log.warning(
@@ -160,8 +161,8 @@ class ConnectionLimits:
 
 
 @lru_cache(maxsize=1024)
-def party(peer: str) -> str:
-    """The address that connections of a peer are counted under."""
+def address_key(peer: str) -> str:
+    """Return the address, or the IPv6 network, that a peer's connections are counted under."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

@@ -27,7 +27,7 @@ DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be d
 
 
 def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRouter:
-    """As ``connectors_router``."""
+    """Return the routes; handlers run as those of ``connectors_router``."""
     router = json_router("offsets", "/connectors")
 
     @router.get("/{connector}/offsets", summary="A connector's committed offsets")
@@ -54,7 +54,7 @@ def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRout
 
 
 def parse_offsets(body: bytes) -> tuple[ConnectorOffset, ...]:
-    """``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. BadRequestError, saying what is wrong, else."""
+    """Parse ``{"offsets": [{"partition": {…}, "offset": {…} or null}, …]}``. Raise BadRequestError with the mistake."""
     try:
         value = json_bytes.loads(body)
         json_bytes.check_text(value)
@@ -88,5 +88,5 @@ def _check_fields(value: dict[str, Any], known: set[str], where: str) -> None:
 
 
 def _accepts_json(request: Request) -> bool:
-    """Whether the request says so itself, and not only that it takes anything: KIP-875 answers without a body."""
+    """Return True if ``Accept`` names JSON: a request that accepts anything gets no body, by KIP-875."""
     return JSON in accepted_types(request)

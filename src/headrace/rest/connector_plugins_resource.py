@@ -26,7 +26,7 @@ Name = Annotated[str, Depends(_decoded_name)]
 
 
 def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRouter:
-    """As ``connectors_router``: what runs plugins' code is awaited."""
+    """Return the routes; handlers run as those of ``connectors_router``, and plugins' code on other threads."""
     router = json_router("plugins", "/connector-plugins")
 
     @router.get("", summary="Connectors that can be created")

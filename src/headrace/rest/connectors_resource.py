@@ -36,7 +36,7 @@ TaskNumber = Annotated[str, Path(description="The task's number, from 0 on", jso
 
 
 def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
-    """Handlers run on the event loop: queries answer from a snapshot, requests are awaited, nothing blocks."""
+    """Return the routes. Handlers run on the event loop: queries read a snapshot, changes are awaited, none blocks."""
     router = json_router("connectors", "/connectors")
     hidden = HiddenSecrets(herder, handler)
     _add_queries(router, herder, handler, hidden)
@@ -69,16 +69,16 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
             with suppress(NotFoundError):  # it was deleted meanwhile
                 if _SPARK in wanted:
                     parts["status"] = await status_with_spark(name)
-                shown[name] = await hidden.of(access, name, parts)
+                shown[name] = await hidden.mask(access, name, parts)
         return JSONResponse(shown)
 
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name, request: Request) -> Response:
-        return JSONResponse(await hidden.of(access_of(request), name, _info(herder, name)))
+        return JSONResponse(await hidden.mask(access_of(request), name, _info(herder, name)))
 
     @router.get("/{connector}/config", summary="A connector's configuration, as written")
     async def get_config(name: Name, request: Request) -> Response:
-        shown = await hidden.of(access_of(request), name, _info(herder, name))
+        shown = await hidden.mask(access_of(request), name, _info(herder, name))
         return JSONResponse(shown["config"])
 
     @router.get("/{connector}/status", summary="States of a connector and its tasks, with traces of failures")
@@ -89,17 +89,17 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
     ) -> Response:
         with_spark = _SPARK in (expand or ())
         status = await status_with_spark(name) if with_spark else _status(herder, name)
-        return JSONResponse(await hidden.of(access_of(request), name, status))
+        return JSONResponse(await hidden.mask(access_of(request), name, status))
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
     async def get_tasks(name: Name, request: Request) -> Response:
         tasks = entities.task_infos(herder.task_infos(name))
-        return JSONResponse(await hidden.of(access_of(request), name, tasks))
+        return JSONResponse(await hidden.mask(access_of(request), name, tasks))
 
     @router.get("/{connector}/tasks/{task}/status", summary="The state of a task")
     async def get_task_status(name: Name, task: TaskNumber, request: Request) -> Response:
         state = entities.task_state(herder.task_status(_task_id(name, task)))
-        return JSONResponse(await hidden.of(access_of(request), name, state))
+        return JSONResponse(await hidden.mask(access_of(request), name, state))
 
     @router.get("/{connector}/topics", summary="Topics that a connector was seen to use")
     async def get_topics(name: Name) -> Response:
@@ -173,7 +173,7 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         status = await handler.complete(wanted)
         if not include_tasks and not only_failed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        shown = await hidden.of(access_of(request), name, entities.connector_status(status))
+        shown = await hidden.mask(access_of(request), name, entities.connector_status(status))
         return JSONResponse(shown, HTTPStatus.ACCEPTED)
 
     @router.post("/{connector}/tasks/{task}/restart", summary="Restart a task", status_code=HTTPStatus.NO_CONTENT)
@@ -191,7 +191,7 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hi
 
 _SPARK: Final = "spark"
 _DIGITS: Final = 10
-"""Of the number of a task, which is an int in Java."""
+"""Digits of a task's number, which is an int in Java."""
 
 
 def _info(herder: Herder, name: str) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _status(herder: Herder, name: str) -> dict[str, Any]:
 
 
 def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
-    """Empty for a connector that is not there, of which the herder says so."""
+    """Return a connector's configuration; empty for one that does not exist, which the herder reports later."""
     with suppress(NotFoundError):
         return herder.connector_info(name).config
     return {}
@@ -213,7 +213,7 @@ _EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {"st
 
 
 def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
-    """None for a connector that is not, or not yet, all there: it is left out of the list."""
+    """Return the wanted parts; None for a connector that is gone or incomplete: it is left out of the list."""
     try:
         return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
     except NotFoundError:

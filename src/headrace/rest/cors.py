@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pages of other origins may use the API, by ``access.control.allow.origin`` and ``….methods``."""
+"""CORS by ``access.control.allow.origin`` and ``access.control.allow.methods``, and a guard against CSRF."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from headrace.rest.exception_mapper import error_response
 
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 _METHODS: Final = ("GET", "POST", "HEAD")
-"""What Java's filter allows where nothing is said."""
+"""The methods that Java's filter allows by default."""
 _PORTS: Final = {"http": 80, "https": 443}
 _HEADERS: Final = ("X-Requested-With", "Content-Type", "Accept", "Origin", "Authorization")
 
 
-class CrossSiteWrites:
-    """Answers 403 to changes that a browser asks for on behalf of another origin's page; as ASGI middleware.
+class CrossOriginWriteGuard:
+    """ASGI middleware that answers 403 to cross-origin requests of browsers that would change something.
 
-    Browsers send some of them, such as a POST without a body, without asking first whether the page may (CORS).
+    Browsers send some of them, such as a POST without a body, without a CORS preflight request.
     """
 
     def __init__(self, app: ASGIApp, allowed: Callable[[str], bool]) -> None:
-        """``allowed``: whether pages of an origin may use the API all the same."""
+        """Wrap ``app``; ``allowed`` returns True for origins whose pages may change things all the same."""
         self._app = app
         self._allowed = allowed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        if scope["method"] in _READING or not _is_foreign(headers) or self._allowed(headers.get("origin", "")):
+        if scope["method"] in _READING or not _is_cross_origin(headers) or self._allowed(headers.get("origin", "")):
             await self._app(scope, receive, send)
             return
         message = f"A page of another site may not change anything here, unless {ALLOWED_ORIGINS} has its origin"
         await error_response(403, message)(scope, receive, send)
 
 
-def _is_foreign(headers: Headers) -> bool:
-    """Whether a page of another origin than the worker's asks. Where browsers tell, a proxy may change the Host."""
+def _is_cross_origin(headers: Headers) -> bool:
+    """Return True for a page of another origin. ``Sec-Fetch-Site`` wins: a proxy may change the Host."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None:
         return site.lower() not in ("same-origin", "none")
     if origin is None:
         return False
-    return _place(origin) != _place(f"{origin.partition('://')[0]}://{headers.get('host', '')}")
+    return _host_and_port(origin) != _host_and_port(f"{origin.partition('://')[0]}://{headers.get('host', '')}")
 
 
-def _place(url: str) -> tuple[str, int | None]:
-    """Host and port; a scheme's own port is the same as none. A text of which no URL is made is somewhere else."""
+def _host_and_port(url: str) -> tuple[str, int | None]:
+    """Return host and port, the scheme's own where it has none; a text that is no URL is a host of its own."""
     try:
         parts = urlsplit(url.lower())
         return parts.hostname or url, parts.port or _PORTS.get(parts.scheme)
@@ -62,9 +62,9 @@ def _place(url: str) -> tuple[str, int | None]:
 
 
 def with_cors(app: ASGIApp, origins: Sequence[str], methods: Sequence[str]) -> ASGIApp:
-    """The application for browsers: pages of the origins may use it by the methods, others may change nothing."""
+    """Wrap ``app`` so that pages of the origins may use it by the methods, and those of others may change nothing."""
     if not origins:
-        return CrossSiteWrites(app, lambda origin: False)
+        return CrossOriginWriteGuard(app, lambda origin: False)
     patterns = [origin for origin in origins if "*" in origin and origin != "*"]
     cors = CORSMiddleware(
         app,
@@ -75,7 +75,7 @@ def with_cors(app: ASGIApp, origins: Sequence[str], methods: Sequence[str]) -> A
         # A page that is named may use what its user's browser knows of user and password; just any page may not.
         allow_credentials="*" not in origins,
     )
-    return CrossSiteWrites(cors, cors.is_allowed_origin)
+    return CrossOriginWriteGuard(cors, cors.is_allowed_origin)
 
 
 def _pattern(origin: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a worker's REST API is served, by its properties."""
+"""The endpoints of a worker's REST API: bound listeners, TLS and the advertised URL, from its properties."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from headrace.rest.tls import TlsContexts, tls_contexts
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where the API is served, before anything serves it: made first, for it is quick and tells mistakes at once."""
+    """Bound sockets before anything serves them: opened first, as that is quick and reports mistakes at once."""
 
     listeners: BoundListeners
     tls: TlsContexts
     advertised_url: str
-    """Where other workers reach this one."""
+    """The URL by which other workers reach this one."""
 
     @classmethod
     def open(cls, config: WorkerConfig) -> Endpoints:
-        """ConfigError, of one line, for what cannot be listened at, and for files that cannot be used."""
+        """Bind the listeners. Raise ConfigError, of one line, for unusable addresses and files."""
         listeners = BoundListeners.bind(config.listeners, config.admin_listeners or ())
         try:
             tls = tls_contexts(config.raw, listeners)

@@ -39,7 +39,7 @@ def connector_info(info: ConnectorInfo) -> Json:
 
 
 def connector_status(info: ConnectorStateInfo, spark: Mapping[int, SparkAttempt] | None = None) -> Json:
-    """With ``spark``, each task has a block of what Spark runs of it, which is null if that is nothing here."""
+    """With ``spark``, give each task a block of its Spark attempt, null if it has none on this worker."""
     return {
         "name": info.name,
         "connector": _state(info.connector),
@@ -57,7 +57,7 @@ def connector_offsets(offsets: Iterable[ConnectorOffset]) -> Json:
 
 
 def offsets_changed(changed: OffsetsChanged, *, dry_run: bool) -> Json:
-    """Kafka's message; of a dry run the differences too."""
+    """Return Kafka's message; for a dry run the differences too."""
     if not dry_run:
         return {"message": changed.message}
     return {"message": changed.message, "changes": [asdict(difference) for difference in changed.differences]}
@@ -94,7 +94,7 @@ def _task_id(task: ConnectorTaskId) -> Json:
 
 
 def _state(state: ConnectorState | TaskState) -> Json:
-    """Trace and version are left out where there is none."""
+    """Leave out trace and version where there is none."""
     shown = {"state": state.state, "worker_id": state.worker_id}
     more = {"trace": state.trace, "version": state.version}
     return {**shown, **{key: value for key, value in more.items() if value is not None}}

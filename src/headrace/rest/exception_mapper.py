@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that decides HTTP statuses of errors, and how they look: ``{"error_code": 404, "message": "…"}``."""
+"""The HTTP statuses of errors, decided in this one place, and their JSON: ``{"error_code": 404, "message": "…"}``."""
 
 from __future__ import annotations
 
@@ -50,29 +50,29 @@ _TRY_AGAIN: Final = (RebalanceNeededError, NotLeaderError, RetriableError)
 
 
 def status_of(error: ConnectError) -> HTTPStatus:
-    """The first that fits: subclasses stand before their bases."""
+    """Return the status of the first class that fits: subclasses stand before their bases."""
     return next(status for kind, status in _STATUSES if isinstance(error, kind))
 
 
 def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """An error as Kafka Connect's clients know it."""
+    """Return an error in Kafka Connect's shape."""
     return JSONResponse({"error_code": status, "message": message}, status, headers)
 
 
 async def on_connect_error(request: Request, error: Exception) -> Response:
-    """A herder's or our own error: its message is for the user."""
+    """Answer a herder's or our own error: its message is for the user."""
     assert isinstance(error, ConnectError)
     status = status_of(error)
-    # What will do later needs no line for each request; what it waits for is told where it waits.
+    # A retriable error needs no line for each request: the part that waits logs the reason.
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, RetriableError):
         log.error("%s %s failed: %s", request.method, request.url.path, error_text(error))
     return error_response(status, error_text(error), {"Retry-After": "1"} if isinstance(error, _TRY_AGAIN) else None)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """No such path (404), no such method (405), and what else the framework itself refuses.
+    """Answer an unknown path (404), a wrong method (405), and other refusals of the framework.
 
-    OPTIONS of a path that there is, which is no method of any route, is told the methods and is no error.
+    OPTIONS, which no route has as a method, gets the methods of an existing path and no error.
     """
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
@@ -86,7 +86,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Of all routes that have the request's path; the framework looks at the first one alone."""
+    """Return the methods of all routes with the request's path; the framework looks at the first one only."""
     routes = request.app.router.routes
 
     def allowed(method: str) -> bool:
@@ -97,8 +97,8 @@ def _allowed_methods(request: Request) -> list[str]:
 
 
 async def on_unexpected_error(request: Request, error: Exception) -> Response:
-    """A defect of ours: the trace is for the log, the answer tells what kind it was."""
+    """Answer a defect of ours: the log has the trace, the answer its kind."""
     log.error("%s %s failed unexpectedly", request.method, request.url.path, exc_info=error)
     message = f"Internal error: {error_line(error)}"
-    # The framework raises the error once more, at which the server closes the connection: nobody should use it again.
+    # The framework raises the error again, and the server closes the connection: the client must not reuse it.
     return error_response(HTTPStatus.INTERNAL_SERVER_ERROR, message, {"Connection": "close"})

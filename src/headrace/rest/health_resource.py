@@ -30,14 +30,15 @@ _NO_TASKS: Final = "Worker is ready to handle requests, but cannot run tasks."
 def health_router(
     herder: Herder,
     timeout: float = HEALTH_TIMEOUT_SECONDS,
-    trouble: Callable[[], str | None] = lambda: None,
+    engine_failure: Callable[[], str | None] = lambda: None,
     deaths: ThreadDeaths = THREAD_DEATHS,
-    remark: Callable[[], str | None] = lambda: None,
+    warning: Callable[[], str | None] = lambda: None,
 ) -> APIRouter:
-    """A worker that has started has ``timeout`` seconds to show that it serves requests.
+    """Return the route; a worker that has started has ``timeout`` seconds to show that it serves requests.
 
-    ``trouble`` says why it cannot run tasks, if it cannot; ``deaths`` are those of threads, without some of which it is
-    of no use though it serves requests; ``remark`` says what is wrong with a worker that is of use.
+    ``engine_failure`` returns the reason why it cannot run tasks, or None. ``deaths`` are those of service threads; the
+    loss of some makes a worker unhealthy though it serves requests. ``warning`` returns a text for a healthy worker's
+    message, or None.
     """
     handler = RequestHandler(herder, timeout)
     router = json_router("worker")
@@ -55,10 +56,10 @@ def health_router(
         else:
             if losses := deaths.losses():
                 return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", " ".join((_IMPAIRED, *losses)))
-            if (hindrance := trouble()) is not None:
-                # Not 500: it mends itself, as one that is starting does.
-                return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {hindrance}")
-            return _answer(HTTPStatus.OK, "healthy", " ".join(filter(None, (_HEALTHY, *deaths.minor(), remark()))))
+            if (failure := engine_failure()) is not None:
+                # Not 500: the engine recovers by itself, as a worker that is starting becomes ready.
+                return _answer(HTTPStatus.SERVICE_UNAVAILABLE, "unhealthy", f"{_NO_TASKS} {failure}")
+            return _answer(HTTPStatus.OK, "healthy", " ".join(filter(None, (_HEALTHY, *deaths.minor(), warning()))))
         return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, "unhealthy", f"{_UNHEALTHY} {why}")
 
     return router

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/1.1 as strictly as RFC 9112 lets a server read it: what two parties could read differently is refused.
+"""HTTP/1.1 as strictly as RFC 9112 lets a server read it: ambiguous requests are refused.
 
-A proxy that takes the end of a request to be elsewhere than the worker does lets a stranger put a request of their own
-in front of another user's (request smuggling). h11 is lenient with line ends and folded lines, and takes chunks for the
-body where a length is given too.
+If a proxy and the worker disagree about the end of a request, an attacker can put a request of their own in front of
+another user's (request smuggling). h11 accepts bare line feeds and folded lines, and prefers chunks where a length is
+given too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headrace.rest.exception_mapper import error_response
 
 _HEAD_BYTES: Final = 16 * 1024
 _REASON_CHARACTERS: Final = 200
-_UNUSUAL: Final = (
+_AMBIGUITIES: Final = (
     (re.compile(rb"(?<!\r)\n"), "a line ends in LF without CR"),
     (re.compile(rb"\n[ \t]"), "a header goes on in a second line"),
     (re.compile(rb"\ncontent-length:.*\ncontent-length:", re.IGNORECASE | re.DOTALL), "it has two Content-Length"),
@@ -32,24 +32,24 @@ _END: Final = b"\r\n\r\n"
 _Phase = Callable[[ConnectionLimits, Connection], None]
 _HEAD: Final[_Phase] = ConnectionLimits.await_head
 _TRANSFER: Final[_Phase] = ConnectionLimits.await_transfer
-_REST: Final[_Phase] = ConnectionLimits.rest
-_WORK: Final[_Phase] = ConnectionLimits.work
-"""What a connection waits for, by what its limits are told of it."""
+_IDLE: Final[_Phase] = ConnectionLimits.mark_idle
+_BUSY: Final[_Phase] = ConnectionLimits.mark_busy
+"""The phases of a connection, each as the call that reports it to the limits."""
 
 
 class StrictConnection(h11.Connection):
-    """A server's side of a connection. Raises RemoteProtocolError for what h11 would let pass."""
+    """A server's side of a connection that raises RemoteProtocolError for ambiguities that h11 accepts."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, _HEAD_BYTES)
         self._recent = b""
-        """What came last, and four bytes of what came before: where a chunked body ends."""
+        """The latest data and the four bytes before it, to check the end of a chunked body."""
         self._chunked = False
         self.refused = ""
-        """Why the request makes no sense."""
+        """The reason why a request was refused."""
 
     def receive_data(self, data: bytes) -> None:
-        waiting = self.their_state is h11.DONE  # what comes now is read after the present request only
+        waiting = self.their_state is h11.DONE  # the data is read only after the current request
         self._recent = (self._recent if waiting else self._recent[-len(_END) :]) + data
         super().receive_data(data)
 
@@ -78,9 +78,9 @@ class StrictConnection(h11.Connection):
 
 
 def _check_head(head: bytes) -> None:
-    for pattern, what in _UNUSUAL:
+    for pattern, reason in _AMBIGUITIES:
         if pattern.search(head):
-            raise h11.RemoteProtocolError(what)
+            raise h11.RemoteProtocolError(reason)
 
 
 def _check_framing(request: h11.Request) -> None:
@@ -96,41 +96,41 @@ def _check_framing(request: h11.Request) -> None:
 
 
 class HttpProtocol(CertificateProtocol):
-    """uvicorn's protocol over a strict connection, whose limits hear what the connection waits for."""
+    """uvicorn's protocol over a strict connection, which reports its phases to the connection limits."""
 
     def __init__(self, *args: Any, limits: ConnectionLimits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn: StrictConnection = StrictConnection()
         self._limits = limits
-        self._counted: Connection | None = None
+        self._connection: Connection | None = None
         self._phase = _HEAD
-        self._unread = False
-        """Whether an answer waits for its client to take it in."""
+        self._writing_paused = False
+        """True while the client does not read an answer."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._counted = self._limits.find(transport.get_extra_info("socket").fileno())
+        self._connection = self._limits.find(transport.get_extra_info("socket").fileno())
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._note()
+        self._report_phase()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._note()
+        self._report_phase()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = True
-        self._note()
+        self._writing_paused = True
+        self._report_phase()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._unread = False
-        self._note()
+        self._writing_paused = False
+        self._report_phase()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer in the form of all errors, and close: nobody can tell where the next request would begin."""
+        """Answer in the shape of all errors, and close: the start of a next request is unknown."""
         response = error_response(400, f"{msg} {self.conn.refused}".strip(), {"Connection": "close"})
         with suppress(h11.LocalProtocolError):  # an answer has begun already
             head = h11.Response(status_code=400, headers=response.raw_headers, reason=b"Bad Request")
@@ -138,15 +138,15 @@ class HttpProtocol(CertificateProtocol):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _note(self) -> None:
-        phase = self._now()
-        if phase is not self._phase and self._counted is not None:
+    def _report_phase(self) -> None:
+        phase = self._current_phase()
+        if phase is not self._phase and self._connection is not None:
             self._phase = phase
-            phase(self._limits, self._counted)
+            phase(self._limits, self._connection)
 
-    def _now(self) -> _Phase:
-        if self._unread or self.transport.is_closing() or self.conn.their_state is h11.SEND_BODY:
+    def _current_phase(self) -> _Phase:
+        if self._writing_paused or self.transport.is_closing() or self.conn.their_state is h11.SEND_BODY:
             return _TRANSFER
         if self.conn.their_state is h11.IDLE:
-            return _HEAD if self.conn.trailing_data[0] else _REST
-        return _WORK
+            return _HEAD if self.conn.trailing_data[0] else _IDLE
+        return _BUSY

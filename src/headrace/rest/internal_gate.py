@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands before what workers ask of each other: nobody else makes a worker read a body there."""
+"""The check of inter-worker requests before their bodies are read."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _INTERNAL: Final = (
 
 
 def is_internal(scope: Scope) -> bool:
-    """Whether workers ask it of each other. It is signed, so that no user is needed."""
+    """Return True for a request between workers. It is signed, so it needs no user."""
     path = sent_path(scope).rstrip("/")
     return any(scope["method"] == method and pattern.fullmatch(path) for method, pattern in _INTERNAL)
 
 
-class InternalGate:
-    """Refuses what is not signed rightly, by its headers alone; as ASGI middleware."""
+class InternalRequestCheck:
+    """ASGI middleware that refuses inter-worker requests with a bad signature, by their headers only."""
 
     def __init__(self, app: ASGIApp, herder: ClusterHerder, verifier: SignatureVerifier) -> None:
         self._app = app

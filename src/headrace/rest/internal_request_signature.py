@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures of requests between workers (KIP-507). Java: ``InternalRequestSignature``.
 
-Java signs the body alone, so a captured ``PUT …/fence`` could be sent again for ever, to any connector. Here the
-signature also covers method, path, time and a nonce, and each request counts once. Of the body it covers the digest,
-which is a header too: a worker knows by the headers whether to read the body at all.
+Java signs only the body, so a captured ``PUT …/fence`` could be replayed for ever, to any connector. Here the signature
+also covers method, path, time and a nonce, and each request is accepted once. Of the body it covers the digest, which
+is a header too: a worker decides by the headers alone if it reads the body at all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DIGEST_HEADER: Final = "X-Connect-Request-Body-Digest"
 HEADERS: Final = (SIGNATURE_HEADER, ALGORITHM_HEADER, TIMESTAMP_HEADER, NONCE_HEADER, DIGEST_HEADER)
 
 WINDOW_SECONDS: Final = 300.0
-"""How far the clocks of two workers may be apart, and how long a nonce is remembered; as in Kerberos."""
+"""The allowed difference between two workers' clocks, and the lifetime of a remembered nonce; as in Kerberos."""
 _NONCE_BYTES: Final = 16
 _USED: Final = "The request's signature was used before"
 _MILLISECONDS: Final = re.compile("[0-9]{1,15}")
@@ -41,7 +41,7 @@ _MILLISECONDS: Final = re.compile("[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class SignedParts:
-    """What a signature covers beside time and nonce: ``path`` percent-encoded as it is sent, without the query."""
+    """The signed parts beside time and nonce; ``path`` percent-encoded as it is sent, without the query."""
 
     method: str
     path: str
@@ -51,7 +51,7 @@ class SignedParts:
 def sign(
     parts: SignedParts, key: SessionKey, algorithm: MacAlgorithm, *, now: float | None = None, nonce: str | None = None
 ) -> dict[str, str]:
-    """The headers of a signed request; ``now`` in seconds since the epoch. A request is signed for one sending."""
+    """Return the headers of a signed request, good for sending once; ``now`` in seconds since the epoch."""
     timestamp = str(int((time.time() if now is None else now) * 1000))
     nonce = secrets.token_urlsafe(_NONCE_BYTES) if nonce is None else nonce
     digest = _digest(parts.body)
@@ -66,23 +66,23 @@ def sign(
 
 
 class SignatureVerifier:
-    """Tells good requests from bad ones, and remembers the good ones for as long as they could come again.
+    """A verifier of signatures that refuses replays: it remembers accepted nonces for as long as they are fresh.
 
-    Only what is signed rightly is remembered, so strangers cannot fill the memory. Thread-safe.
+    Only nonces with a valid signature are remembered, so strangers cannot fill the memory. Thread-safe.
     """
 
     def __init__(self, algorithms: Collection[MacAlgorithm], clock: Callable[[], float] = time.time) -> None:
-        """``algorithms`` are those that other workers may use; ``clock`` gives seconds since the epoch."""
+        """Accept signatures by ``algorithms``; ``clock`` returns seconds since the epoch."""
         self._algorithms = tuple(algorithms)
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
 
     def verify_head(self, method: str, path: str, headers: Mapping[str, str], key: SessionKey | None) -> None:
-        """Check all but the body, of which the headers have the digest; they find names in any case.
+        """Check all but the body, whose digest is in ``headers``; these find names in any case.
 
-        BadRequestError without a signature that could be checked, RetriableError while this worker has no ``key``,
-        ForbiddenError for a signature that is wrong, too old or was here before.
+        Raise BadRequestError without a signature that could be checked, RetriableError while this worker has no
+        ``key``, ForbiddenError for a signature that is wrong, too old or was used before.
         """
         signature, name, timestamp, nonce, digest = (headers.get(header, "") for header in HEADERS)
         if not (signature and name and nonce and digest) or not _MILLISECONDS.fullmatch(timestamp):
@@ -96,7 +96,7 @@ class SignatureVerifier:
         self._check_fresh(timestamp, nonce)
 
     def verify(self, parts: SignedParts, headers: Mapping[str, str], key: SessionKey | None) -> None:
-        """Check the whole request, which counts with this. Errors are as those of ``verify_head``."""
+        """Check the whole request and use up its nonce. Raise the errors of ``verify_head``."""
         self.verify_head(parts.method, parts.path, headers, key)
         if not hmac.compare_digest(_digest(parts.body), headers[DIGEST_HEADER]):
             raise ForbiddenError("The request's signature is wrong: it is one of another body")
@@ -127,17 +127,17 @@ class SignatureVerifier:
             self._forget(self._clock())
             if nonce in self._seen:
                 raise ForbiddenError(_USED)
-            # Until nobody could send it again: one from the future could for longer.
+            # Until it is too old to be sent again: later for a time stamp from the future.
             self._seen[nonce] = int(timestamp) / 1000 + WINDOW_SECONDS
 
     def _forget(self, now: float) -> None:
-        """The eldest are at the front, nearly in the order in which they end; a straggler is forgotten later."""
+        """Drop expired nonces. They stand nearly in the order of their ends; one out of order is dropped later."""
         while self._seen and self._seen[eldest := next(iter(self._seen))] < now:
             del self._seen[eldest]
 
 
 def _signature(parts: Sequence[str], key: SessionKey, algorithm: MacAlgorithm) -> bytes:
-    """No part can hold a line break: so no two requests have the same text."""
+    """Sign the joined parts; none can hold a line break, so no two requests have the same text."""
     text = "\n".join(parts).encode()
     return hmac.new(base64.b64decode(key.key), text, getattr(hashlib, algorithm.hash_name)).digest()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers ask of each other, signed (KIP-507). Java: ``InternalClusterResource``."""
+"""Inter-worker requests, signed (KIP-507). Java: ``InternalClusterResource``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Name = Annotated[str, Depends(_decoded_name)]
 
 
 def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier) -> APIRouter:
-    """No part of the API for users. The signature is looked at before anything else of a request."""
+    """Return the routes, which are not part of the users' API. The signature is checked before anything else."""
 
     async def check_signature(request: Request) -> None:
         if herder.signed():
@@ -54,7 +54,7 @@ def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: Si
     async def fence_zombies(name: Name) -> Response:
         try:
             await handler.complete(herder.fence_zombies(name))
-        except RequestTimeoutError as error:  # the round goes on: whoever asks again will find it done
+        except RequestTimeoutError as error:  # the round goes on: a retry will find it done
             raise RetriableError(str(error)) from error
         return Response(status_code=HTTPStatus.NO_CONTENT)
 

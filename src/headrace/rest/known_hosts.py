@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts requests may be addressed to, against DNS rebinding.
+"""The check of the Host header, against DNS rebinding.
 
-A page of ``evil.example`` whose name is made to lead to this worker is, to its visitor's browser, of the worker's own
-origin: it may ask anything and read the answers. What gives it away is the Host that the browser sends.
+If ``evil.example`` resolves to this worker's address, a visitor's browser takes that site's pages to be of the worker's
+own origin: they may send anything and read the answers. The browser's Host header reveals them.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _ANY: Final = "*"
 _PRIVATE: Final = frozenset(
     {"local", "internal", "localhost", "svc", "intranet", "private", "corp", "home", "lan", "home.arpa"}
 )
-"""Ends of names that nobody can register: RFC 6762 (appendix G), 6761 and 8375, and those that Kubernetes gives."""
+"""Suffixes that nobody can register: RFC 6762 (appendix G), 6761 and 8375, and those of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownHosts:
-    """``names`` in small letters; one with a dot before it is all names below. ``private``: see ``is_private``."""
+class AllowedHosts:
+    """``names`` in lower case; one that begins with a dot allows all below it. ``private``: see ``is_private``."""
 
     names: frozenset[str]
     private: bool
     own: Callable[[], Iterable[str]]
-    """More names, of this machine; asks the name service, so it may block."""
+    """Returns more names of this machine; asks the name service, so it may block."""
 
-    def knows(self, host: str) -> bool:
-        """Does not block: of no host that it denies is it certain before ``knows_own`` has denied it too."""
+    def allows(self, host: str) -> bool:
+        """Return True for a known host, without blocking. A host that it denies may still be one of ``own``."""
         name = host_name(host)
         return _is_address(name) or self._is_listed(name) or (self.private and is_private(name))
 
-    def knows_own(self, host: str) -> bool:
+    def allows_own_name(self, host: str) -> bool:
         return host_name(host) in self.own()
 
     def _is_listed(self, name: str) -> bool:
@@ -53,16 +53,16 @@ class KnownHosts:
         return any(name.endswith(entry) for entry in self.names if entry.startswith("."))
 
 
-class KnownHostsOnly:
-    """Answers 421 to requests that are addressed to another host; as ASGI middleware."""
+class HostCheck:
+    """ASGI middleware that answers 421 to requests with another Host."""
 
-    def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
+    def __init__(self, app: ASGIApp, hosts: AllowedHosts) -> None:
         self._app = app
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = Headers(scope=scope).get("host")
-        if await self._is_ours(scope, host):
+        if await self._is_allowed(scope, host):
             await self._app(scope, receive, send)
             return
         message = (
@@ -71,27 +71,27 @@ class KnownHostsOnly:
         )
         await error_response(421, message)(scope, receive, send)
 
-    async def _is_ours(self, scope: Scope, host: str | None) -> bool:
-        """Browsers always send a Host, and over https they leave a server whose certificate is for another name."""
-        if host is None or scope["scheme"] == "https" or self._hosts.knows(host):
+    async def _is_allowed(self, scope: Scope, host: str | None) -> bool:
+        """Allow requests without a Host, and https: browsers always send it, and check a certificate's name."""
+        if host is None or scope["scheme"] == "https" or self._hosts.allows(host):
             return True
-        return await asyncio.to_thread(self._hosts.knows_own, host)
+        return await asyncio.to_thread(self._hosts.allows_own_name, host)
 
 
-def known_hosts(config: WorkerConfig, endpoints: Endpoints) -> KnownHosts:
-    """Those of ``rest.allowed.hosts``, of listeners, of the advertised URL, of origins that may use the API.
+def allowed_hosts(config: WorkerConfig, endpoints: Endpoints) -> AllowedHosts:
+    """Collect the hosts of ``rest.allowed.hosts``, the listeners, the advertised URL and the allowed CORS origins.
 
-    Names that only a private network gives count where the worker listens to others than this machine.
+    Names of private networks are allowed where the worker listens beyond this machine.
     """
     urls = [*config.listeners, *(config.admin_listeners or ()), endpoints.advertised_url]
     urls += [origin for origin in config.get(ALLOWED_ORIGINS) if _ANY not in origin]
     hosts = [urlsplit(url.strip()).hostname or "" for url in urls]
     listed = [host_name(host) for host in ("localhost", socket.gethostname(), *config.get(ALLOWED_HOSTS), *hosts)]
-    return KnownHosts(frozenset(filter(None, listed)), not _only_loopback(endpoints), _own_names)
+    return AllowedHosts(frozenset(filter(None, listed)), not _only_loopback(endpoints), _own_names)
 
 
 def host_name(host: str) -> str:
-    """The name or address in a Host header, in small letters, without port, brackets and the root's dot."""
+    """Return the name or address of a Host header, in lower case, without port, brackets and the root's dot."""
     host = host.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]
@@ -101,15 +101,15 @@ def host_name(host: str) -> str:
 
 
 def is_private(name: str) -> bool:
-    """Whether only who is in the network already can make such a name lead somewhere: ``headrace``, ``a.b.svc``.
+    """Return True for names that resolve in a private network only, as ``headrace`` and ``a.b.svc``.
 
-    Who is in the network reaches a worker that listens to it, and needs no browser for that.
+    An attacker inside that network reaches a worker that listens to it without any browser.
     """
     return "." not in name or any(name.endswith(f".{end}") for end in _PRIVATE)
 
 
 def _is_address(name: str) -> bool:
-    """Of an address nobody can make a name lead elsewhere."""
+    """Return True for an IP address: no name service is involved, so it cannot be rebound."""
     try:
         ip_address(name)
     except ValueError:

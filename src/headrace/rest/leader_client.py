@@ -18,22 +18,22 @@ from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.rest_client import Answer, Call, RestClient
 
 _MARGIN_SECONDS: Final = 5.0
-"""How much longer than the leader it waits, so that the leader's words of what blocks come through."""
+"""Added to the leader's own timeout, so that the leader's message about what blocks arrives."""
 
 INTERNAL_LOGGERS: Final = "/internal/loggers"
-"""Not below /admin, which workers need not serve where others reach them."""
+"""Not below /admin, which a worker need not serve at its advertised listener."""
 
 _FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
-"""All other refusals pass, with the rebalance, the leader or the session key."""
+"""All other refusals are temporary: they end with the rebalance, or with a new leader or session key."""
 
 
 class LeaderClient:
-    """Implements ``headrace.distributed.leader_requests.LeaderRequests``."""
+    """An implementation of ``headrace.distributed.leader_requests.LeaderRequests`` over HTTP."""
 
     def __init__(
         self, client: RestClient, algorithm: MacAlgorithm, request_timeout: float = REQUEST_TIMEOUT_SECONDS
     ) -> None:
-        """``request_timeout``: the seconds that a worker takes at most to serve a request."""
+        """Sign by ``algorithm``; ``request_timeout``: the seconds that a worker takes at most to serve a request."""
         self._client = client
         self._algorithm = algorithm
         self._timeout = request_timeout + _MARGIN_SECONDS
@@ -44,7 +44,7 @@ class LeaderClient:
         body = json.dumps([dict(config) for config in configs]).encode()
         answer = self._send("POST", leader_url, _path(connector, "tasks"), body, key)
         if answer.status >= 300:
-            raise ConnectError(_refused("POST", leader_url, _path(connector, "tasks"), answer))
+            raise ConnectError(_refusal_message("POST", leader_url, _path(connector, "tasks"), answer))
 
     def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
         path = _path(connector, "fence")
@@ -52,16 +52,16 @@ class LeaderClient:
             answer = self._send("PUT", leader_url, path, b"", key)
         except RetriableError:
             raise
-        except ConnectError as error:  # nobody can tell whether it was done, but once more does no harm
+        except ConnectError as error:  # it may have been done, and doing it again does no harm
             raise RetriableError(str(error)) from error
         if answer.status >= 300:
-            raise _refusal(_refused("PUT", leader_url, path, answer), answer.status, key)
+            raise _refusal(_refusal_message("PUT", leader_url, path, answer), answer.status, key)
 
     def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
         path = f"{INTERNAL_LOGGERS}/{encoded(logger)}"
         answer = self._send("PUT", leader_url, path, json.dumps({"level": level}).encode(), key)
         if answer.status >= 300:
-            raise _refusal(_refused("PUT", leader_url, path, answer), answer.status, key)
+            raise _refusal(_refusal_message("PUT", leader_url, path, answer), answer.status, key)
 
     def _send(self, method: str, leader_url: str, path: str, body: bytes, key: SessionKey | None) -> Answer:
         url = leader_url.rstrip("/") + path
@@ -75,17 +75,17 @@ def _path(connector: str, of: str) -> str:
     return f"/connectors/{encoded(connector)}/{of}"
 
 
-def _refused(method: str, leader_url: str, path: str, answer: Answer) -> str:
-    return f"The leader at {leader_url} answered {answer.status} to {method} {path}: {_said(answer)}"
+def _refusal_message(method: str, leader_url: str, path: str, answer: Answer) -> str:
+    return f"The leader at {leader_url} answered {answer.status} to {method} {path}: {_error_message(answer)}"
 
 
 def _refusal(message: str, status: int, key: SessionKey | None) -> ConnectError:
-    # Without a key everything is bad; the leader may just have written the first one.
+    # Unsigned requests are bad ones; the leader may just have written the first key.
     final = status in _FINAL and (key is not None or status != HTTPStatus.BAD_REQUEST)
     return ConnectError(message) if final else RetriableError(message)
 
 
-def _said(answer: Answer) -> str:
+def _error_message(answer: Answer) -> str:
     try:
         return str(json.loads(answer.body)["message"])
     except (ValueError, KeyError, TypeError):

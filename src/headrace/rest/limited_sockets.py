@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets that admit connections only within limits, before anything is read of them or TLS has begun."""
+"""Listening sockets that enforce connection limits, before anything is read and before TLS begins."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, Final
 from headrace.rest.connection_limits import ConnectionLimits
 
 _REFUSED_IN_A_ROW: Final = 128
-"""Then the event loop has its turn, however many connections come."""
+"""Refused connections after which the event loop gets its turn."""
 
 
 class ListeningSocket(socket.socket):
-    """As any listening socket, until it is given ``limits``."""
+    """A listening socket that admits connections by its ``limits``, and all of them without."""
 
     limits: ConnectionLimits | None = None
 
     @classmethod
     def of(cls, bound: socket.socket) -> ListeningSocket:
-        """Take a socket over."""
+        """Take over the file descriptor of ``bound``."""
         return cls(bound.family, bound.type, bound.proto, bound.detach())
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """As the event loop calls it. ConnectionAbortedError if many in a row were refused."""
+        """Accept for the event loop. Raise ConnectionAbortedError after many refusals in a row."""
         for _ in range(_REFUSED_IN_A_ROW):
             accepted, peer = super().accept()
             if self.limits is None:
@@ -37,7 +37,7 @@ class ListeningSocket(socket.socket):
 
 
 class _Counted(socket.socket):
-    """A connection that says when it is closed."""
+    """A connection that reports its end to the limits."""
 
     limits: ConnectionLimits
 
@@ -48,12 +48,12 @@ class _Counted(socket.socket):
         return counted
 
     def shut(self) -> None:
-        """End it for both sides: the event loop reads the end and closes it, in the midst of a TLS handshake too."""
+        """Shut down both directions: the event loop reads the end and closes it, also during a TLS handshake."""
         with suppress(OSError):
             self.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        # Before the file descriptor is free for another connection.
+        # Before the file descriptor can be reused for another connection.
         if (number := self.fileno()) >= 0:
             self.limits.closed(number)
         super().close()

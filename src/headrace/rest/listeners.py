@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the REST API listens, and by which URL other workers reach it."""
+"""The listeners of the REST API and their sockets, and the URL for other workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Listener:
 
     @classmethod
     def parse(cls, text: str, property: str = LISTENERS) -> Listener:
-        """ConfigError, naming property and value, for what is no ``http://host:port`` or ``https://host:port``."""
+        """Parse ``http://host:port`` or ``https://host:port``. Raise ConfigError, with property and value, else."""
         try:
             parts = urlsplit(text.strip())
             port = parts.port
@@ -50,18 +50,18 @@ class BoundListener:
     listener: Listener
     sockets: tuple[ListeningSocket, ...]
     admin: bool = False
-    """Whether it is one of ``admin.listeners``."""
+    """True for one of ``admin.listeners``."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundListeners:
-    """Sockets that already accept connections; what arrives before the server runs waits for it."""
+    """Sockets that already accept connections; those that arrive before the server runs wait for it."""
 
     bound: tuple[BoundListener, ...]
 
     @classmethod
     def bind(cls, listeners: Sequence[str], admin: Sequence[str] = ()) -> BoundListeners:
-        """ConfigError, of one line, for a port in use, one that may not be used, or an unknown host."""
+        """Bind all. Raise ConfigError, of one line, for a port in use, a forbidden port, or an unknown host."""
         bound: list[BoundListener] = []
         try:
             bound += (_bound(text, LISTENERS) for text in listeners)
@@ -84,10 +84,10 @@ class BoundListeners:
         return None if found is None else _url(found.scheme, found.host or "localhost", found.port)
 
     def advertised_url(self, host: str | None = None, port: int | None = None, scheme: str | None = None) -> str:
-        """The URL for other workers, from ``rest.advertised.host.name``, ``.port``, ``.listener`` where they are set.
+        """Return the URL for other workers, by ``rest.advertised.host.name``, ``.port`` and ``.listener`` if set.
 
-        Of listeners of both schemes http is advertised. With a scheme that none has, something before the worker is
-        taken to serve it. Java: ``RestServer.advertisedUrl``.
+        Of listeners of both schemes http is advertised. A scheme that no listener has is that of a proxy before the
+        worker. Java: ``RestServer.advertisedUrl``.
         """
         regular = self._regular()
         scheme = scheme or ("http" if any(each.scheme == "http" for each in regular) else "https")
@@ -122,7 +122,7 @@ def _bind(listener: Listener, text: str, property: str) -> list[ListeningSocket]
             try:
                 opened.append(_listen(family, host, port))
             except OSError as error:
-                # A name such as localhost may have an address of a family that this machine does without.
+                # A name such as localhost may have an address of a family that this machine does not support.
                 if not opened or error.errno not in _NO_SUCH_ADDRESS:
                     raise
     except OSError as error:

@@ -33,7 +33,7 @@ Name = Annotated[str, Depends(_decoded_name)]
 
 
 def loggers_router(loggers: Loggers, herder: Herder, handler: RequestHandler) -> APIRouter:
-    """``loggers`` are this worker's; what is for the whole cluster goes through the herder."""
+    """Return the routes over this worker's ``loggers``; changes for the whole cluster go through the herder."""
     router = json_router("admin", "/admin/loggers")
 
     @router.get("", summary="Loggers and their levels")
@@ -69,7 +69,7 @@ def loggers_router(loggers: Loggers, herder: Herder, handler: RequestHandler) ->
 
 
 def read_level(body: bytes) -> str:
-    """The level of a request's body. NotFoundError, as in Kafka Connect, for a name that is none."""
+    """Return the level of a request's body. Raise NotFoundError, as Kafka Connect, for a name of no level."""
     level = json_object(body, "the body").get("level")
     if level is None:
         raise BadRequestError("Desired 'level' parameter was not specified in request.")

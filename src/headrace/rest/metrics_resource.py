@@ -14,7 +14,7 @@ def metrics_router(herder: Herder) -> APIRouter:
     router = APIRouter(tags=["worker"])
     exposition = Exposition(herder.figures)
 
-    # No coroutine: many tasks make many lines, which are put together on a thread beside the event loop.
+    # No coroutine: rendering the metrics of many tasks takes time, so it runs on another thread than the event loop's.
     @router.get(
         "/metrics",
         summary="Figures of the worker, its connectors and tasks, as Prometheus reads them",

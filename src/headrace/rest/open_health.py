@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``GET /health`` for probes that know no password: the status, and nothing of what it comes from."""
+"""``GET /health`` without credentials, for probes: the status only, without its reasons."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from headrace.rest.raw_path import sent_path
 _NO_BODY: Final[Message] = {"type": "http.request", "body": b"", "more_body": False}
 
 
-class OpenHealth:
-    """Lets requests for the health pass that come without ``Authorization``; as ASGI middleware.
+class UnauthenticatedHealth:
+    """ASGI middleware that answers the health's status to requests without ``Authorization``.
 
-    Whoever does authorize themselves is asked as ever, and told all.
+    Requests with ``Authorization`` are authenticated as all others, and get the whole answer.
     """
 
-    def __init__(self, asking: ASGIApp, api: ASGIApp) -> None:
-        """``asking`` is the application behind what asks for credentials, ``api`` the same without."""
-        self._asking = asking
-        self._api = api
+    def __init__(self, protected: ASGIApp, app: ASGIApp) -> None:
+        """``protected`` is the application behind authentication, ``app`` the same without."""
+        self._protected = protected
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_open(scope):
-            await self._asking(scope, receive, send)
+        if not _is_unauthenticated_probe(scope):
+            await self._protected(scope, receive, send)
             return
-        answer: list[Message] = []
+        messages: list[Message] = []
 
         async def no_body() -> Message:
-            return _NO_BODY  # nobody reads what strangers send
+            return _NO_BODY  # a stranger's body is not read
 
         async def keep(message: Message) -> None:
-            answer.append(message)
+            messages.append(message)
 
-        await self._api(scope, no_body, keep)
-        said = json.loads(b"".join(message.get("body", b"") for message in answer))
-        if "status" in said:
-            said = {"status": said["status"]}
-        await JSONResponse(said, answer[0]["status"])(scope, receive, send)
+        await self._app(scope, no_body, keep)
+        answer = json.loads(b"".join(message.get("body", b"") for message in messages))
+        if "status" in answer:
+            answer = {"status": answer["status"]}
+        await JSONResponse(answer, messages[0]["status"])(scope, receive, send)
 
 
-def _is_open(scope: Scope) -> bool:
-    asked = scope["method"] in ("GET", "HEAD") and sent_path(scope).rstrip("/") == "/health"
-    return asked and "authorization" not in Headers(scope=scope)
+def _is_unauthenticated_probe(scope: Scope) -> bool:
+    is_health = scope["method"] in ("GET", "HEAD") and sent_path(scope).rstrip("/") == "/health"
+    return is_health and "authorization" not in Headers(scope=scope)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing by the path as it was sent, so that a name may contain every character, `/` and `%` too."""
+"""Routing by the path as sent, so that a name may contain every character, `/` and `%` too."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from headrace.herder.errors import BadRequestError
 
 
 class RawPathMiddleware:
-    """Gives the router the percent-encoded path, without a slash at its end; `decoded` undoes it for one name.
+    """ASGI middleware that routes by the percent-encoded path, without a final slash; `decoded` decodes one name.
 
-    A HEAD is a GET whose body the server leaves out.
+    A HEAD is routed as a GET, whose body the server leaves out.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -29,23 +29,23 @@ class RawPathMiddleware:
 
 
 def raw_path(request: Request) -> str:
-    """The path as it was sent, percent-encoded and without the query."""
+    """Return the path as sent, percent-encoded and without the query."""
     return sent_path(request.scope)
 
 
 def sent_path(scope: Scope) -> str:
-    """As ``raw_path``, before there is a request."""
+    """Return the same as ``raw_path``, for a scope."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.decode("latin-1").partition("?")[0]
 
 
 def encoded(name: str) -> str:
-    """A name as a segment of a path; dots alone would be taken for a step upwards on the way."""
+    """Encode a name as a segment of a path; clients and proxies would resolve the segments ``.`` and ``..``."""
     return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
 
 
 def decoded(segment: str) -> str:
-    """A name out of a path. BadRequestError if it is not percent-encoded UTF-8."""
+    """Decode a segment of a path. Raise BadRequestError if it is not percent-encoded UTF-8."""
     try:
         return unquote(segment, errors="strict")
     except UnicodeDecodeError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of requests: JSON, read as leniently as Kafka Connect reads it and no more."""
+"""Bodies of requests: JSON, parsed as leniently as by Kafka Connect and no more."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from headrace.rest.api_schemas import body_doc
 from headrace.rest.raw_path import encoded
 from headrace.storage import json_bytes
 
-_ADDRESSABLE: Final = 4096
-"""How long a name may be as a segment of a path: with what stands around it, nothing on the way refuses it."""
+_MAX_ENCODED_NAME: Final = 4096
+"""Longest name as a segment of a path, so that no client or proxy refuses the whole URL."""
 _JSON: Final = "application/json"
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
-"""What Java's ``String.trim`` takes away."""
+"""The characters that Java's ``String.trim`` removes."""
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED,
     "PAUSED": TargetState.PAUSED,
@@ -43,10 +43,10 @@ class CreateConnectorRequest:
 
 
 async def check_content_type(request: Request) -> None:
-    """415 for a body that does not say it is JSON; also where no body is wanted.
+    """Raise 415 for a body without the content type of JSON; also where no body is expected.
 
-    A browser lets any page send any other type without asking first (CORS), and none at all. What has a body and
-    changes nothing by it, as a GET, may leave the type out, as in Kafka Connect.
+    A browser lets any page send most other types, or none, without a CORS preflight request. Requests that change
+    nothing by their body, as a GET, may omit the type, as in Kafka Connect.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == _JSON or (not media_type and request.method not in _WITH_BODY):
@@ -56,7 +56,7 @@ async def check_content_type(request: Request) -> None:
 
 
 async def read_create_request(request: Request) -> CreateConnectorRequest:
-    """BadRequestError, saying what is wrong, for all that is not one."""
+    """Parse the body of ``POST /connectors``. Raise BadRequestError with the mistake."""
     body = json_object(await request.body(), "the body")
     unknown = sorted(body.keys() - {"name", "config", "initial_state"})
     if unknown:
@@ -71,25 +71,25 @@ async def read_create_request(request: Request) -> CreateConnectorRequest:
 
 
 async def read_config(request: Request) -> dict[str, str | None]:
-    """The body of ``PUT …/config``."""
+    """Parse the body of ``PUT …/config``. Raise BadRequestError with the mistake."""
     return connector_config(json_object(await request.body(), "the body"), "the body")
 
 
 def connector_config(value: Any, where: str) -> dict[str, str | None]:
-    """Properties as texts; numbers and booleans are taken as they are written. BadRequestError for anything else."""
+    """Return properties as strings; numbers and booleans as written. Raise BadRequestError for other values."""
     if not isinstance(value, dict):
         raise BadRequestError(f"Expected a JSON object with the connector's properties in {where}")
     return {key: _text(key, item) for key, item in value.items()}
 
 
 def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The config with its ``name``. BadRequestError or ConfigError if it has another one, or one that cannot be."""
+    """Return the config with its ``name``. Raise BadRequestError or ConfigError if it has another or an invalid one."""
     given = config.get("name")
     if not name:
         hint = "the request needs a field 'name' of its own" if given else "a connector's name cannot be empty"
         raise BadRequestError(f"Invalid value '' for configuration name: {hint}")
     NonEmptyStringWithoutControlChars().ensure_valid("name", name)
-    if len(encoded(name)) > _ADDRESSABLE:
+    if len(encoded(name)) > _MAX_ENCODED_NAME:
         start = f"Invalid value '{name[:40]}...' for configuration name"
         raise BadRequestError(f"{start}: it is too long for a URL, so that nobody could ask for the connector")
     if given is not None and given != name:
@@ -100,7 +100,7 @@ def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def json_object(body: bytes, where: str) -> dict[str, Any]:
-    """A JSON object with its numbers as texts. BadRequestError if it is not one."""
+    """Parse a JSON object, numbers as strings. Raise BadRequestError for anything else."""
     try:
         # Numbers stay as written: "tasks.max": 1 is the text 1, and 1.50 is not 1.5.
         value = json.loads(body, parse_int=str, parse_float=str, parse_constant=json_bytes.refuse_constant)
@@ -113,7 +113,7 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
 
 
 def malformed(error: Exception, where: str) -> BadRequestError:
-    """For what a JSON parser raised."""
+    """Return the error to raise for that of a JSON parser."""
     why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
     return BadRequestError(f"Malformed JSON in {where}: {why}")
 
@@ -127,7 +127,7 @@ def _text(key: str, value: Any) -> str | None:
 
 
 def initial_state(value: Any) -> TargetState | None:
-    """The target state that a connector begins with, None if nothing is said. BadRequestError if it is none."""
+    """Return a new connector's target state, None by default. Raise BadRequestError for other values."""
     if value is None:
         return None
     state = _INITIAL_STATES.get(value.upper()) if isinstance(value, str) else None

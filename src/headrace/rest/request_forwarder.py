@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends requests that another worker has to serve to that worker. Java: ``HerderRequestHandler``."""
+"""Forwarding of requests that only the leader can serve. Java: ``HerderRequestHandler``."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ log = logging.getLogger(__name__)
 
 FORWARD: Final = "forward"
 _REQUEST_HEADERS: Final = ("Accept", "Authorization", "Content-Type", *SIGNATURE_HEADERS)
-"""A signature does not cover who is asked, so it stays good."""
+"""A signature does not cover the recipient, so it stays valid."""
 _ANSWER_HEADERS: Final = ("Content-Type", "Location", "Retry-After", "WWW-Authenticate")
 _MARGIN_SECONDS: Final = 5.0
 
 
 class RequestForwarder:
-    """Answers a ``NotLeaderError`` with what the leader answers. Used on the server's event loop only.
+    """An exception handler that answers a ``NotLeaderError`` with the leader's answer. Event loop only.
 
-    A request makes two hops at most: ``forward`` is not there in a user's, true after the first hop and false after the
-    second. A third would be needed only while the group changes its leader.
+    A request makes two hops at most: its parameter ``forward`` is absent at first, true after the first hop and false
+    after the second. A third would be needed only while the group changes its leader.
     """
 
     def __init__(self, client: RestClient, request_timeout: float, sign: Sign | None = None) -> None:
-        """``request_timeout``: the seconds that a worker takes at most to serve a request; ``sign`` names its user."""
+        """``request_timeout``: the seconds a worker takes at most for a request; ``sign`` makes its user's headers."""
         self._client = client
         self._sign = sign
         self._request_timeout = request_timeout
 
     async def on_not_leader(self, request: Request, error: Exception) -> Response:
-        """As an exception handler of the application."""
+        """Forward the request; registered as the application's handler of ``NotLeaderError``."""
         assert isinstance(error, NotLeaderError)
         try:
             return await self._forward(request, error.leader_url)
@@ -57,7 +57,7 @@ class RequestForwarder:
                 "The leader was not found within two hops from worker to worker, as the group rebalances; try again"
             )
         last = forward is not None
-        # Who forwards waits longer than who is asked, so that the answer of the last says what blocks.
+        # Each hop waits longer than the next one, so that the answer of the last names what blocks.
         timeout = self._request_timeout + (_MARGIN_SECONDS if last else 2 * _MARGIN_SECONDS)
         url = forward_url(target, raw_path(request), request.url.query, last=last)
         headers = {name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers}
@@ -72,8 +72,8 @@ class RequestForwarder:
 
 
 def forward_url(target: str, path: str, query: str, *, last: bool) -> str:
-    """The URL of a request at another worker; ``path`` as it was sent. After the ``last`` hop it goes no further."""
-    # A client resolves dots, which a router that goes by the path as it was sent takes for a name.
+    """Return a request's URL at another worker; ``path`` as sent. After the ``last`` hop it goes no further."""
+    # A client resolves dots, which the router, by the path as sent, takes for a name.
     steps = "/".join(encoded(step) if step in (".", "..") else step for step in path.split("/"))
     kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != FORWARD]
     return f"{target.rstrip('/')}{steps}?{urlencode([*kept, (FORWARD, 'false' if last else 'true')])}"

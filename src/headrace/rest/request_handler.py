@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for what the herder was asked for."""
+"""Awaiting of requests to the herder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ REQUEST_TIMEOUT_SECONDS: Final = 90.0
 
 
 class RequestHandler:
-    """Awaits futures of the herder, for a limited time. Used on the server's event loop only."""
+    """An awaiter of the herder's futures, with a timeout. Used on the server's event loop only."""
 
     def __init__(self, herder: Herder, timeout: float = REQUEST_TIMEOUT_SECONDS) -> None:
         self._herder = herder
         self._timeout = timeout
 
     async def complete(self, request: Future[T]) -> T:
-        """The future's result or error; RequestTimeoutError names what the herder is waiting for.
+        """Return the future's result or raise its error; a RequestTimeoutError names the herder's current stage.
 
-        The request itself goes on: it may have been done in part, and nobody can take it back.
+        The request itself goes on after a timeout: it may be done in part and cannot be taken back.
         """
         waiting = asyncio.wrap_future(request)
         started = time.monotonic()
@@ -38,16 +38,16 @@ class RequestHandler:
             await asyncio.wait({waiting}, timeout=min(left, 1.0))
         if waiting.done():
             return waiting.result()
-        _forget(waiting)
+        _ignore_result(waiting)
         raise RequestTimeoutError(f"Request timed out after {self._timeout:g} s. The worker is {self._herder.stage()}")
 
     def _check_alive(self, waiting: asyncio.Future[T]) -> None:
         failure = self._herder.failure()
         if failure is not None:
-            _forget(waiting)
+            _ignore_result(waiting)
             raise ConnectError(f"The worker has failed: {failure}") from failure
 
 
-def _forget(waiting: asyncio.Future[T]) -> None:
-    """Nobody will ask for the result: spare the log a complaint about an error never looked at."""
+def _ignore_result(waiting: asyncio.Future[T]) -> None:
+    """Retrieve the error when it comes: asyncio logs those that are never retrieved."""
     waiting.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of all answers, by ``response.http.headers.config`` (KIP-577)."""
+"""Headers added to all answers, by ``response.http.headers.config`` (KIP-577)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.config.header_rules import HeaderRule
 
 
 class ResponseHeaders:
-    """As ASGI middleware."""
+    """ASGI middleware that applies the rules to each answer's headers."""
 
     def __init__(self, app: ASGIApp, rules: Sequence[HeaderRule]) -> None:
         self._app = app

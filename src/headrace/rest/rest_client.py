@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls from worker to worker. Java: ``RestClient``."""
+"""HTTP calls to other workers. Java: ``RestClient``."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ class Answer:
 
 
 class RestClient:
-    """Makes each call on a connection of its own: one that was kept could be that of a worker that is gone.
+    """A client with a new connection for each call: a kept one could be that of a worker that is gone.
 
-    Thread-safe. Answers come back whatever their status. RetriableError if the worker cannot be reached, so that
-    nothing was done; ConnectError if nobody can tell.
+    Thread-safe. Answers of every status are returned. Raises RetriableError if the worker cannot be reached, so that
+    nothing was done, and ConnectError if that is unknown.
     """
 
     def __init__(self, ssl_context: Callable[[], ssl.SSLContext] | None = None) -> None:
-        """``ssl_context`` gives that for a worker at https; by default one that trusts what the machine trusts."""
+        """``ssl_context`` returns the context for https; by default one with the machine's trust store."""
         self._given_context = ssl_context
 
     def call(self, call: Call) -> Answer:
-        """Blocks, so not for an event loop."""
-        # The import takes a tenth of a second of a worker's start, and only one that is not alone needs it.
+        """Make the call; blocks, so not for an event loop."""
+        # Imported here: it takes a tenth of a second of a worker's start, and a single worker needs no client.
         import httpx2
 
-        with _told(call), httpx2.Client(**self._settings(call)) as client:
+        with _translated_errors(call), httpx2.Client(**self._settings(call)) as client:
             return _answer(client.send(_request(client, call)))
 
     async def call_async(self, call: Call) -> Answer:
-        """For an event loop."""
+        """Make the call on an event loop."""
         import httpx2
 
-        with _told(call):
+        with _translated_errors(call):
             async with httpx2.AsyncClient(**self._settings(call)) as client:
                 return _answer(await client.send(_request(client, call)))
 
     def _settings(self, call: Call) -> dict[str, Any]:
-        """No proxy, no netrc, no redirects: what a worker advertises is where it is."""
+        """Return the client's settings, without proxy, netrc and redirects: a worker is at its advertised URL."""
         import httpx2
 
         verify = self._context() if call.url.startswith("https:") else False
@@ -91,7 +91,7 @@ def _answer(response: httpx2.Response) -> Answer:
 
 
 @contextmanager
-def _told(call: Call) -> Iterator[None]:
+def _translated_errors(call: Call) -> Iterator[None]:
     import httpx2
 
     where = call.url.partition("?")[0]

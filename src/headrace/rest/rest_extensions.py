@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extensions of ``rest.extension.classes``, and what they are told. Java: ``ConnectRestExtensionContextImpl``."""
+"""The extensions of ``rest.extension.classes`` and their context. Java: ``ConnectRestExtensionContextImpl``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class HerderClusterState:
-    """Implements ``ConnectClusterState`` by a herder's last snapshot. Java: ``ConnectClusterStateImpl``."""
+    """A ``ConnectClusterState`` by the herder's latest snapshot. Java: ``ConnectClusterStateImpl``."""
 
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
@@ -45,7 +45,7 @@ class HerderClusterState:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Implements ``ConnectRestExtensionContext``."""
+    """A ``ConnectRestExtensionContext`` that collects middleware."""
 
     cluster_state: HerderClusterState
     wraps: list[Callable[[PluginsApp], PluginsApp]]
@@ -55,10 +55,10 @@ class _Context:
 
 
 class RestExtensions:
-    """A worker's extensions, from their start to their end."""
+    """A worker's extensions, from their configuration to their close."""
 
     def __init__(self, config: WorkerConfig, plugins: Plugins) -> None:
-        """Makes and configures those that the properties name. ConfigError for what cannot be meant, or fails."""
+        """Create and configure the extensions that the properties name. Raise ConfigError if one fails."""
         self._extensions: list[ConnectRestExtension] = []
         self._wraps: list[Callable[[PluginsApp], PluginsApp]] = []
         for name in config.get(REST_EXTENSIONS):
@@ -69,23 +69,23 @@ class RestExtensions:
                 extension.configure(config.raw)
 
     def register(self, herder: Herder) -> None:
-        """Lets them add what they add. ConfigError if one fails."""
+        """Let the extensions add their middleware. Raise ConfigError if one fails."""
         context = _Context(HerderClusterState(herder), self._wraps)
         for extension in self._extensions:
             with self._starting(type(extension).__name__):
                 extension.register(context)
 
-    def around(self, app: ASGIApp) -> ASGIApp:
-        """The application behind what the extensions have added, the first of it outermost."""
+    def wrap(self, app: ASGIApp) -> ASGIApp:
+        """Return the application behind the extensions' middleware, the first outermost."""
         if not self._wraps:
             return app
         for wrap in reversed(self._wraps):
             app = wrap(app)
-        return _Guarded(app)
+        return _ErrorBoundary(app)
 
     @contextmanager
     def _starting(self, name: str) -> Iterator[None]:
-        """All are closed if one cannot start."""
+        """Close all if one cannot start."""
         try:
             yield
         except Exception as error:
@@ -96,7 +96,7 @@ class RestExtensions:
             raise ConfigError.invalid(REST_EXTENSIONS, name, reason) from error
 
     def close(self) -> None:
-        """The last one first. What goes wrong there is logged."""
+        """Close all, the last one first; log failures."""
         for extension in reversed(self._extensions):
             try:
                 extension.close()
@@ -104,8 +104,8 @@ class RestExtensions:
                 log.warning("REST extension %s failed to close", type(extension).__name__, exc_info=True)
 
 
-class _Guarded:
-    """Answers as the API does for an extension that fails; as ASGI middleware."""
+class _ErrorBoundary:
+    """ASGI middleware that answers an extension's failure in the API's shape."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -121,7 +121,7 @@ class _Guarded:
         try:
             await self._app(scope, receive, send_noting)
         except Exception as error:
-            if begun:  # The API itself has answered and logged, and lets the server close the connection.
+            if begun:  # the API itself has answered and logged, and the server closes the connection
                 raise
             log.error("A REST extension failed at %s %s", scope["method"], scope["path"], exc_info=error)
             message = f"Internal error: a REST extension failed: {type(error).__name__}"

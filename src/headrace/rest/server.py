@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves the REST application on a thread of its own."""
+"""The HTTP server of the REST application, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TICKS_PER_DATE: Final = 10
 
 
 class RestServer:
-    """Owns the event loop that requests run on. `start` once, `stop` once, from any thread."""
+    """The owner of the event loop that requests run on. `start` once, `stop` once, from any thread."""
 
     def __init__(
         self,
@@ -37,21 +37,21 @@ class RestServer:
         admin_app: ASGIApp | None = None,
         tls: TlsContexts = NO_TLS,
         limits: HttpLimits = DEFAULT_LIMITS,
-        closing: Callable[[], None] = lambda: None,
+        on_stop: Callable[[], None] = lambda: None,
     ) -> None:
-        """``admin_app``: what the admin listeners serve; ``closing`` is called once, when nothing is served anymore."""
-        # Its loggers would repeat what the exception mapper logs, with traces.
+        """``admin_app``: the application of the admin listeners; ``on_stop`` is called once, after the last request."""
+        # uvicorn's loggers would repeat the exception mapper's lines, with traces.
         for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._listeners = listeners
-        self._closing = closing
+        self._on_stop = on_stop
         connections = ConnectionLimits(limits)
         for each in listeners.bound:
             for bound in each.sockets:
                 bound.limits = connections
-        self._server = _QuietServer(
+        self._server = _MultiListenerServer(
             [
-                _Served(_config((each.admin and admin_app) or app, connections), tls.of(each), each.sockets)
+                _Listener(_config((each.admin and admin_app) or app, connections), tls.of(each), each.sockets)
                 for each in listeners.bound
             ],
             connections,
@@ -60,20 +60,20 @@ class RestServer:
         self._stopping = False
 
     def start(self) -> None:
-        """Returns at once: the sockets accept connections already."""
+        """Start the thread; returns at once: the sockets accept connections already."""
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Lets running requests end for a moment, then closes everything; at most `timeout` seconds."""
+        """Give running requests a moment to end, then close everything, within `timeout` seconds."""
         self._stopping = True
         self._server.request_exit()
         if self._thread.is_alive():
             self._thread.join(timeout)
         self._listeners.close()
-        self._closing()
+        self._on_stop()
 
     def has_died(self) -> bool:
-        """Whether it has ended though nobody stopped it."""
+        """Return True if the thread has ended without `stop`."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
 
     def _run(self) -> None:
@@ -81,8 +81,8 @@ class RestServer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Served:
-    """What is served where."""
+class _Listener:
+    """A listener's sockets, with the configuration and TLS to serve them by."""
 
     config: uvicorn.Config
     tls: ssl.SSLContext | None
@@ -97,37 +97,37 @@ def _config(app: ASGIApp, connections: ConnectionLimits) -> uvicorn.Config:
         access_log=False,
         loop="asyncio",
         http=cast("type[asyncio.Protocol]", partial(HttpProtocol, limits=connections)),
-        timeout_keep_alive=cast("int", connections.limits.keep_alive),  # what it is given to, takes fractions
+        timeout_keep_alive=cast("int", connections.limits.keep_alive),  # call_later takes fractions
         ws="none",
         server_header=False,
-        proxy_headers=False,  # anybody can send them, and the scheme is what `KnownHostsOnly` goes by
+        proxy_headers=False,  # anybody can send them, and `HostCheck` relies on the scheme
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
 
 
-class _QuietServer(uvicorn.Server):
-    """Serves each listener by a configuration of its own, where uvicorn has one for all.
+class _MultiListenerServer(uvicorn.Server):
+    """A server with a configuration for each listener, where uvicorn has one for all.
 
-    Ticks once a second, for the Date header and the connections' limits, where uvicorn ticks ten times; and ends
+    It ticks once a second, for the Date header and the connection limits, where uvicorn ticks ten times, and ends
     without waiting for a tick.
     """
 
-    def __init__(self, served: Sequence[_Served], connections: ConnectionLimits) -> None:
-        super().__init__(served[0].config)
-        self._served = served
+    def __init__(self, listeners: Sequence[_Listener], connections: ConnectionLimits) -> None:
+        super().__init__(listeners[0].config)
+        self._listeners = listeners
         self._connections = connections
         self._exit = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def request_exit(self) -> None:
-        """From any thread."""
+        """End the main loop; from any thread."""
         self.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._exit.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         started: list[asyncio.base_events.Server] = []
-        for each in self._served:
+        for each in self._listeners:
             self.config = each.config
             if not self.config.loaded:
                 self.config.load()

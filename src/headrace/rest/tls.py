@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of the REST API by the properties that Kafka's clients have for it. Java: ``SSLUtils``, KIP-651."""
+"""TLS of the REST API, by the properties of Kafka's clients. Java: ``SSLUtils``, KIP-651."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 
 @dataclass(frozen=True, slots=True)
 class TlsContexts:
-    """For the https listeners, for those of ``admin.listeners``, and for calls to other workers; None: not needed.
+    """Contexts for the https listeners, those of ``admin.listeners``, and calls to other workers; None: not needed.
 
-    Certificates are renewed when their files change, within a second, for connections that begin then.
+    When certificate files change, connections that begin a second later use the new ones.
     """
 
     server: ssl.SSLContext | None = None
@@ -52,9 +52,9 @@ NO_TLS: Final = TlsContexts()
 
 
 def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContexts:
-    """What the listeners need of a worker's properties. ConfigError, naming property and file, if it cannot be used.
+    """Make the contexts by a worker's properties. Raise ConfigError, with property and file, if they are unusable.
 
-    Workers call each other by what stands for ``listeners``, with the same certificate where a client has to have one.
+    Calls to other workers use the properties of ``listeners``, and the same certificate where a client needs one.
     """
     https = [each.admin for each in listeners.bound if each.listener.scheme == "https"]
     regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _reaches_https(raw) else None
@@ -66,7 +66,7 @@ def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContex
 
 
 def _renewed(properties: TlsProperties) -> ssl.SSLContext:
-    """A context for listeners by which each handshake has the certificates that are in the files at its time."""
+    """Return a context for listeners that takes the current files' certificates at each handshake."""
     contexts = WatchedFiles(properties.files(), properties.server_context)
     first = contexts.get()
 
@@ -79,16 +79,16 @@ def _renewed(properties: TlsProperties) -> ssl.SSLContext:
 
 
 def _reaches_https(raw: Mapping[str, str]) -> bool:
-    """Whether a worker that has no https itself is to reach one that has."""
+    """Return True if a worker without https itself is to call workers with https."""
     prefix = _prefix(raw, LISTENERS_PREFIX)
-    # Without the prefix it may be the Kafka clients' truststore alone, which may not even be there.
+    # Without the prefix it may be the Kafka clients' truststore only, which may not even exist.
     given = ("type",) if not prefix else ("type", "location", "certificates")
     values = [raw.get(prefix + _TRUSTSTORE + name, "") for name in given]
     return values[0].upper() == "PEM" or any(values[1:])
 
 
 def _prefix(raw: Mapping[str, str], prefix: str) -> str:
-    """All or nothing: one property with it, and none without it counts. Java: ``valuesWithPrefixAllOrNothing``."""
+    """Return the prefix if any property has it, else none: all or nothing. Java: ``valuesWithPrefixAllOrNothing``."""
     return prefix if any(name.startswith(prefix) for name in raw) else ""
 
 
@@ -96,16 +96,16 @@ class TlsProperties:
     """The ``ssl.*`` properties of one kind of listener, parsed."""
 
     def __init__(self, raw: Mapping[str, str], prefix: str = "") -> None:
-        """ConfigError for values that cannot be meant; files are not read yet."""
+        """Parse the properties; files are read later. Raise ConfigError for invalid values."""
         self._prefix = _prefix(raw, prefix)
         self._values = _definition(self._prefix).parse(raw)
 
     def files(self) -> list[str]:
-        """The files that its contexts are made from."""
+        """Return the files that the contexts are made from."""
         return [path for store in (_KEYSTORE, _TRUSTSTORE) if (path := self._get(store + "location"))]
 
     def server_context(self) -> ssl.SSLContext:
-        """For listeners. ConfigError without a key and its certificate."""
+        """Make a context for listeners. Raise ConfigError without a key and its certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if not self._load_identity(context):
             name = self._prefix + _KEYSTORE + "location"
@@ -118,7 +118,7 @@ class TlsProperties:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """For calls to other workers: trusts what the machine trusts where nothing else is said."""
+        """Make a context for calls to other workers; by default with the machine's trust store."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._load_identity(context)
         self._restrict(context)
@@ -132,7 +132,7 @@ class TlsProperties:
         return value.value if isinstance(value, Password) else value
 
     def _stores(self) -> dict[str, str]:
-        """What is said of keys and certificates, by the names without the prefix."""
+        """Return the given properties of keys and certificates, by their names without the prefix."""
         return {name: value for name in _STORES if (value := self._get(name))}
 
     def _restrict(self, context: ssl.SSLContext) -> None:
@@ -145,8 +145,8 @@ class TlsProperties:
                 raise ConfigError.invalid(self._prefix + _SUITES, ",".join(suites), str(error)) from error
 
     def _load_identity(self, context: ssl.SSLContext) -> bool:
-        """Loads key and certificates; False if none are given."""
-        # What reads them is imported where there is TLS alone.
+        """Load key and certificates; return False if none are given."""
+        # Imported here: only workers with TLS need it.
         from headrace.config.key_stores import read_identity
         from headrace.config.tls_files import load_identity
 
@@ -156,7 +156,7 @@ class TlsProperties:
         return identity is not None
 
     def _load_trusted(self, context: ssl.SSLContext) -> bool:
-        """Loads whom to trust; False if nothing is said."""
+        """Load the trusted certificates; return False if none are given."""
         from headrace.config.key_stores import read_trusted
 
         trusted = read_trusted(self._stores(), self._prefix)

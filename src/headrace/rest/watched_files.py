@@ -13,33 +13,33 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 1.0
 
 
 class WatchedFiles(Generic[T]):
-    """What ``read`` makes of some files. Thread-safe.
+    """The value that ``read`` makes from some files. Thread-safe.
 
-    Versions of the files that cannot be used change nothing: that is logged, and what was read before stays in force.
+    New versions that cannot be used are logged, and the former value stays in force.
     """
 
     def __init__(
         self, paths: Sequence[str], read: Callable[[], T], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """ConfigError of ``read`` at the first time."""
+        """Read the files for the first time; raise the ConfigError of ``read``."""
         self._paths = tuple(paths)
         self._read = read
         self._clock = clock
         self._lock = threading.Lock()
         self._version = self._state()
         self._value = read()
-        self._looked = clock()
+        self._checked_at = clock()
 
     def get(self) -> T:
-        """What was made of the files, not older than a second. Asks for their states once a second at most."""
+        """Return the current value, at most a second old. Stats the files at most once a second."""
         with self._lock:
             now = self._clock()
-            if now - self._looked >= _LOOK_SECONDS:
-                self._looked = now
+            if now - self._checked_at >= _CHECK_SECONDS:
+                self._checked_at = now
                 version = self._state()
                 if version != self._version:
                     self._version = version
@@ -49,7 +49,7 @@ class WatchedFiles(Generic[T]):
     def _reload(self) -> None:
         try:
             self._value = self._read()
-        except Exception as error:  # of whatever kind: a defect of what reads them opens nothing
+        except Exception as error:  # of any kind: a defect of the reader must not let anybody in
             log.error("%s: changed and cannot be used, what was read before stays in force: %s", self._names(), error)
         else:
             log.info("%s: changed and read again", self._names())

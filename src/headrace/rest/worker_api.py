@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts a worker's REST API together from its properties: what stands before the application, and a server."""
+"""A worker's REST API put together from its properties: the middleware before the application, and the server."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from headrace.config.rest_limits import (
 )
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
 from headrace.rest.access.assembly import WorkersAccess
-from headrace.rest.admin_paths import AdminPaths
+from headrace.rest.admin_paths import AdminPathFilter
 from headrace.rest.body_limit import BodyBudget, BodyLimit
 from headrace.rest.connection_limits import HttpLimits
 from headrace.rest.cors import with_cors
 from headrace.rest.endpoints import Endpoints
-from headrace.rest.known_hosts import KnownHostsOnly, known_hosts
-from headrace.rest.open_health import OpenHealth
+from headrace.rest.known_hosts import HostCheck, allowed_hosts
+from headrace.rest.open_health import UnauthenticatedHealth
 from headrace.rest.response_headers import ResponseHeaders
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server import RestServer
@@ -39,47 +39,47 @@ def worker_api(
     config: WorkerConfig,
     extensions: RestExtensions,
     access: WorkersAccess | None = None,
-    gate: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    check_internal: Callable[[ASGIApp], ASGIApp] = lambda app: app,
 ) -> RestServer:
-    """A server of `app` at the endpoints, ready to start. It closes the registered extensions at its end.
+    """Return a server of `app` at the endpoints, ready to start. At its end it closes the registered extensions.
 
-    ``access``: who may do what; by default as the properties say for a worker that is alone. ``gate`` is put before
-    what reads bodies: middleware that lets requests between workers pass, or not.
+    ``access``: authentication and authorization; by default by the properties, for a worker without a group.
+    ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
     """
     access = access or WorkersAccess(config)
 
-    def close() -> None:
+    def on_stop() -> None:
         extensions.close()
         access.close()
 
-    def guarded(inner: ASGIApp) -> ASGIApp:
-        """What a request passes on its way in, read from the last line to the first.
+    def with_middleware(app: ASGIApp) -> ASGIApp:
+        """Wrap ``app``; a request passes the middleware from the last line to the first.
 
-        Bodies are read for those alone whom the extensions, the rules and the gate let pass; a browser asks without
-        credentials whether a page may use the API (CORS), and other sites' pages may not, by whatever name; the headers
-        are for all answers.
+        Bodies are read only after the extensions, the rules and the check of inter-worker requests have accepted a
+        request. A browser's CORS preflight request comes without credentials, so CORS is before these; the check of the
+        Host is before CORS; the response headers are for all answers.
         """
-        api, inner = inner, gate(BodyLimit(inner, config.rest_request_max_bytes, config.rest_request_timeout, budget))
-        inner = extensions.around(access.around(inner))
+        limit = BodyLimit(app, config.rest_request_max_bytes, config.rest_request_timeout, budget)
+        inner = extensions.wrap(access.wrap(check_internal(limit)))
         if config.get(OPEN_HEALTH):
-            inner = OpenHealth(inner, api)
+            inner = UnauthenticatedHealth(inner, app)
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))
-        inner = KnownHostsOnly(inner, hosts)
+        inner = HostCheck(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
 
-    hosts = known_hosts(config, endpoints)
+    hosts = allowed_hosts(config, endpoints)
     budget = BodyBudget(max(config.get(REQUESTS_BYTES), config.rest_request_max_bytes))
     rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
     separate = config.admin_listeners is not None
     if endpoints.listeners.admin_url:
         log.info("/admin is served at %s", endpoints.listeners.admin_url)
     return RestServer(
-        guarded(AdminPaths(app, admin=False) if separate else app),
+        with_middleware(AdminPathFilter(app, admin=False) if separate else app),
         endpoints.listeners,
-        admin_app=guarded(AdminPaths(app, admin=True)) if config.admin_listeners else None,
+        admin_app=with_middleware(AdminPathFilter(app, admin=True)) if config.admin_listeners else None,
         tls=endpoints.tls,
         limits=_http_limits(config),
-        closing=close,
+        on_stop=on_stop,
     )
 
 

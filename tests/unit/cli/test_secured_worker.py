@@ -33,7 +33,10 @@ rest.basic.auth.credentials.file={directory}/users
 rest.request.max.bytes=10
 response.http.headers.config=set X-Frame-Options:DENY
 """
-COMMANDS: list[Callable[[Path], int]] = [distributed.run, lambda path: standalone.run(path, [])]
+COMMANDS: list[Callable[[Path], int]] = [
+    distributed.run_distributed_worker,
+    lambda path: standalone.run_standalone_worker(path, []),
+]
 each_command = pytest.mark.parametrize("run", COMMANDS, ids=["distributed", "standalone"])
 
 

@@ -63,7 +63,7 @@ class Parts:
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
-    monkeypatch.setattr(worker_process, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(worker_process, "_POLL_SECONDS", 0.01)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield Parts()
     for number, handler in handlers.items():

@@ -211,7 +211,7 @@ def served() -> Iterator[tuple[InMemoryHerder, httpx2.Client]]:
     """One server for all tests: starting and stopping it is most of the time of a test."""
     herder = InMemoryHerder()
     listeners = BoundListeners.bind(["http://127.0.0.1:0"])
-    app = create_app(herder, request_timeout=0.3, trouble=lambda: herder.trouble)
+    app = create_app(herder, request_timeout=0.3, engine_failure=lambda: herder.trouble)
     server = RestServer(app, listeners)
     server.start()
     with httpx2.Client(base_url=listeners.local_url, timeout=10) as http:

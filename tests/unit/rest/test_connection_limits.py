@@ -15,7 +15,7 @@ import pytest
 
 from headrace.api.config_def import ConfigDef
 from headrace.config.rest_limits import KEEP_ALIVE, define_rest_limits
-from headrace.rest.connection_limits import Connection, ConnectionLimits, HttpLimits, party
+from headrace.rest.connection_limits import Connection, ConnectionLimits, HttpLimits, address_key
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, is_closed, statuses
 
@@ -44,7 +44,7 @@ def test_the_one_that_waits_longest_makes_room_for_one_of_its_address() -> None:
     clients = Clients(connections_per_address=2)
     assert clients.come(1) and clients.come(2) and clients.come(3, "10.0.0.2")
     assert clients.come(4) and clients.shut == [1]
-    clients.limits.work(clients.of(2))
+    clients.limits.mark_busy(clients.of(2))
     assert clients.come(5) and clients.shut == [1, 4], "2 is worked on"
 
 
@@ -52,9 +52,9 @@ def test_nobody_makes_room_while_requests_are_worked_on() -> None:
     clients = Clients(connections_per_address=2)
     for number in (1, 2):
         clients.come(number)
-        clients.limits.work(clients.of(number))
+        clients.limits.mark_busy(clients.of(number))
     assert not clients.come(3) and not clients.shut
-    clients.limits.rest(clients.of(2))
+    clients.limits.mark_idle(clients.of(2))
     assert clients.come(3) and clients.shut == [2]
 
 
@@ -78,8 +78,8 @@ def test_each_wait_has_an_end_and_work_has_none() -> None:
     for number in range(4):
         clients.come(number)
     clients.limits.await_transfer(clients.of(1))
-    clients.limits.rest(clients.of(2))
-    clients.limits.work(clients.of(3))
+    clients.limits.mark_idle(clients.of(2))
+    clients.limits.mark_busy(clients.of(3))
     for after, shut in ((6, []), (8, [2]), (11, [2, 0]), (21, [2, 0, 1]), (9999, [2, 0, 1])):
         clients.now = after
         clients.limits.tick()
@@ -101,9 +101,9 @@ def test_one_line_a_minute_tells_all_that_happened(caplog: pytest.LogCaptureFixt
 
 
 def test_one_party_has_one_address_of_version_4_and_one_network_of_version_6() -> None:
-    assert party("10.0.0.1") == party("::ffff:10.0.0.1") == "10.0.0.1"
-    assert party("2001:db8::1") == party("2001:db8::ffff:2%eth0") != party("2001:db8:0:1::1")
-    assert party("a Unix socket's") == "a Unix socket's"
+    assert address_key("10.0.0.1") == address_key("::ffff:10.0.0.1") == "10.0.0.1"
+    assert address_key("2001:db8::1") == address_key("2001:db8::ffff:2%eth0") != address_key("2001:db8:0:1::1")
+    assert address_key("a Unix socket's") == "a Unix socket's"
 
 
 def test_connections_that_never_begin_with_tls_make_room_too(serve_api: Serve, certificates: Any) -> None:

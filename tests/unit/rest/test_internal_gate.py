@@ -15,7 +15,7 @@ from starlette.types import Message, Scope
 from headrace.config.mac_algorithms import mac_algorithm
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.body_limit import BodyBudget, BodyLimit
-from headrace.rest.internal_gate import InternalGate, is_internal
+from headrace.rest.internal_gate import InternalRequestCheck, is_internal
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, statuses
@@ -57,7 +57,7 @@ def asked(scope: Scope, cluster: Cluster | None = None) -> tuple[int, bool]:
 
     assert SHA256 is not None
     verifier = SignatureVerifier([SHA256])
-    gate = InternalGate(echo, cluster or Cluster(), verifier)  # type: ignore[arg-type]
+    gate = InternalRequestCheck(echo, cluster or Cluster(), verifier)  # type: ignore[arg-type]
     asyncio.run(gate(scope, receive, send))
     return answers[0]["status"], False in read
 
@@ -105,10 +105,10 @@ def test_what_is_between_workers(method: str, path: str, internal: bool) -> None
 
 def test_a_budget_counts_what_is_above_the_free_part() -> None:
     budget, free = BodyBudget(100), 64 * 1024
-    assert budget.grow(0, free) and budget.grow(0, free + 60) and budget.grow(free, free + 40)
-    assert not budget.grow(0, free + 1) and budget.grow(0, free)
-    budget.give_back(free + 60)
-    assert budget.grow(0, free + 60) and not budget.grow(free + 60, free + 61)
+    assert budget.reserve(0, free) and budget.reserve(0, free + 60) and budget.reserve(free, free + 40)
+    assert not budget.reserve(0, free + 1) and budget.reserve(0, free)
+    budget.release(free + 60)
+    assert budget.reserve(0, free + 60) and not budget.reserve(free + 60, free + 61)
 
 
 def test_a_client_that_goes_away_gives_its_part_back(serve_api: Serve) -> None:
@@ -148,4 +148,4 @@ def test_the_part_is_given_back_however_a_request_ends() -> None:
     for _ in range(3):
         with pytest.raises(ValueError):
             asyncio.run(BodyLimit(failing, 100_000, 1, budget)(scope_of(), receive, send))
-    assert budget.grow(0, 100_000)
+    assert budget.reserve(0, 100_000)

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.rest.known_hosts import KnownHosts, host_name, is_private
+from headrace.rest.known_hosts import AllowedHosts, host_name, is_private
 from tests.unit.rest.conftest import Certificates
 
 Serve = Callable[..., Any]
@@ -118,6 +118,6 @@ def test_the_name_service_is_asked_last() -> None:
         asked.append("")
         return ["full.bank.example"]
 
-    hosts = KnownHosts(frozenset({"a"}), False, own)
-    assert hosts.knows("a:1") and not hosts.knows("full.bank.example") and not asked
-    assert hosts.knows_own("FULL.bank.example:1") and asked
+    hosts = AllowedHosts(frozenset({"a"}), False, own)
+    assert hosts.allows("a:1") and not hosts.allows("full.bank.example") and not asked
+    assert hosts.allows_own_name("FULL.bank.example:1") and asked

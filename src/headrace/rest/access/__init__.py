@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a request is of, what that one may do, and the record of both."""
+"""Authentication and authorization of requests, and their audit log."""

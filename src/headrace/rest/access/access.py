@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user of a request may do: for handlers of requests, whose body or answer matters to it."""
+"""The access of a request's user, for handlers whose decisions depend on the body or the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.types import Scope
 from headrace.herder.errors import ForbiddenError
 from headrace.rest.access.operations import Role
 from headrace.rest.access.principal import ANONYMOUS, Principal
-from headrace.rest.access.rules import EVERYTHING, Decision, Rules, plugins_of
+from headrace.rest.access.rules import ALLOW_ALL, Decision, Rules, plugins_of
 
 _ACCESS: Final = "headrace.access"
 
@@ -22,22 +22,22 @@ Config = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The user of one request under the rules that are in force at its time."""
+    """The user of one request, and the rules in force at its time."""
 
     principal: Principal
     rules: Rules
-    note: Callable[[Role, str | None, Decision], None]
-    """Puts a decision on record."""
+    record: Callable[[Role, str | None, Decision], None]
+    """Writes a decision to the audit log."""
 
     def may(self, role: Role, connector: str) -> bool:
-        """For leaving out what a user may not see; not on record."""
+        """Return True if the rules allow the role; for leaving out what a user may not see, so not audited."""
         return self.rules.decide(self.principal, role, connector).allowed
 
     def check_config(self, connector: str | None, config: Config) -> None:
-        """Raise ForbiddenError unless the user may give this connector, None: any one, such a configuration."""
+        """Raise ForbiddenError unless the user may give this connector (None: any) such a configuration."""
         plugins = plugins_of(config)
         decision = self.rules.decide(self.principal, Role.EDITOR, connector, plugins)
-        self.note(Role.EDITOR, connector, decision)
+        self.record(Role.EDITOR, connector, decision)
         if not decision.allowed:
             raise ForbiddenError(
                 f"User {self.principal.name} may not give connector {connector or 'without a name'} a configuration "
@@ -46,12 +46,14 @@ class Access:
 
 
 def access_of(request: Request) -> Access:
-    access: Access = request.scope.get(_ACCESS, EVERYBODYS)
+    """Return the access of the request's user; full access where nobody is authenticated."""
+    access: Access = request.scope.get(_ACCESS, ANONYMOUS_ACCESS)
     return access
 
 
 def with_access(scope: Scope, access: Access) -> Scope:
+    """Return the scope with the access, for ``access_of``."""
     return {**scope, _ACCESS: access}
 
 
-EVERYBODYS: Final = Access(ANONYMOUS, EVERYTHING, lambda role, connector, decision: None)
+ANONYMOUS_ACCESS: Final = Access(ANONYMOUS, ALLOW_ALL, lambda role, connector, decision: None)

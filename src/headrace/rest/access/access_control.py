@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks each request whose it is, and lets it pass if the rules allow what it wants."""
+"""Authentication and authorization of each request, as middleware."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from headrace.rest.raw_path import sent_path
 log = logging.getLogger(__name__)
 
 _LONGEST: Final = 4096
-"""Characters of a connector's name on record; no connector has so long a one."""
+"""Characters of a connector's name in the audit log; no connector's name is so long."""
 
 
 class Authenticator(Protocol):
-    """One way to prove who one is."""
+    """A way to authenticate requests."""
 
     @property
     def scheme(self) -> str | None:
-        """What a 401 answers in WWW-Authenticate; None for what is no matter of a header."""
+        """The challenge in ``WWW-Authenticate`` of a 401; None for credentials that are not in a header."""
 
     async def authenticate(self, scope: Scope) -> Principal | None: ...
 
@@ -44,7 +44,7 @@ Record = Callable[[Mapping[str, Any]], None]
 
 
 class AccessControl:
-    """As ASGI middleware, before the body is read; on the server's event loop.
+    """ASGI middleware that authenticates and authorizes requests before their bodies are read. Event loop only.
 
     A request that an extension has authenticated (Starlette's ``scope["user"]``) is of that user.
     """
@@ -58,9 +58,9 @@ class AccessControl:
         failures: FailureLimit,
         in_group: bool = False,
     ) -> None:
-        """``record`` puts a decision on record; a request whose decision cannot be recorded fails.
+        """``record`` writes a decision to the audit log; a request whose decision cannot be recorded fails.
 
-        ``in_group``: other workers ask too. What they ask they sign, so it passes here without a user.
+        ``in_group``: other workers' signed requests pass here without a user.
         """
         self._app = app
         self._authenticators = authenticators
@@ -79,7 +79,7 @@ class AccessControl:
             log.error("%s %s failed: %s", scope["method"], sent_path(scope), error)
             answer = error_response(500, str(error))
         except Exception as error:
-            # Of what proves users: nobody gets in by that.
+            # A defect of an authenticator must not let anybody in.
             log.error("%s %s failed unexpectedly", scope["method"], sent_path(scope), exc_info=error)
             answer = error_response(500, f"Internal error: {error_line(error)}")
         try:
@@ -88,7 +88,7 @@ class AccessControl:
             await error_response(403, str(error), {"Connection": "close"})(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> tuple[ASGIApp | None, Scope]:
-        """The answer to a request that goes no further, or None and the scope with which it goes on."""
+        """Return the answer to a refused request, or None and the scope for an accepted one."""
         address = scope["client"][0] if scope.get("client") else "unknown"
         principal, refusal = None, None
         wait = self._wait(scope, address)
@@ -97,27 +97,27 @@ class AccessControl:
                 principal = await self._principal(scope)
             except RefusedCredentialsError as error:
                 refusal = error
-            wait = self._wait(scope, address)  # others of the address may have failed meanwhile: it learns no more
+            wait = self._wait(scope, address)  # others of the address may have failed meanwhile
         if wait:
-            self._note(scope, address, ANONYMOUS, None, "throttled")
+            self._audit(scope, address, ANONYMOUS, None, "throttled")
             return error_response(429, "Too many failed logins from this address", {"Retry-After": str(wait)}), scope
         if refusal is not None:
             if not isinstance(refusal, UndecidedCredentialsError):
                 self._failures.failed(address)
             log.warning("A login from %s was refused: %s", address, refusal)
         if principal is None:
-            self._note(scope, address, ANONYMOUS, None, "unauthenticated")
+            self._audit(scope, address, ANONYMOUS, None, "unauthenticated")
             return self._challenge(), scope
         return self._authorize(scope, principal, address)
 
     def _wait(self, scope: Scope, address: str) -> int:
-        """The seconds that the request's address has to wait; 0 for a request with nothing that could be guessed."""
+        """Return the seconds that the request's address has to wait; 0 for a request without guessable credentials."""
         headers = Headers(scope=scope)
         guessing = "authorization" in headers and not (self._in_group and FORWARDED in headers)
         return self._failures.wait(address) if guessing else 0
 
     async def _principal(self, scope: Scope) -> Principal | None:
-        """None where somebody has to say who they are, and has not."""
+        """Return the request's user; None if authentication is required and the request has no credentials."""
         for authenticator in self._authenticators:
             if (principal := await authenticator.authenticate(scope)) is not None:
                 if not principal.name.isprintable():
@@ -132,25 +132,25 @@ class AccessControl:
         try:
             wanted = operation(scope["method"], sent_path(scope))
         except BadRequestError as error:
-            self._note(scope, address, principal, None, "refused")
+            self._audit(scope, address, principal, None, "refused")
             return error_response(400, str(error)), scope
         rules = self._rules()
         decision = rules.decide(principal, wanted.role, wanted.connector)
-        self._note(scope, address, principal, wanted.connector, decision)
+        self._audit(scope, address, principal, wanted.connector, decision)
         if not decision.allowed:
             what = f" connector {wanted.connector}" if wanted.connector is not None else ""
             message = f"User {principal.name} may not {scope['method']}{what} here: it takes the role"
             return error_response(403, f"{message} {wanted.role.name.lower()}"), scope
 
-        def note(role: Role, connector: str | None, decision: Decision) -> None:
-            self._note(scope, address, principal, connector, decision)
+        def record(role: Role, connector: str | None, decision: Decision) -> None:
+            self._audit(scope, address, principal, connector, decision)
 
-        return None, with_access(scope, Access(principal, rules, note))
+        return None, with_access(scope, Access(principal, rules, record))
 
-    def _note(
+    def _audit(
         self, scope: Scope, address: str, principal: Principal, connector: str | None, decision: Decision | str
     ) -> None:
-        """``decision``: a text where rules were not asked."""
+        """Write to the audit log; ``decision``: a text where the rules were not consulted."""
         self._record(
             {
                 "user": principal.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts together who may use a worker's REST API, from its properties."""
+"""The access control of a worker's REST API, put together from its properties."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from headrace.rest.access.certificates import Certificates, TrustedProxies
 from headrace.rest.access.failure_limit import FailureLimit
 from headrace.rest.access.forwarded_user import ForwardedUsers
 from headrace.rest.access.passwords import Passwords
-from headrace.rest.access.rules import EVERYTHING, Rules, parse_rules
+from headrace.rest.access.rules import ALLOW_ALL, Rules, parse_rules
 from headrace.rest.watched_files import WatchedFiles
 
 _CLIENT_AUTH = "ssl.client.auth"
 
 
 class WorkersAccess:
-    """What a worker's properties say of users; ``around`` puts it before each application that is served."""
+    """A worker's authentication, authorization and audit log; ``wrap`` puts them before each application."""
 
     def __init__(self, config: WorkerConfig, forwarded: ForwardedUsers | None = None) -> None:
-        """ConfigError, naming property and file, for what cannot be meant. ``forwarded``: in a group of workers."""
+        """Raise ConfigError, with property and file, for invalid properties. ``forwarded``: in a group of workers."""
         kinds = config.get(AUTHENTICATION)
         self._authenticators = [_authenticator(kind, config) for kind in kinds]
         if forwarded is not None and kinds:
@@ -50,7 +50,8 @@ class WorkersAccess:
         self._audit = AuditLog(path, config.get(AUDIT_CHAIN)) if path else None
         self._needed = bool(kinds or path or config.get(AUTHORIZATION_FILE))
 
-    def around(self, app: ASGIApp) -> ASGIApp:
+    def wrap(self, app: ASGIApp) -> ASGIApp:
+        """Return the application behind access control, or as it is if no property asks for any."""
         if not self._needed:
             return app
         record = self._audit.write if self._audit is not None else lambda entry: None
@@ -81,7 +82,7 @@ def _check_client_auth(config: WorkerConfig) -> None:
 
 def _rules(path: str | None) -> Callable[[], Rules]:
     if not path:
-        return lambda: EVERYTHING
+        return lambda: ALLOW_ALL
     return WatchedFiles([path], lambda: _read(path)).get
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of decisions about requests: a line of JSON each, in a file that only grows."""
+"""The audit log: a line of JSON for each decision about a request, in an append-only file."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ PREVIOUS: Final = "previous"
 
 
 class AuditLog:
-    """Appends to a file that only the worker's user can read. Belongs to one thread.
+    """An append-only file that only the worker's user can read. Belongs to one thread.
 
-    A file that was renamed or removed, as to rotate it, is followed by a new one at its path.
+    When the file was renamed or removed, as by log rotation, a new one is opened at its path.
 
-    With ``chain`` each line has, as ``previous``, the SHA-256 of the line before: a line that is changed, taken out or
-    put in shows, unless all that follow are made anew.
+    With ``chain`` each line has, as ``previous``, the SHA-256 of the line before: changed, removed and inserted lines
+    are detectable, unless all that follow are written anew.
     """
 
     def __init__(self, path: str, chain: bool, clock: Callable[[], float] = time.time) -> None:
-        """ConfigError if the file cannot be written to."""
+        """Open the file. Raise ConfigError if it cannot be written to."""
         self._clock = clock
         self._path = path
         self._chain = chain
         self._previous: str | None = None
         self._torn = False
-        """Whether the file ends within a line."""
+        """True if the file ends within a line."""
         try:
             self._fd = self._open()
         except BlockingIOError as error:
@@ -49,15 +49,15 @@ class AuditLog:
             raise ConfigError.invalid(AUDIT_FILE, path, reason) from error
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Raise ConnectError if it cannot be written: what is not on record is not to be done.
+        """Append an entry. Raise ConnectError if that fails: what is not audited must not be done.
 
-        The line is then not in the file, not even half of it.
+        The line is then not in the file, not even a part of it.
         """
         moment = time.gmtime(now := self._clock())
         stamped: dict[str, Any] = {"time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', moment)}.{int(now * 1000) % 1000:03}Z"}
         stamped.update(entry)
         try:
-            self._follow()
+            self._reopen_if_rotated()
             if self._previous is not None:
                 stamped[PREVIOUS] = self._previous
             line = json.dumps(stamped, ensure_ascii=True).encode()
@@ -76,14 +76,14 @@ class AuditLog:
     def _open(self) -> int:
         fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self._claim(fd)
+            self._lock_and_resume(fd)
         except BaseException:
             os.close(fd)
             raise
         return fd
 
-    def _claim(self, fd: int) -> None:
-        """A chain is of one process alone. What was written in part, when the machine went down, is ended as a line."""
+    def _lock_and_resume(self, fd: int) -> None:
+        """Lock a chain for this process, and resume it at its last line, which a crash may have left incomplete."""
         if self._chain:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         last = _last_line(Path(self._path))
@@ -92,16 +92,16 @@ class AuditLog:
             self._previous = _FIRST if last is None else _hash(last.removesuffix(b"\n"))
 
     def _append(self, data: bytes) -> None:
-        """All of it or nothing: of a line that a full disk has cut off no part stays, or else it is ended as a line."""
+        """Write all or nothing: on a full disk, remove a partial line, or else end it before the next one."""
         data = b"\n" * self._torn + data
         written = os.write(self._fd, data)
         if written < len(data):
-            self._torn = not _cut(self._fd, written)
+            self._torn = not _truncate(self._fd, written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._torn = False
 
-    def _follow(self) -> None:
-        """Nobody would find what is written to a file that is at its path no more."""
+    def _reopen_if_rotated(self) -> None:
+        """Open a new file if the former one is no longer at the path."""
         with suppress(FileNotFoundError):
             if os.path.samestat(os.stat(self._path), os.fstat(self._fd)):
                 return
@@ -109,8 +109,8 @@ class AuditLog:
         os.close(former)
 
 
-def _cut(fd: int, written: int) -> bool:
-    """Take back what was written last; False if the file may only grow."""
+def _truncate(fd: int, written: int) -> bool:
+    """Remove the last ``written`` bytes; return False if the file can only be appended to."""
     try:
         end = os.lseek(fd, 0, os.SEEK_CUR)
         if os.fstat(fd).st_size == end:  # else another worker has written behind it
@@ -121,7 +121,7 @@ def _cut(fd: int, written: int) -> bool:
 
 
 def broken_lines(path: str) -> list[int]:
-    """The numbers, from 1 on, of the lines whose ``previous`` is not the hash of the line before. Raise OSError."""
+    """Return the numbers, from 1, of the lines whose ``previous`` is not the hash of the line before. Raise OSError."""
     broken, previous = [], _FIRST
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
@@ -141,7 +141,7 @@ def _previous_of(line: bytes) -> Any:
 
 
 def _last_line(path: Path) -> bytes | None:
-    """With the line break at its end, if it has one; None of an empty file, and of what is no file."""
+    """Return the last line, with its line break if it has one; None for an empty file, and for no regular file."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -152,15 +152,6 @@ def _last_line(path: Path) -> bytes | None:
             file.seek(start)
             tail = file.read(end - start)
     return tail[tail.rfind(b"\n", 0, -1) + 1 :] or None
-
-
-def _is_torn(path: Path) -> bool:
-    """Whether the file ends within a line, as after a crash of the machine."""
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
 
 
 def _hash(line: bytes) -> str:

@@ -29,7 +29,7 @@ from headrace.rest.access.issuer_keys import IssuerKeys, Keys, KeysUnavailableEr
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""By a key pair alone: with a shared secret whoever checks a token could make one."""
+"""Asymmetric ones only: a shared secret would let every verifier issue tokens."""
 _LEEWAY_SECONDS: Final = 30
 _FETCH_SECONDS: Final = 10
 _THREADS: Final = 2
@@ -38,15 +38,15 @@ _LONGEST: Final = 16_384
 
 
 class BearerTokens:
-    """Checks signature, issuer, audience and times of tokens. Belongs to the server's event loop.
+    """Authentication by tokens: checks signature, issuer, audience and times. Belongs to the server's event loop.
 
-    It has threads of its own: an issuer that does not answer holds up nobody who logs in by a password.
+    It has threads of its own: an issuer that does not answer delays no login by password.
     """
 
     scheme: Final = 'Bearer realm="headrace"'
 
     def __init__(self, config: WorkerConfig) -> None:
-        """ConfigError without issuer and audience, or without the library."""
+        """Raise ConfigError without issuer and audience, or without the library."""
         for name in (JWT_ISSUER, JWT_AUDIENCE):
             if not config.get(name):
                 raise ConfigError.invalid(name, None, f"{AUTHENTICATION}={JWT} needs it")
@@ -59,11 +59,11 @@ class BearerTokens:
         self._issuer, self._audience = str(config.get(JWT_ISSUER)), str(config.get(JWT_AUDIENCE))
         self._keys_url: str | None = config.get(JWT_KEYS_URL)
         self._user_claim, self._groups_claim = config.get(JWT_USER_CLAIM), config.get(JWT_GROUPS_CLAIM)
-        self._keys = IssuerKeys(self._fetched)
+        self._keys = IssuerKeys(self._fetch_keys)
         self._threads = ThreadPoolExecutor(_THREADS, "bearer-tokens")
 
     async def authenticate(self, scope: Scope) -> Principal | None:
-        """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
+        """Return the user, None without a bearer token. Raise RefusedCredentialsError for an invalid one."""
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -91,18 +91,18 @@ class BearerTokens:
             raise RefusedCredentialsError(f"a bearer token that is not accepted: {str(error)!a:.200}") from error
         return claims
 
-    def _fetched(self) -> Keys:
-        """As ``IssuerKeys`` has them fetched."""
+    def _fetch_keys(self) -> Keys:
+        """Fetch the issuer's keys, for ``IssuerKeys``."""
         try:
-            self._keys_url = self._keys_url or _discovered(self._issuer)
+            self._keys_url = self._keys_url or _discover_keys_url(self._issuer)
             client = self._jwt.PyJWKClient(self._keys_url, cache_jwk_set=False, timeout=_FETCH_SECONDS)
             return {key.key_id: key for key in client.get_signing_keys()}
         except (self._jwt.PyJWTError, OSError, HTTPException, ValueError, RecursionError) as error:
             raise KeysUnavailableError(str(error)) from error
 
 
-def _discovered(issuer: str) -> str:
-    """The URL of the issuer's keys. OSError, HTTPException or ValueError if it does not say."""
+def _discover_keys_url(issuer: str) -> str:
+    """Return the URL of the issuer's keys. Raise OSError, HTTPException or ValueError if discovery fails."""
     url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
     with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as answer:
         document = json.load(answer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users by the certificate that their client has shown, and users that a trusted proxy names."""
+"""Authentication by client certificates, and by the headers of trusted proxies."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _SUBJECT: Final = "headrace.client_subject"
 
 
 class Certificates:
-    """Takes the common name of a client's certificate for the user, and its organizational units for the groups.
+    """Authentication by a client's certificate: the common name is the user, organizational units are groups.
 
-    The connection is one of TLS that has checked the certificate: ``ssl.client.auth`` is ``required`` or ``requested``.
+    TLS has checked the certificate: ``ssl.client.auth`` is ``required`` or ``requested``.
     """
 
     scheme: Final = None
 
     async def authenticate(self, scope: Scope) -> Principal | None:
-        """None for a client without a certificate."""
+        """Return the user, None for a client without a certificate."""
         subject: Sequence[tuple[str, str]] = scope.get(_SUBJECT, ())
         names = [value for key, value in subject if key == "commonName"]
         if not subject:
@@ -47,12 +47,12 @@ class Certificates:
 
 
 class TrustedProxies:
-    """Believes the headers of proxies at known addresses, and of nobody else."""
+    """Authentication by the headers of proxies at configured addresses; those of other clients are ignored."""
 
     scheme: Final = None
 
     def __init__(self, config: WorkerConfig) -> None:
-        """ConfigError without addresses."""
+        """Raise ConfigError without addresses."""
         given = config.get(PROXY_ADDRESSES)
         if not given:
             reason = f"{AUTHENTICATION}={PROXY} needs the addresses of those that are believed"
@@ -61,14 +61,14 @@ class TrustedProxies:
         self._user, self._groups = config.get(PROXY_USER_HEADER), config.get(PROXY_GROUPS_HEADER)
 
     async def authenticate(self, scope: Scope) -> Principal | None:
-        """None for a request that is of no proxy, or names no user."""
+        """Return the user; None for a request that is not of a trusted proxy, or names no user."""
         headers = Headers(scope=scope)
         users = headers.getlist(self._user)
         if not users or not self._is_trusted(scope):
             return None
         given = headers.getlist(self._groups)
         if len(users) != 1 or not users[0].strip() or len(given) > 1:
-            # A proxy that adds its header to one that its client has sent makes two.
+            # Two, if a proxy adds its header to one that its client has sent.
             found = f"{len(users)} headers {self._user} of a proxy, or an empty one, and {len(given)} {self._groups}"
             raise RefusedCredentialsError(found)
         groups = (group.strip() for group in ",".join(given).split(","))
@@ -84,7 +84,7 @@ class TrustedProxies:
 
 
 class CertificateProtocol(H11Protocol):
-    """HTTP whose requests have the subject of the certificate that the client of their connection has shown."""
+    """HTTP protocol that adds the subject of the client's certificate to each request's scope."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes addresses wait that fail to prove who they are."""
+"""A rate limit on failed logins, by address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.rest.connection_limits import party
+from headrace.rest.connection_limits import address_key
 
 _WINDOW_SECONDS: Final = 60.0
 _MOST_ADDRESSES: Final = 10_000
@@ -23,10 +23,9 @@ class _Failures:
 
 
 class FailureLimit:
-    """Counts failures by address, in windows of a minute. Belongs to one thread.
+    """Failed logins counted by address, in windows of a minute. Belongs to one thread.
 
-    The addresses that failed last are remembered, up to ten thousand. Of IPv6, all addresses of a network of 64 bits,
-    which one party has, are one.
+    The ten thousand addresses that failed last are remembered. All IPv6 addresses of one /64 network count as one.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,8 +35,8 @@ class FailureLimit:
         self._failures: OrderedDict[str, _Failures] = OrderedDict()
 
     def wait(self, address: str) -> int:
-        """How many seconds the address has to wait; 0 if it need not."""
-        address = party(address)
+        """Return the seconds that the address has to wait, 0 if it need not."""
+        address = address_key(address)
         found = self._failures.get(address)
         if found is None or found.count < self._most:
             return 0
@@ -47,7 +46,8 @@ class FailureLimit:
         return max(0, math.ceil(left))
 
     def failed(self, address: str) -> None:
-        address, now = party(address), self._clock()
+        """Count a failed login of the address."""
+        address, now = address_key(address), self._clock()
         found = self._failures.pop(address, None)
         if found is None or now - found.since >= _WINDOW_SECONDS:
             found = _Failures(0, now)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user of a request that one worker forwards to another.
 
-A certificate is shown to the first worker only, and a proxy is trusted there; to the second, the first one shows its
-own certificate. So the first worker says whose the request is, however the user has proved it, and signs that as
-requests between workers are signed (KIP-507), together with query and body.
+Only the first worker sees the client's certificate or the trusted proxy; the second sees the first one's certificate.
+So the first worker names the user, however authenticated, in a header, and signs it as requests between workers are
+signed (KIP-507), together with query and body.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ HEADER: Final = "X-Headrace-Forwarded-User"
 _FORWARDED: Final = (BASIC, JWT, CERTIFICATE, PROXY)
 _BODY: Final = "headrace.signed_body"
 
+Sign = Callable[[Request, str, str, bytes], dict[str, str]]
+"""Makes the headers of a forwarded request by the user's one, path, query and body."""
+
 
 class ForgedBodyError(Exception):
-    """The body of a forwarded request is another than the one that its user was signed with."""
+    """The body of a forwarded request differs from the one that was signed with its user."""
 
 
 class ForwardedUsers:
-    """Signs users of requests that go to another worker, and checks those that come from one. Event loop only."""
+    """Signing of the users of requests to another worker, and authentication of those from one. Event loop only."""
 
     scheme: Final = None
 
@@ -48,7 +51,7 @@ class ForwardedUsers:
         self._verifier = verifier
 
     def headers(self, request: Request, path: str, query: str, body: bytes) -> dict[str, str]:
-        """What a forwarded request needs beside the user's own headers; nothing where an extension knows the user."""
+        """Return headers for a forwarded request, beside the user's own; none if an extension authenticates users."""
         principal, key = access_of(request).principal, self._herder.session_key()
         if principal.method not in _FORWARDED or key is None:
             return {}
@@ -63,7 +66,7 @@ class ForwardedUsers:
         return {HEADER: text.decode(), **sign(SignedParts(request.method, path, text), key, self._algorithm)}
 
     async def authenticate(self, scope: Scope) -> Principal | None:
-        """None where no worker names a user; RefusedCredentialsError if it is not signed for this request."""
+        """Return the user, None if no worker names one. Raise RefusedCredentialsError if its signature is invalid."""
         headers = Headers(scope=scope)
         text = headers.get(HEADER)
         if text is None:
@@ -81,7 +84,7 @@ class ForwardedUsers:
 
 
 def checked_body(scope: Scope, receive: Receive) -> Receive:
-    """The body, which for a forwarded user has to be the one that was signed: else ForgedBodyError at its end."""
+    """Return a ``receive`` that raises ForgedBodyError at the end of a body that differs from the signed one."""
     signed: str | None = scope.get(_BODY)
     if signed is None:
         return receive
@@ -96,6 +99,3 @@ def checked_body(scope: Scope, receive: Receive) -> Receive:
         return message
 
     return checking
-
-
-Sign = Callable[[Request, str, str, bytes], dict[str, str]]

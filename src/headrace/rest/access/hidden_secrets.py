@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers about connectors as those are to see them who may not change them: without secrets.
+"""Masking of secrets in answers about connectors, for users who may not change them.
 
-What is a secret shows by the plugins' definitions, by names and by the shape of values. A trace of a failure may tell
-one too, so the values are left out of whatever text there is.
+Secrets are recognized by the plugins' definitions, by names and by the shape of values. A stack trace may contain one
+too, so the values are masked in all texts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)")
 _SHAPES: Final = (_PAIR, _LOGIN, _LONG_LOGIN, _HEADER, _PEM)
 _REFERENCES: Final = re.compile(r"(\$\{[^{}]*\})+")
 _SHORTEST: Final = 4
-"""Characters of a value that is looked for in texts: fewer are in any text, and no secret."""
+"""Shortest value that is masked in texts: shorter ones are in any text, and no secrets."""
 _REMEMBERED: Final = 256
 _BROKEN_SECONDS: Final = 60.0
 _CONFIG: Final = "config"
@@ -46,22 +46,22 @@ Config = Mapping[str, str | None]
 
 
 class HiddenSecrets:
-    """Leaves secrets out of answers. Used on the server's event loop only."""
+    """A mask for secrets in answers. Used on the server's event loop only."""
 
     def __init__(self, herder: Herder, handler: RequestHandler, clock: Callable[[], float] = time.monotonic) -> None:
         self._herder = herder
         self._handler = handler
         self._clock = clock
         self._passwords: dict[str, tuple[frozenset[str], float]] = {}
-        """By class, the properties of the type PASSWORD, and until when that holds."""
+        """The properties of type PASSWORD by class, and the time until which they are valid."""
 
-    async def of(self, access: Access, connector: str, answer: Any) -> Any:
-        """The JSON of an answer about a connector, as the user may see it. NotFoundError if it is not there."""
+    async def mask(self, access: Access, connector: str, answer: Any) -> Any:
+        """Return a JSON answer about a connector as the user may see it. Raise NotFoundError for no such connector."""
         if access.may(Role.EDITOR, connector):
             return answer
         config = self._herder.connector_info(connector).config
         passwords = await self._passwords_of(config)
-        return _without(answer, passwords, secrets_of(config, passwords))
+        return _mask(answer, passwords, secrets_of(config, passwords))
 
     async def _passwords_of(self, config: Config) -> frozenset[str]:
         prefixes = {CLASS: "", **{name: f"{name}." for name in CONVERTERS}}
@@ -73,7 +73,7 @@ class HiddenSecrets:
         return frozenset(found)
 
     async def _passwords_in(self, plugin: str) -> frozenset[str]:
-        """None of a plugin that is gone or broken, for a minute: names and shapes are to do then."""
+        """Return a plugin's PASSWORD properties; for a minute none if it is broken: names and shapes must do."""
         known, end = self._passwords.get(plugin, (frozenset(), 0.0))
         if self._clock() < end:
             return known
@@ -90,7 +90,7 @@ class HiddenSecrets:
 
 
 def secrets_of(config: Config, passwords: Set[str]) -> list[str]:
-    """The values that must turn up nowhere, the longest first, and the parts of values that are secrets alone."""
+    """Return the values that must be masked everywhere, and their secret parts, the longest first."""
     hidden = {text for name, text in config.items() if text and _is_hidden(name, text, passwords)}
     found = {each.strip() for text in hidden for each in (text, *_parts(text))}
     return sorted((text for text in found if len(text) >= _SHORTEST), key=len, reverse=True)
@@ -102,32 +102,32 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _is_hidden(name: str, text: str, passwords: Set[str]) -> bool:
-    """References to config providers are no secrets."""
+    """Return True for a secret; references to config providers are none."""
     if _REFERENCES.fullmatch(text):
         return False
     return name in passwords or _NAME.search(name) is not None or any(shape.search(text) for shape in _SHAPES)
 
 
-def _without(answer: Any, passwords: Set[str], secrets: Collection[str]) -> Any:
+def _mask(answer: Any, passwords: Set[str], secrets: Collection[str]) -> Any:
     if isinstance(answer, Mapping):
         return {
-            key: _masked(value, passwords, secrets) if key == _CONFIG else _without(value, passwords, secrets)
+            key: _mask_config(value, passwords, secrets) if key == _CONFIG else _mask(value, passwords, secrets)
             for key, value in answer.items()
         }
     if isinstance(answer, list | tuple):
-        return [_without(value, passwords, secrets) for value in answer]
-    return _cleaned(answer, secrets) if isinstance(answer, str) else answer
+        return [_mask(value, passwords, secrets) for value in answer]
+    return _mask_text(answer, secrets) if isinstance(answer, str) else answer
 
 
-def _masked(config: Config, passwords: Set[str], secrets: Collection[str]) -> dict[str, str | None]:
+def _mask_config(config: Config, passwords: Set[str], secrets: Collection[str]) -> dict[str, str | None]:
     return {
-        name: HIDDEN if text and _is_hidden(name, text, passwords) else text and _cleaned(text, secrets)
+        name: HIDDEN if text and _is_hidden(name, text, passwords) else text and _mask_text(text, secrets)
         for name, text in config.items()
     }
 
 
-def _cleaned(text: str, secrets: Collection[str]) -> str:
-    """Also of what has the shape of a secret and is in no configuration, as it comes from a config provider."""
+def _mask_text(text: str, secrets: Collection[str]) -> str:
+    """Mask the secrets, and parts with a secret's shape, as of a value that a config provider has supplied."""
     for secret in (*secrets, *(part for part in _parts(text) if len(part) >= _SHORTEST)):
         text = text.replace(secret, HIDDEN)
     return text

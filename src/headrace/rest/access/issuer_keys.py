@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public keys of an issuer of tokens, fetched again and again: one that it withdraws is good no longer."""
+"""The public keys of a token issuer, refreshed periodically so that withdrawn keys expire."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class KeysUnavailableError(Exception):
 
 
 class IssuerKeys:
-    """Keys by their ids. They are fetched when they are five minutes old, and for an id that is not among them.
+    """A cache of keys by id, fetched when they are five minutes old, and for an unknown id.
 
-    No more often than every 30 seconds, whatever ids come and whatever becomes of it: so strangers cannot have the
-    issuer asked. Where it does not answer, the keys stay in force until they are an hour old. Thread-safe; nobody who
-    could go by the present keys waits for a fetch.
+    Fetches are at least 30 seconds apart, whatever ids come and whether they succeed, so strangers cannot flood the
+    issuer. If it does not answer, the keys stay valid until they are an hour old. Thread-safe; a thread waits for a
+    fetch only if there are no valid keys.
     """
 
     def __init__(self, fetch: Callable[[], Keys], clock: Callable[[], float] = time.monotonic) -> None:
-        """``fetch`` blocks, and raises KeysUnavailableError."""
+        """``fetch`` blocks, and raises KeysUnavailableError on failure."""
         self._fetch = fetch
         self._clock = clock
         self._fetching = threading.Lock()
@@ -42,7 +42,7 @@ class IssuerKeys:
         self._tried: float | None = None
 
     def key(self, kid: str | None) -> Any:
-        """The key of an id. RefusedCredentialsError if there is none, UndecidedCredentialsError if nobody knows."""
+        """Return the key of an id. Raise RefusedCredentialsError if unknown, UndecidedCredentialsError without keys."""
         age = self._age(self._fetched)
         if kid not in self._keys or age >= _FRESH_SECONDS:
             with_keys = age < _STALE_SECONDS

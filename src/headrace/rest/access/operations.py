@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request wants to do, and the role that it takes."""
+"""The operation of a request, and the role that it requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.rest.raw_path import decoded
 
 
 class Role(IntEnum):
-    """Each may do what those before it may."""
+    """Roles in ascending order; each includes those before it."""
 
     VIEWER = 1
     """See connectors, with secrets masked, their status, plugins and metrics."""
@@ -21,12 +21,12 @@ class Role(IntEnum):
     EDITOR = 3
     """Create, change and delete connectors; change offsets; validate configurations."""
     ADMIN = 4
-    """Log levels, and all else."""
+    """Change log levels, and everything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``connector``: the one that it is about; None for none, or for one that only the body names."""
+    """A role and the connector concerned; None for none, or for one that only the body names."""
 
     role: Role
     connector: str | None = None
@@ -38,9 +38,9 @@ _OPERATING: Final = re.compile(r"pause|resume|stop|restart|tasks/[^/]+/restart|t
 
 
 def operation(method: str, path: str) -> Operation:
-    """The operation of a request; ``path`` percent-encoded, as sent. BadRequestError for a name that is no UTF-8.
+    """Return a request's operation; ``path`` percent-encoded, as sent. Raise BadRequestError for a name not in UTF-8.
 
-    What is not known takes the most: a path that is added and forgotten here is closed.
+    Unknown paths require ``ADMIN``: a new path that is missing here is closed.
     """
     path = path.rstrip("/")
     reading = method in _READING

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users and passwords of a properties file, in clear or hashed by bcrypt or PBKDF2."""
+"""Basic authentication by a properties file, with passwords in clear or hashed by bcrypt or PBKDF2."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from headrace.rest.watched_files import WatchedFiles
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 _PBKDF2: Final = re.compile(r"\$pbkdf2-sha256\$(\d{4,8})\$([./A-Za-z0-9]{11,})\$([./A-Za-z0-9]{43})")
-"""Rounds, salt and hash, as passlib writes them: the form that machines in FIPS mode have."""
+"""Rounds, salt and hash in passlib's form, which is available in FIPS mode."""
 _BCRYPT_SECONDS: Final = 5e-5
-"""Seconds per unit of its work, which its cost is the logarithm of."""
+"""Seconds per unit of work; the cost in the hash is its binary logarithm."""
 _ROUND_SECONDS: Final = 5e-7
 """Seconds per round of PBKDF2."""
-_AT_ONCE: Final = 2
-"""How many passwords are hashed at one time: it takes a tenth of a second of a core, and is meant to."""
+_CONCURRENT_HASHES: Final = 2
+"""Passwords hashed at the same time: each takes a core for a tenth of a second, on purpose."""
 _REMEMBERED: Final = 1000
 
 
 class Passwords:
     """Basic authentication by a file that is read again when it changes. Belongs to the server's event loop.
 
-    A password that was right is remembered, by a keyed hash, until the file changes: clients send it with each request.
+    Verified passwords are cached, by a keyed hash, until the file changes: clients send them with each request.
     """
 
     scheme: Final = 'Basic realm="headrace", charset="UTF-8"'
 
     def __init__(self, path: str | None) -> None:
-        """ConfigError if there is no such file, or no users in it."""
+        """Read the file. Raise ConfigError if there is none, or no users in it."""
         if not path:
             raise ConfigError.invalid(CREDENTIALS_FILE, path, "rest.authentication=basic needs a file of user=password")
         self._file = WatchedFiles([path], lambda: _read(path))
         self._key = secrets.token_bytes(32)
         self._users: Mapping[str, str] = {}
-        self._right: set[bytes] = set()
+        self._verified: set[bytes] = set()
         self._hashing: asyncio.Semaphore | None = None
 
     async def authenticate(self, scope: Scope) -> Principal | None:
-        """None where the request has nothing of this kind; RefusedCredentialsError where it is wrong."""
+        """Return the user, None without Basic credentials. Raise RefusedCredentialsError for wrong ones."""
         try:
             given = basic_credentials(Headers(scope=scope).get("authorization", ""))
         except ValueError as error:
@@ -60,27 +60,27 @@ class Passwords:
         if given is None:
             return None
         name, password = given
-        if not await self._is_right(name, password):
+        if not await self._verify(name, password):
             raise RefusedCredentialsError(f"wrong user or password, as user {name!r:.100}")
         return Principal(name, method=BASIC)
 
-    async def _is_right(self, name: str, password: str) -> bool:
+    async def _verify(self, name: str, password: str) -> bool:
         users = self._file.get()
         if users is not self._users:
             self._users = users
-            self._right.clear()
+            self._verified.clear()
         mark = hmac.digest(self._key, f"{name}:{password}".encode(), "sha256")
-        if mark in self._right:
+        if mark in self._verified:
             return True
-        if not await self._is_users(name, password, users):
+        if not await self._verify_in_constant_time(name, password, users):
             return False
-        if len(self._right) >= _REMEMBERED:
-            self._right.clear()
-        self._right.add(mark)
+        if len(self._verified) >= _REMEMBERED:
+            self._verified.clear()
+        self._verified.add(mark)
         return True
 
-    async def _is_users(self, name: str, password: str, users: Mapping[str, str]) -> bool:
-        """Takes as long as the costliest hash there is, for each user and for unknown ones: the time tells nothing."""
+    async def _verify_in_constant_time(self, name: str, password: str, users: Mapping[str, str]) -> bool:
+        """Take as long as the costliest hash, for known and unknown users: the time must not reveal which exist."""
         costliest = max(users.values(), key=_cost)
         stored = users.get(name, costliest)
         right = await self._compare(password, stored) and name in users
@@ -92,7 +92,7 @@ class Passwords:
         if not _is_hash(stored):
             return same_password(password, stored)
         if self._hashing is None:
-            self._hashing = asyncio.Semaphore(_AT_ONCE)
+            self._hashing = asyncio.Semaphore(_CONCURRENT_HASHES)
         async with self._hashing:
             return await asyncio.to_thread(_matches, password, stored)
 
@@ -110,7 +110,7 @@ def _read(path: str) -> dict[str, str]:
 
 
 def _cost(stored: str) -> float:
-    """Seconds that a comparison takes, roughly; 0 for a password in clear."""
+    """Return the approximate seconds of a comparison; 0 for a password in clear."""
     if found := _BCRYPT.fullmatch(stored):
         return _BCRYPT_SECONDS * 2.0 ** int(found[1])
     return _ROUND_SECONDS * int(found[1]) if (found := _PBKDF2.fullmatch(stored)) else 0.0
@@ -118,7 +118,7 @@ def _cost(stored: str) -> float:
 
 def _is_hash(stored: str) -> bool:
     found = _PBKDF2.fullmatch(stored)
-    # No Base64 has one character more than a multiple of four.
+    # The length of Base64 is never one more than a multiple of four.
     return bool(_BCRYPT.fullmatch(stored) or (found and len(found[2]) % 4 != 1))
 
 
@@ -126,12 +126,12 @@ def _matches(password: str, stored: str) -> bool:
     if found := _PBKDF2.fullmatch(stored):
         salt, right = _bytes(found[2]), _bytes(found[3])
         return hmac.compare_digest(hashlib.pbkdf2_hmac("sha256", password.encode(), salt, int(found[1])), right)
-    # Bcrypt takes 72 bytes, and this library refuses more.
+    # Bcrypt uses 72 bytes, and this library refuses more.
     return bool(_bcrypt().checkpw(password.encode()[:72], stored.replace("$2y$", "$2b$", 1).encode()))
 
 
 def _bytes(text: str) -> bytes:
-    """Of Base64 without padding and with a dot for the plus."""
+    """Decode Base64 without padding and with a dot for the plus."""
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"./")
 
 

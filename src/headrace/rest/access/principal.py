@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a request is of."""
+"""The user of a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A user as proved by ``method``: one of ``rest.authentication``, or ``extension``, or ``none``."""
+    """A user authenticated by ``method``: one of ``rest.authentication``, or ``extension``, or ``none``."""
 
     name: str
     groups: frozenset[str] = frozenset()
@@ -17,12 +17,12 @@ class Principal:
 
 
 ANONYMOUS: Final = Principal("anonymous")
-"""Where nobody is asked."""
+"""The user where authentication is off."""
 
 
 class RefusedCredentialsError(Exception):
-    """Credentials that are there and are not good. The message is for the log, not for the one who sent them."""
+    """Credentials that are present and invalid. The message is for the log, not for the client."""
 
 
 class UndecidedCredentialsError(RefusedCredentialsError):
-    """Credentials that may be good, but not as things are now. It is no failure of the one who sent them."""
+    """Credentials that cannot be checked now. It does not count as the client's failed login."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of who may do what, as a YAML file has them."""
+"""The authorization rules of a YAML file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEP: Final = re.compile(r"((?:transforms|predicates)\..+)\.type", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Gives a role to users, for connectors and plugins whose names match (``*`` and ``?``; None: all of them)."""
+    """A role of users, for connectors and plugins whose names match (``*`` and ``?``; None: all of them)."""
 
     name: str
     users: tuple[str, ...]
@@ -33,14 +33,14 @@ class Rule:
     plugins: tuple[str, ...] | None = None
 
     def is_for(self, principal: Principal) -> bool:
-        """A user ``*`` is everybody, ``group:x`` whoever is in group x."""
+        """Return True if the rule names the user, a group of theirs as ``group:x``, or everybody as ``*``."""
         names = {"*", *(_GROUP + group for group in principal.groups)}
-        if not principal.name.startswith(_GROUP):  # one who is called as a group is, is not in it
+        if not principal.name.startswith(_GROUP):  # a user whose name looks like a group is not in it
             names.add(principal.name)
         return not names.isdisjoint(self.users)
 
     def covers(self, role: Role, connector: str | None) -> bool:
-        """Where no connector is named, rules for some connectors count too, but for what an admin alone may do."""
+        """Return True if the rule has the role for the connector; None matches rules of any, except for ``ADMIN``."""
         if role > self.role:
             return False
         if self.connectors is None:
@@ -53,7 +53,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """``rule``: the name of the rule that allows it; None where it is refused."""
+    """The name of the rule that allows a request; None if it is refused."""
 
     rule: str | None
 
@@ -64,14 +64,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What nobody allows is refused."""
+    """All rules; a request that none allows is refused."""
 
     rules: tuple[Rule, ...]
 
     def decide(
         self, principal: Principal, role: Role, connector: str | None = None, plugins: Iterable[str] = ()
     ) -> Decision:
-        """Whether one rule alone allows it: that of a connector is not mixed with the plugins of another."""
+        """Return the decision; a single rule has to allow both the connector and the plugins."""
         wanted = tuple(plugins)
         for rule in self.rules:
             if rule.is_for(principal) and rule.covers(role, connector) and rule.allows_plugins(wanted):
@@ -79,27 +79,27 @@ class Rules:
         return Decision(None)
 
 
-EVERYTHING: Final = Rules((Rule("no rules", ("*",), Role.ADMIN),))
-"""Where there is no file."""
+ALLOW_ALL: Final = Rules((Rule("no rules", ("*",), Role.ADMIN),))
+"""The rules where there is no file."""
 
 
 def plugins_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The names of classes that a connector's configuration has, as they are written there.
+    """Return the names of classes in a connector's configuration, as written there.
 
-    Of steps that no list names too, which another request could name at the same time; a list that is, or has, a
-    reference to a config provider names whatever there is.
+    Unlisted transformations and predicates are included: another request could list them at the same time, and a
+    reference to a config provider in a list may name any.
     """
     keys = dict.fromkeys((CLASS, *CONVERTERS, *(f"{step}.type" for step in steps_of(config)), *_unlisted(config)))
     return tuple(value.strip() for key in keys if (value := config.get(key)) is not None)
 
 
 def steps_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The prefixes of the listed transformations' and predicates' properties, without the dot at their end."""
+    """Return the prefixes of the listed transformations' and predicates' properties, without the final dot."""
     return tuple(f"{kind}.{name.strip()}" for kind in _LISTS for name in (config.get(kind) or "").split(","))
 
 
 def _unlisted(config: Mapping[str, str | None]) -> Iterator[str]:
-    """All ``transforms.x.type`` but those that are properties of a listed step, as the ``target.type`` of some."""
+    """Yield each ``transforms.x.type`` that is not a property of a listed step, as ``target.type`` of some is."""
     listed = steps_of(config)
     for key in config:
         if (found := _STEP.fullmatch(key)) and not any(found[1].startswith(f"{step}.") for step in listed):
@@ -107,7 +107,7 @@ def _unlisted(config: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def parse_rules(text: str, file: str) -> Rules:
-    """The rules of a YAML text. ConfigError that says which rule of ``file`` is wrong, and how."""
+    """Parse the rules of a YAML text. Raise ConfigError with the wrong rule of ``file`` and the reason."""
     try:
         import yaml
     except ImportError as error:
@@ -118,16 +118,16 @@ def parse_rules(text: str, file: str) -> Rules:
         node = yaml.compose(text, yaml.SafeLoader)
         _check_keys(node, file)
         document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the others: dates that there are not, depth
-        raise _wrong(file, f"it is not YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the latter two: impossible dates, depth
+        raise _invalid(file, f"it is not YAML: {error}") from error
     rules = document.get("rules") if isinstance(document, dict) and set(document) == {"rules"} else None
     if not isinstance(rules, list) or not rules:
-        raise _wrong(file, "it has to have one key, rules, with a list of at least one rule")
+        raise _invalid(file, "it has to have one key, rules, with a list of at least one rule")
     return Rules(tuple(_rule(rule, number, file) for number, rule in enumerate(rules, 1)))
 
 
 def _check_keys(node: Any, file: str) -> None:
-    """A key that is there twice would count as it was written last: nobody can tell which was meant."""
+    """Refuse duplicate keys: the last one would silently win."""
     if node is None or node.id == "scalar":
         return
     if node.id == "sequence":
@@ -136,7 +136,7 @@ def _check_keys(node: Any, file: str) -> None:
         return
     keys = [key.value for key, _ in node.value if key.id == "scalar"]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
-        raise _wrong(file, f"line {node.start_mark.line + 1}: the key {twice} is there twice")
+        raise _invalid(file, f"line {node.start_mark.line + 1}: the key {twice} is there twice")
     for _, value in node.value:
         _check_keys(value, file)
 
@@ -144,10 +144,10 @@ def _check_keys(node: Any, file: str) -> None:
 def _rule(rule: Any, number: int, file: str) -> Rule:
     where = f"rule {number}"
     if not isinstance(rule, dict) or not {"users", "role"} <= set(rule) <= _KEYS:
-        raise _wrong(file, f"{where} has to have users and role, and may have {', '.join(sorted(_KEYS))} and no more")
+        raise _invalid(file, f"{where} has to have users and role, and may have {', '.join(sorted(_KEYS))} and no more")
     role = str(rule["role"]).upper()
     if role not in Role.__members__:
-        raise _wrong(file, f"{where} has the role '{rule['role']}': there are {', '.join(Role.__members__).lower()}")
+        raise _invalid(file, f"{where} has the role '{rule['role']}': there are {', '.join(Role.__members__).lower()}")
     users = _names(rule["users"], f"{where}, users", file)
     connectors, plugins = (
         None if rule.get(key) is None else _names(rule[key], f"{where}, {key}", file)
@@ -159,14 +159,14 @@ def _rule(rule: Any, number: int, file: str) -> Rule:
 def _names(value: Any, where: str, file: str) -> tuple[str, ...]:
     names: Sequence[Any] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise _wrong(file, f"{where}: a list of names expected; names of digits alone need quotes")
+        raise _invalid(file, f"{where}: a list of names expected; names of digits alone need quotes")
     return tuple(names)
 
 
-def _wrong(file: str, reason: str) -> ConfigError:
+def _invalid(file: str, reason: str) -> ConfigError:
     return ConfigError.invalid(AUTHORIZATION_FILE, file, reason)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
-    """``[`` is a letter here, and no beginning of a choice of letters."""
+    """Match ``*`` and ``?`` only: ``[`` has no special meaning."""
     return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

@@ -31,7 +31,7 @@ from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.access.forwarded_user import HEADER, ForgedBodyError, ForwardedUsers, checked_body
 from headrace.rest.access.passwords import Passwords
 from headrace.rest.access.principal import Principal, RefusedCredentialsError
-from headrace.rest.access.rules import EVERYTHING
+from headrace.rest.access.rules import ALLOW_ALL
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.rest_client import RestClient
@@ -517,7 +517,7 @@ def test_a_forwarded_request_with_another_body_is_refused(serve_api: Serve, file
     app = create_app(herder, request_timeout=1)
     leader = serve_api(files, lambda _: app, herder, lambda config: WorkersAccess(config, users))
     path, given = "/connectors/pay-1/config", {"connector.class": "FileStreamSource"}
-    access = Access(Principal("emil", method="proxy"), EVERYTHING, lambda *noted: None)
+    access = Access(Principal("emil", method="proxy"), ALLOW_ALL, lambda *noted: None)
     request = Request(with_access({"type": "http", "method": "PUT", "path": path, "headers": []}, access))
     signed = users.headers(request, path, "", json.dumps(given).encode())
     answer = httpx2.put(leader.url + path, json={**given, "file": "/etc/passwd"}, headers=signed)
@@ -530,7 +530,7 @@ def test_what_was_signed_for_one_request_is_good_for_no_other() -> None:
     sha256 = mac_algorithm("HmacSHA256")
     assert sha256 is not None
     user = Principal("emil", frozenset({"g"}), "proxy")
-    access = Access(user, EVERYTHING, lambda *noted: None)
+    access = Access(user, ALLOW_ALL, lambda *noted: None)
 
     def sent(query: str = "a=1", body: bytes = b"{}") -> tuple[Any, Any]:
         users = ForwardedUsers(Group(), sha256, SignatureVerifier([sha256]))  # type: ignore[arg-type]

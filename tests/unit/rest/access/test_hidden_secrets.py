@@ -34,7 +34,7 @@ def shown(herder: Any, user: str, answer: Any, config: dict[str, str | None] | N
     found = herder._answer((ENTRANCE,))
     herder.connector_plugin_config = lambda plugin: found if plugin == "Door" else herder._answer(ConnectError(plugin))
     access = Access(Principal(user), RULES, lambda *noted: None)
-    return asyncio.run(HiddenSecrets(herder, RequestHandler(herder, 1)).of(access, "c", answer))
+    return asyncio.run(HiddenSecrets(herder, RequestHandler(herder, 1)).mask(access, "c", answer))
 
 
 def test_properties_of_type_password_are_hidden_whatever_they_are_called(herder: Any) -> None:
@@ -53,7 +53,7 @@ def test_a_plugin_that_is_broken_is_asked_once_a_minute(herder: Any) -> None:
     access = Access(Principal("vera"), RULES, lambda *noted: None)
     for seconds, times in ((0, 1), (59, 1), (1, 2)):
         now[0] += seconds
-        assert asyncio.run(hidden.of(access, "c", {"config": CONFIG}))["config"]["url"] == HIDDEN
+        assert asyncio.run(hidden.mask(access, "c", {"config": CONFIG}))["config"]["url"] == HIDDEN
         assert asked == ["Door"] * times
 
 

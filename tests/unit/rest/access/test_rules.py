@@ -9,7 +9,7 @@ from headrace.api.errors import ConfigError
 from headrace.herder.errors import BadRequestError
 from headrace.rest.access.operations import Operation, Role, operation
 from headrace.rest.access.principal import ANONYMOUS, Principal
-from headrace.rest.access.rules import EVERYTHING, Rules, parse_rules, plugins_of
+from headrace.rest.access.rules import ALLOW_ALL, Rules, parse_rules, plugins_of
 
 RULES = """
 rules:
@@ -65,7 +65,7 @@ def test_what_no_rule_allows_is_refused(rules: Rules) -> None:
     assert not rules.decide(CAROL, Role.VIEWER, "orders").allowed
     assert not rules.decide(ANONYMOUS, Role.OPERATOR, "public-1").allowed
     assert rules.decide(DAVE, Role.OPERATOR, "orders").allowed
-    assert EVERYTHING.decide(ANONYMOUS, Role.ADMIN).allowed
+    assert ALLOW_ALL.decide(ANONYMOUS, Role.ADMIN).allowed
 
 
 def test_a_user_who_is_called_as_a_group_is_not_in_it(rules: Rules) -> None:
