@@ -14,8 +14,8 @@ from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBro
 from headrace.broker.free_port import free_port
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
-from headrace.rest.endpoints import Endpoints
 from headrace.rest.rest_extensions import RestExtensions
+from headrace.rest.server.endpoints import Endpoints
 from headrace.rest.worker_api import worker_api
 from tests.support.idle_cluster import Cluster
 from tests.support.polling import wait_for

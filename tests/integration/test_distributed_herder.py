@@ -21,7 +21,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 from headrace.model.state import TargetState
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.storage.config_writes import TaskConfigsWrite
 from tests.support.idle_cluster import Cluster
 from tests.support.worker_process import PLUGINS

@@ -28,9 +28,9 @@ from headrace.plugins.discovery import Plugins
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.leader_client import LeaderClient
-from headrace.rest.listeners import BoundListeners
 from headrace.rest.rest_client import RestClient
-from headrace.rest.server import RestServer
+from headrace.rest.server.listeners import BoundListeners
+from headrace.rest.server.rest_server import RestServer
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.tasks.task_launcher import TaskListener
 from tests.support.forgotten_routes import forget_routes

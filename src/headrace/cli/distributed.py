@@ -13,7 +13,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
 from headrace.config.worker_files import worker_files
 from headrace.logs.loggers import Loggers
-from headrace.rest.endpoints import Endpoints
+from headrace.rest.server.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
@@ -58,9 +58,9 @@ def _worker(
     from headrace.rest.access.assembly import WorkersAccess
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
-    from headrace.rest.internal_gate import InternalRequestCheck
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
+    from headrace.rest.middleware.filters import InternalRequestCheck
     from headrace.rest.rest_client import RestClient
     from headrace.rest.rest_extensions import RestExtensions
     from headrace.rest.worker_api import worker_api

@@ -19,7 +19,7 @@ from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import StandaloneConfig
 from headrace.config.worker_files import worker_files
 from headrace.logs.loggers import Loggers
-from headrace.rest.endpoints import Endpoints
+from headrace.rest.server.endpoints import Endpoints
 from headrace.worker.stages import Stages
 
 if TYPE_CHECKING:

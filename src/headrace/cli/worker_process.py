@@ -21,7 +21,7 @@ from headrace.herder.herder import Herder
 from headrace.model.deadline import Deadline
 from headrace.model.service_threads import THREAD_DEATHS
 from headrace.model.set_back_clock import SetBackClock
-from headrace.rest.server import RestServer
+from headrace.rest.server.rest_server import RestServer
 
 log = logging.getLogger(__name__)
 

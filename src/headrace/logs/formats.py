@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from headrace.logs.levels import TRACE
+from headrace.logs.loggers import TRACE
 from headrace.logs.records import escaped, indented, message_of, trace_of
 
 TEXT: Final = "text"

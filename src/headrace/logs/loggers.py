@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loggers of this process and their levels, readable and changeable at run time (KIP-495, KIP-976)."""
+"""The loggers of this process and their levels, readable and changeable at run time (KIP-495, KIP-976).
+
+Levels have log4j's names, which Kafka Connect's users know, and the numbers of Python's ``logging``.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,26 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
-from headrace.logs.levels import level_of, name_of, number_of
+TRACE: Final = 5
+OFF: Final = logging.CRITICAL + 10
+"""Above all levels of records."""
+
+_NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "OFF": OFF,
+        "FATAL": logging.CRITICAL,
+        "ERROR": logging.ERROR,
+        "WARN": logging.WARNING,
+        "INFO": logging.INFO,
+        "DEBUG": logging.DEBUG,
+        "TRACE": TRACE,
+        "ALL": 1,
+    }
+)
+_PYTHONS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 ROOT: Final = "root"
 """The root logger's name, in any case; the empty name means it too."""
@@ -40,6 +60,23 @@ _ALIASES: Final[Mapping[str, str]] = {
     f"{_KAFKA_CONNECT}.transforms": "headrace.transforms",
 }
 """Packages and some classes of Kafka Connect, with their counterparts here."""
+
+
+def level_of(text: str) -> str | None:
+    """Return the level's name for a text in any case, Python's names included; None for no level."""
+    name = text.upper()
+    name = _PYTHONS.get(name, name)
+    return name if name in _NUMBERS else None
+
+
+def number_of(level: str) -> int:
+    """Return the number that ``logging`` has for a level's name."""
+    return _NUMBERS[level]
+
+
+def name_of(number: int) -> str:
+    """Return the name of the highest level not above ``number``."""
+    return next((name for name, least in _NUMBERS.items() if number >= least), "ALL")
 
 
 @dataclass(frozen=True, slots=True)

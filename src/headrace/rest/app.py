@@ -10,7 +10,6 @@ from fastapi import Depends, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 
 from headrace import __version__
 from headrace.api.errors import ConnectError
@@ -18,24 +17,20 @@ from headrace.herder.cluster_herder import ClusterHerder
 from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import Herder
 from headrace.logs.loggers import Loggers
-from headrace.rest import entities
-from headrace.rest.accepted import json_router
 from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.api_description import describe, operation_id
-from headrace.rest.connector_offsets_resource import connector_offsets_router
-from headrace.rest.connector_plugins_resource import connector_plugins_router
-from headrace.rest.connectors_resource import connectors_router
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
-from headrace.rest.health_resource import HEALTH_TIMEOUT_SECONDS, health_router
+from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS, RequestForwarder, RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier
-from headrace.rest.internal_resource import internal_router
-from headrace.rest.loggers_resource import loggers_router
-from headrace.rest.metrics_resource import metrics_router
 from headrace.rest.raw_path import RawPathMiddleware
-from headrace.rest.request_body import check_content_type
-from headrace.rest.request_forwarder import RequestForwarder
-from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS, RequestHandler
+from headrace.rest.resources.connector_offsets_resource import connector_offsets_router
+from headrace.rest.resources.connector_plugins_resource import connector_plugins_router
+from headrace.rest.resources.connectors_resource import connectors_router
+from headrace.rest.resources.internal_resource import internal_router
+from headrace.rest.resources.loggers_resource import loggers_router
+from headrace.rest.resources.root_resource import HEALTH_TIMEOUT_SECONDS, health_router, metrics_router, root_router
 from headrace.rest.rest_client import RestClient
+from headrace.rest.routing import check_content_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,25 @@ def create_app(
     `loggers` are those that ``/admin/loggers`` changes. For ``/health``, `engine_failure` returns the reason why the
     worker cannot run tasks, and `warning` anything else that is wrong; both return None if all is well.
     """
+    app = _application()
+    handler = RequestHandler(herder, request_timeout)
+    app.include_router(connectors_router(herder, handler))
+    app.include_router(connector_offsets_router(herder, handler))
+    app.include_router(connector_plugins_router(herder, handler))
+    app.include_router(loggers_router(loggers or Loggers(), herder, handler))
+    health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
+    app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
+    app.include_router(metrics_router(herder))
+    app.include_router(root_router(herder))
+    if others is not None:
+        app.include_router(internal_router(others.herder, handler, others.verifier))
+        forwarder = RequestForwarder(others.client, request_timeout, others.sign)
+        app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
+    return app
+
+
+def _application() -> FastAPI:
+    """Return an application without routes, with the error handlers."""
     app = FastAPI(
         title="headrace",
         version=__version__,
@@ -79,30 +93,7 @@ def create_app(
     )
     describe(app)
     app.add_middleware(RawPathMiddleware)
-    handler = RequestHandler(herder, request_timeout)
-    app.include_router(connectors_router(herder, handler))
-    app.include_router(connector_offsets_router(herder, handler))
-    app.include_router(connector_plugins_router(herder, handler))
-    app.include_router(loggers_router(loggers or Loggers(), herder, handler))
-    health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
-    app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
-    app.include_router(metrics_router(herder))
-    _add_root(app, herder)
-    if others is not None:
-        app.include_router(internal_router(others.herder, handler, others.verifier))
-        forwarder = RequestForwarder(others.client, request_timeout, others.sign)
-        app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
     return app
-
-
-def _add_root(app: FastAPI, herder: Herder) -> None:
-    router = json_router("worker")
-
-    @router.get("/", summary="Version of the worker and id of its Kafka cluster")
-    async def root() -> Response:
-        return JSONResponse(entities.server_info(herder.server_info()))
-
-    app.include_router(router)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -16,9 +16,9 @@ from headrace.api.errors import ConfigError
 from headrace.api.rest_extension import ConnectRestExtension, ConnectRestExtensionContext
 from headrace.config.access_config import CREDENTIALS_FILE
 from headrace.config.distributed_config import GROUP_ID
-from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
+from headrace.rest.access.passwords import basic_credentials, read_users, same_password
 from headrace.rest.exception_mapper import error_response
-from headrace.rest.internal_gate import is_internal
+from headrace.rest.middleware.filters import is_internal
 
 JAAS_FILE: Final = "java.security.auth.login.config"
 """The property of a JAAS file, named as the JVM's system property."""

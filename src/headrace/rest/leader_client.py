@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.model.cluster_config_state import Config, SessionKey
+from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.internal_request_signature import SignedParts, sign
 from headrace.rest.raw_path import encoded
-from headrace.rest.request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.rest_client import Answer, Call, RestClient
 
 _MARGIN_SECONDS: Final = 5.0

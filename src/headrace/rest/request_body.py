@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from headrace.api.validators import NonEmptyStringWithoutControlChars
@@ -20,8 +19,6 @@ from headrace.storage import json_bytes
 
 _MAX_ENCODED_NAME: Final = 4096
 """Longest name as a segment of a path, so that no client or proxy refuses the whole URL."""
-_JSON: Final = "application/json"
-_WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _BLANKS: Final = "".join(map(chr, range(ord(" ") + 1)))
 """The characters that Java's ``String.trim`` removes."""
 _INITIAL_STATES: Final = {
@@ -40,19 +37,6 @@ class CreateConnectorRequest:
     name: str
     config: Mapping[str, str | None]
     initial_state: TargetState | None
-
-
-async def check_content_type(request: Request) -> None:
-    """Raise 415 for a body without the content type of JSON; also where no body is expected.
-
-    A browser lets any page send most other types, or none, without a CORS preflight request. Requests that change
-    nothing by their body, as a GET, may omit the type, as in Kafka Connect.
-    """
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type == _JSON or (not media_type and request.method not in _WITH_BODY):
-        return
-    if await request.body():
-        raise HTTPException(415, f"The body has to come with the header Content-Type: {_JSON}")
 
 
 async def read_create_request(request: Request) -> CreateConnectorRequest:

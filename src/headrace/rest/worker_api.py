@@ -19,16 +19,14 @@ from headrace.config.rest_limits import (
 )
 from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
 from headrace.rest.access.assembly import WorkersAccess
-from headrace.rest.admin_paths import AdminPathFilter
-from headrace.rest.body_limit import BodyBudget, BodyLimit
-from headrace.rest.connection_limits import HttpLimits
-from headrace.rest.cors import with_cors
-from headrace.rest.endpoints import Endpoints
-from headrace.rest.known_hosts import HostCheck, allowed_hosts
-from headrace.rest.open_health import UnauthenticatedHealth
-from headrace.rest.response_headers import ResponseHeaders
+from headrace.rest.middleware.body_limit import BodyBudget, BodyLimit
+from headrace.rest.middleware.cors import with_cors
+from headrace.rest.middleware.filters import AdminPathFilter, ResponseHeaders, UnauthenticatedHealth
+from headrace.rest.middleware.host_check import HostCheck, allowed_hosts
 from headrace.rest.rest_extensions import RestExtensions
-from headrace.rest.server import RestServer
+from headrace.rest.server.connection_limits import HttpLimits
+from headrace.rest.server.endpoints import Endpoints
+from headrace.rest.server.rest_server import RestServer
 
 log = logging.getLogger(__name__)
 

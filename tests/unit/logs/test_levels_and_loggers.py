@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.logs.levels import level_of, name_of, number_of
-from headrace.logs.loggers import LoggerLevel, Loggers, apply_levels
+from headrace.logs.loggers import LoggerLevel, Loggers, apply_levels, level_of, name_of, number_of
 
 _numbers = itertools.count()
 

@@ -37,10 +37,10 @@ from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.app import create_app
-from headrace.rest.endpoints import Endpoints
-from headrace.rest.listeners import BoundListeners
 from headrace.rest.rest_extensions import RestExtensions
-from headrace.rest.server import RestServer
+from headrace.rest.server.endpoints import Endpoints
+from headrace.rest.server.listeners import BoundListeners
+from headrace.rest.server.rest_server import RestServer
 from headrace.rest.worker_api import worker_api
 
 KEY = ConfigKeyInfo("size", "INT", False, "1", "LOW", "How big.", "G", 1, "SHORT", "Size", ("b",))

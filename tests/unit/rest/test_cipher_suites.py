@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from headrace.rest.cipher_suites import openssl_name, restrict_suites
+from headrace.rest.server.tls import openssl_name, restrict_suites
 
 NEW = ["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"]
 OLD = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"

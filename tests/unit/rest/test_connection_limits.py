@@ -15,7 +15,7 @@ import pytest
 
 from headrace.api.config_def import ConfigDef
 from headrace.config.rest_limits import KEEP_ALIVE, define_rest_limits
-from headrace.rest.connection_limits import Connection, ConnectionLimits, HttpLimits, address_key
+from headrace.rest.server.connection_limits import Connection, ConnectionLimits, HttpLimits, address_key
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, is_closed, statuses
 

@@ -18,12 +18,12 @@ from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.state import TargetState
 from headrace.rest.app import OtherWorkers, create_app
+from headrace.rest.herder_request_handler import forward_url
 from headrace.rest.internal_request_signature import HEADERS, SignatureVerifier, SignedParts, sign
 from headrace.rest.leader_client import LeaderClient
-from headrace.rest.listeners import BoundListeners
-from headrace.rest.request_forwarder import forward_url
 from headrace.rest.rest_client import RestClient
-from headrace.rest.server import RestServer
+from headrace.rest.server.listeners import BoundListeners
+from headrace.rest.server.rest_server import RestServer
 
 JSON = {"Content-Type": "application/json"}
 KEY = SessionKey("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=", "HmacSHA256", 0)
@@ -193,7 +193,7 @@ def test_a_leader_that_is_gone(follower: Worker) -> None:
 
 
 def test_a_leader_that_does_not_answer(follower: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.rest.request_forwarder._MARGIN_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.rest.herder_request_handler._MARGIN_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         follower.herder.error = NotLeaderError("Only the leader can", f"http://127.0.0.1:{silent.getsockname()[1]}")
         answer = follower.http.put("/connectors/c/pause")

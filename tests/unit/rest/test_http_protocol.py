@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.rest.http_protocol import StrictConnection
+from headrace.rest.server.http_protocol import StrictConnection
 
 CHUNKED = b"POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 GOOD = (

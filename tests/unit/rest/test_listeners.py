@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.rest.listeners import BoundListener, BoundListeners, Listener
+from headrace.rest.server.listeners import BoundListener, BoundListeners, Listener
 
 
 def without_sockets(*listeners: Listener) -> BoundListeners:

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from headrace.herder.errors import ForbiddenError
+from headrace.rest.access.authentication import ANONYMOUS, Principal
 from headrace.rest.access.operations import Role
-from headrace.rest.access.principal import ANONYMOUS, Principal
 from headrace.rest.access.rules import ALLOW_ALL, Decision, Rules, plugins_of
 
 _ACCESS: Final = "headrace.access"

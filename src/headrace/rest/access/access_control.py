@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -14,30 +14,26 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import BadRequestError
 from headrace.rest.access.access import Access, with_access
-from headrace.rest.access.failure_limit import FailureLimit
+from headrace.rest.access.authentication import (
+    ANONYMOUS,
+    Authenticator,
+    FailureLimit,
+    Principal,
+    RefusedCredentialsError,
+    UndecidedCredentialsError,
+)
 from headrace.rest.access.forwarded_user import HEADER as FORWARDED
 from headrace.rest.access.forwarded_user import ForgedBodyError, checked_body
 from headrace.rest.access.operations import Role, operation
-from headrace.rest.access.principal import ANONYMOUS, Principal, RefusedCredentialsError, UndecidedCredentialsError
 from headrace.rest.access.rules import Decision, Rules
 from headrace.rest.exception_mapper import error_response
-from headrace.rest.internal_gate import is_internal
+from headrace.rest.middleware.filters import is_internal
 from headrace.rest.raw_path import sent_path
 
 log = logging.getLogger(__name__)
 
 _LONGEST: Final = 4096
 """Characters of a connector's name in the audit log; no connector's name is so long."""
-
-
-class Authenticator(Protocol):
-    """A way to authenticate requests."""
-
-    @property
-    def scheme(self) -> str | None:
-        """The challenge in ``WWW-Authenticate`` of a 401; None for credentials that are not in a header."""
-
-    async def authenticate(self, scope: Scope) -> Principal | None: ...
 
 
 Record = Callable[[Mapping[str, Any]], None]

@@ -21,11 +21,11 @@ from headrace.config.access_config import (
     MAX_FAILURES,
 )
 from headrace.config.worker_config import WorkerConfig
-from headrace.rest.access.access_control import AccessControl, Authenticator
+from headrace.rest.access.access_control import AccessControl
 from headrace.rest.access.audit_log import AuditLog
+from headrace.rest.access.authentication import Authenticator, FailureLimit
 from headrace.rest.access.bearer_tokens import BearerTokens
 from headrace.rest.access.certificates import Certificates, TrustedProxies
-from headrace.rest.access.failure_limit import FailureLimit
 from headrace.rest.access.forwarded_user import ForwardedUsers
 from headrace.rest.access.passwords import Passwords
 from headrace.rest.access.rules import ALLOW_ALL, Rules, parse_rules

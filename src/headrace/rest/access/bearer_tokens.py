@@ -25,8 +25,8 @@ from headrace.config.access_config import (
     JWT_USER_CLAIM,
 )
 from headrace.config.worker_config import WorkerConfig
+from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 from headrace.rest.access.issuer_keys import IssuerKeys, Keys, KeysUnavailableError
-from headrace.rest.access.principal import Principal, RefusedCredentialsError
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Asymmetric ones only: a shared secret would let every verifier issue tokens."""

@@ -21,7 +21,7 @@ from headrace.config.access_config import (
     PROXY_USER_HEADER,
 )
 from headrace.config.worker_config import WorkerConfig
-from headrace.rest.access.principal import Principal, RefusedCredentialsError
+from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 
 _SUBJECT: Final = "headrace.client_subject"
 

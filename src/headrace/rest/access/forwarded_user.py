@@ -24,7 +24,7 @@ from headrace.config.access_config import BASIC, CERTIFICATE, JWT, PROXY
 from headrace.config.mac_algorithms import MacAlgorithm
 from headrace.herder.cluster_herder import ClusterHerder
 from headrace.rest.access.access import access_of
-from headrace.rest.access.principal import Principal, RefusedCredentialsError
+from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
 from headrace.rest.raw_path import sent_path
 

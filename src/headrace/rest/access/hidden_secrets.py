@@ -19,7 +19,7 @@ from headrace.herder.herder import Herder
 from headrace.rest.access.access import Access
 from headrace.rest.access.operations import Role
 from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.herder_request_handler import RequestHandler
 
 HIDDEN: Final = "[hidden]"
 _NAME: Final = re.compile(

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from headrace.rest.access.principal import RefusedCredentialsError, UndecidedCredentialsError
+from headrace.rest.access.authentication import RefusedCredentialsError, UndecidedCredentialsError
 
 log = logging.getLogger(__name__)
 

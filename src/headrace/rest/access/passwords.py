@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Basic authentication by a properties file, with passwords in clear or hashed by bcrypt or PBKDF2."""
+"""Basic authentication (RFC 7617) by a properties file, with passwords in clear or hashed by bcrypt or PBKDF2."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from starlette.types import Scope
 
 from headrace.api.errors import ConfigError
 from headrace.config.access_config import BASIC, CREDENTIALS_FILE
-from headrace.rest.access.principal import Principal, RefusedCredentialsError
-from headrace.rest.basic_credentials import basic_credentials, read_users, same_password
+from headrace.config.properties_file import read_properties
+from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 from headrace.rest.watched_files import WatchedFiles
 
 _BCRYPT: Final = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
@@ -31,6 +31,38 @@ _ROUND_SECONDS: Final = 5e-7
 _CONCURRENT_HASHES: Final = 2
 """Passwords hashed at the same time: each takes a core for a tenth of a second, on purpose."""
 _REMEMBERED: Final = 1000
+
+
+def read_users(path: str) -> dict[str, str]:
+    """Return the passwords of a file by user. Raise ConfigError if it is unreadable, or lacks users or a password."""
+    try:
+        users = read_properties(path)
+    except ConfigError as error:
+        raise ConfigError.invalid(CREDENTIALS_FILE, path, str(error)) from error
+    if not users or not all(name and password for name, password in users.items()):
+        reason = "the file has no user" if not users else "each user there needs a name and a password"
+        raise ConfigError.invalid(CREDENTIALS_FILE, path, reason)
+    return users
+
+
+def basic_credentials(authorization: str) -> tuple[str, str] | None:
+    """Return user and password of the header, None for another scheme. Raise ValueError if it is malformed."""
+    scheme, _, encoded = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    if not colon:
+        raise ValueError("there is no colon")
+    return name, password
+
+
+def same_password(given: str, stored: str) -> bool:
+    """Compare in a time that depends neither on the common prefix nor on the lengths."""
+    return hmac.compare_digest(_digest(given), _digest(stored))
+
+
+def _digest(password: str) -> bytes:
+    return hashlib.sha256(password.encode()).digest()
 
 
 class Passwords:

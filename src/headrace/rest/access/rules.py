@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from headrace.api.errors import ConfigError
 from headrace.config.access_config import AUTHORIZATION_FILE
+from headrace.rest.access.authentication import Principal
 from headrace.rest.access.operations import Role
-from headrace.rest.access.principal import Principal
 
 _GROUP: Final = "group:"
 _KEYS: Final = frozenset({"name", "users", "role", "connectors", "plugins"})

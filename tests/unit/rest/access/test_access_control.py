@@ -28,9 +28,9 @@ from headrace.herder.errors import NotLeaderError
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.access.access import Access, with_access
 from headrace.rest.access.assembly import WorkersAccess
+from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 from headrace.rest.access.forwarded_user import HEADER, ForgedBodyError, ForwardedUsers, checked_body
 from headrace.rest.access.passwords import Passwords
-from headrace.rest.access.principal import Principal, RefusedCredentialsError
 from headrace.rest.access.rules import ALLOW_ALL
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier

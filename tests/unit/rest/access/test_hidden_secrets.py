@@ -11,10 +11,10 @@ import pytest
 from headrace.api.errors import ConnectError
 from headrace.herder.config_infos import ConfigKeyInfo
 from headrace.rest.access.access import Access
+from headrace.rest.access.authentication import Principal
 from headrace.rest.access.hidden_secrets import HIDDEN, HiddenSecrets, secrets_of
-from headrace.rest.access.principal import Principal
 from headrace.rest.access.rules import parse_rules
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.herder_request_handler import RequestHandler
 
 RULES = parse_rules("rules: [{users: vera, role: viewer}, {users: emil, role: editor}]", "f")
 ENTRANCE = ConfigKeyInfo("entrance", "PASSWORD", False, None, "LOW", "", None, -1, "NONE", "entrance", ())

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.main import app
 from headrace.rest.access.audit_log import AuditLog, broken_lines
-from headrace.rest.access.failure_limit import FailureLimit
+from headrace.rest.access.authentication import FailureLimit
 from headrace.rest.watched_files import WatchedFiles
 
 

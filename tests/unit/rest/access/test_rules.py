@@ -7,8 +7,8 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.herder.errors import BadRequestError
+from headrace.rest.access.authentication import ANONYMOUS, Principal
 from headrace.rest.access.operations import Operation, Role, operation
-from headrace.rest.access.principal import ANONYMOUS, Principal
 from headrace.rest.access.rules import ALLOW_ALL, Rules, parse_rules, plugins_of
 
 RULES = """

@@ -14,9 +14,9 @@ from starlette.types import Message, Scope
 
 from headrace.config.mac_algorithms import mac_algorithm
 from headrace.model.cluster_config_state import SessionKey
-from headrace.rest.body_limit import BodyBudget, BodyLimit
-from headrace.rest.internal_gate import InternalRequestCheck, is_internal
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
+from headrace.rest.middleware.body_limit import BodyBudget, BodyLimit
+from headrace.rest.middleware.filters import InternalRequestCheck, is_internal
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, statuses
 from tests.unit.rest.conftest import echo

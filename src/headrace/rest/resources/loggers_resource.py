@@ -12,13 +12,12 @@ from starlette.responses import JSONResponse
 
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.herder import Herder
-from headrace.logs.levels import level_of
-from headrace.logs.loggers import LoggerLevel, Loggers
-from headrace.rest.accepted import json_router
+from headrace.logs.loggers import LoggerLevel, Loggers, level_of
 from headrace.rest.api_schemas import body_doc
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import json_object
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.routing import json_router
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from headrace.api.errors import ConfigError
 from headrace.config.worker_config import ADMIN_LISTENERS, LISTENERS
-from headrace.rest.limited_sockets import ListeningSocket
+from headrace.rest.server.connection_limits import ListeningSocket
 
 _BACKLOG: Final = 128
 _NO_SUCH_ADDRESS: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)

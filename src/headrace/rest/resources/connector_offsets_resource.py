@@ -15,11 +15,11 @@ from headrace.herder.herder import Herder
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
 from headrace.rest import entities
-from headrace.rest.accepted import JSON, accepted_types, json_router
 from headrace.rest.api_schemas import body_doc
-from headrace.rest.connectors_resource import Name
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.request_body import malformed
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.resources.connectors_resource import Name
+from headrace.rest.routing import JSON, accepted_types, json_router
 from headrace.storage import json_bytes
 
 OFFSETS_DOC: Final = body_doc("NewOffsets")

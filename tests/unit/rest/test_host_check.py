@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.rest.known_hosts import AllowedHosts, host_name, is_private
+from headrace.rest.middleware.host_check import AllowedHosts, host_name, is_private
 from tests.unit.rest.conftest import Certificates
 
 Serve = Callable[..., Any]

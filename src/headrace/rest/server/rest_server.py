@@ -16,10 +16,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.model.service_threads import ServiceThread
-from headrace.rest.connection_limits import DEFAULT_LIMITS, ConnectionLimits, HttpLimits
-from headrace.rest.http_protocol import HttpProtocol
-from headrace.rest.listeners import BoundListeners
-from headrace.rest.tls import NO_TLS, TlsContexts
+from headrace.rest.server.connection_limits import DEFAULT_LIMITS, ConnectionLimits, HttpLimits
+from headrace.rest.server.endpoints import NO_TLS, TlsContexts
+from headrace.rest.server.http_protocol import HttpProtocol
+from headrace.rest.server.listeners import BoundListeners
 
 _DRAIN_SECONDS: Final = 2
 _TICK_SECONDS: Final = 1.0

@@ -16,8 +16,8 @@ from typing import Any, Final
 import h11
 
 from headrace.rest.access.certificates import CertificateProtocol
-from headrace.rest.connection_limits import Connection, ConnectionLimits
 from headrace.rest.exception_mapper import error_response
+from headrace.rest.server.connection_limits import Connection, ConnectionLimits
 
 _HEAD_BYTES: Final = 16 * 1024
 _REASON_CHARACTERS: Final = 200

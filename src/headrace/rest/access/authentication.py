@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rate limit on failed logins, by address."""
+"""Authentication: the users of requests, the interface of authenticators, and a rate limit on failed logins."""
 
 from __future__ import annotations
 
@@ -8,12 +8,45 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from headrace.rest.connection_limits import address_key
+from starlette.types import Scope
+
+from headrace.rest.server.connection_limits import address_key
 
 _WINDOW_SECONDS: Final = 60.0
 _MOST_ADDRESSES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A user authenticated by ``method``: one of ``rest.authentication``, or ``extension``, or ``none``."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+    method: str = "none"
+
+
+ANONYMOUS: Final = Principal("anonymous")
+"""The user where authentication is off."""
+
+
+class RefusedCredentialsError(Exception):
+    """Credentials that are present and invalid. The message is for the log, not for the client."""
+
+
+class UndecidedCredentialsError(RefusedCredentialsError):
+    """Credentials that cannot be checked now. It does not count as the client's failed login."""
+
+
+class Authenticator(Protocol):
+    """A way to authenticate requests."""
+
+    @property
+    def scheme(self) -> str | None:
+        """The challenge in ``WWW-Authenticate`` of a 401; None for credentials that are not in a header."""
+
+    async def authenticate(self, scope: Scope) -> Principal | None: ...
 
 
 @dataclass(slots=True)

@@ -17,14 +17,17 @@ from headrace.herder.herder import Herder, PutResult
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.rest import entities
-from headrace.rest.accepted import json_router
 from headrace.rest.access.access import access_of
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.operations import Role
-from headrace.rest.query import java_boolean
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_config, read_create_request
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.routing import java_boolean, json_router
+
+_SPARK: Final = "spark"
+_DIGITS: Final = 10
+"""Digits of a task's number, which is an int in Java."""
 
 
 def _decoded_name(connector: Annotated[str, Path(description="The connector's name, percent-encoded")]) -> str:
@@ -39,17 +42,15 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     """Return the routes. Handlers run on the event loop: queries read a snapshot, changes are awaited, none blocks."""
     router = json_router("connectors", "/connectors")
     hidden = HiddenSecrets(herder, handler)
+    _add_list(router, herder, handler, hidden)
     _add_queries(router, herder, handler, hidden)
-    _add_requests(router, herder, handler, hidden)
+    _add_config_changes(router, herder, handler)
+    _add_state_changes(router, herder, handler)
+    _add_restarts(router, herder, handler, hidden)
     return router
 
 
-def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
-    async def status_with_spark(name: str) -> dict[str, Any]:
-        status = herder.connector_status(name)
-        attempts = await handler.complete(herder.spark_attempts(name))
-        return entities.connector_status(status, attempts)
-
+def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.get("", summary="Names of all connectors, or with expand what there is to know of each")
     async def list_connectors(
         request: Request,
@@ -68,10 +69,12 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         for name, parts in found.items():
             with suppress(NotFoundError):  # it was deleted meanwhile
                 if _SPARK in wanted:
-                    parts["status"] = await status_with_spark(name)
+                    parts["status"] = await _status_with_spark(herder, handler, name)
                 shown[name] = await hidden.mask(access, name, parts)
         return JSONResponse(shown)
 
+
+def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name, request: Request) -> Response:
         return JSONResponse(await hidden.mask(access_of(request), name, _info(herder, name)))
@@ -88,7 +91,7 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         expand: Annotated[list[str] | None, Query(description="spark adds what Spark runs of each task")] = None,
     ) -> Response:
         with_spark = _SPARK in (expand or ())
-        status = await status_with_spark(name) if with_spark else _status(herder, name)
+        status = await _status_with_spark(herder, handler, name) if with_spark else _status(herder, name)
         return JSONResponse(await hidden.mask(access_of(request), name, status))
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
@@ -106,7 +109,7 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         return JSONResponse(entities.active_topics(name, herder.active_topics(name)))
 
 
-def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
+def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
     @router.post("", summary="Create a connector", status_code=HTTPStatus.CREATED, openapi_extra=CREATE_DOC)
     async def create_connector(request: Request) -> Response:
         create = await read_create_request(request)
@@ -139,6 +142,8 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         await handler.complete(herder.delete_connector(name, with_offsets=with_offsets))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
+
+def _add_state_changes(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
     @router.put("/{connector}/pause", summary="Pause a connector and its tasks", status_code=HTTPStatus.ACCEPTED)
     async def pause(name: Name) -> Response:
         await handler.complete(herder.set_target_state(name, TargetState.PAUSED))
@@ -158,6 +163,8 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         await handler.complete(herder.set_target_state(name, TargetState.STOPPED))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
+
+def _add_restarts(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.post(
         "/{connector}/restart",
         summary="Restart a connector, with its tasks or what has failed if wanted",
@@ -189,17 +196,18 @@ def _add_requests(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         return Response(status_code=HTTPStatus.ACCEPTED)
 
 
-_SPARK: Final = "spark"
-_DIGITS: Final = 10
-"""Digits of a task's number, which is an int in Java."""
-
-
 def _info(herder: Herder, name: str) -> dict[str, Any]:
     return entities.connector_info(herder.connector_info(name))
 
 
 def _status(herder: Herder, name: str) -> dict[str, Any]:
     return entities.connector_status(herder.connector_status(name))
+
+
+async def _status_with_spark(herder: Herder, handler: RequestHandler, name: str) -> dict[str, Any]:
+    status = herder.connector_status(name)
+    attempts = await handler.complete(herder.spark_attempts(name))
+    return entities.connector_status(status, attempts)
 
 
 def _config(herder: Herder, name: str) -> Mapping[str, str | None]:

@@ -6,26 +6,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from headrace.api.errors import RetriableError
 from headrace.herder.cluster_herder import ClusterHerder
 from headrace.herder.errors import BadRequestError, RequestTimeoutError
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
 from headrace.rest.leader_client import INTERNAL_LOGGERS
-from headrace.rest.loggers_resource import read_level
 from headrace.rest.raw_path import decoded, raw_path
 from headrace.rest.request_body import connector_config
-from headrace.rest.request_handler import RequestHandler
-
-
-def _decoded_name(connector: str) -> str:
-    return decoded(connector)
-
-
-Name = Annotated[str, Depends(_decoded_name)]
+from headrace.rest.resources.connectors_resource import Name
+from headrace.rest.resources.loggers_resource import read_level
 
 
 def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier) -> APIRouter:

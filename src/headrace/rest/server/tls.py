@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Password, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import ValidList, ValidString
-from headrace.rest.cipher_suites import restrict_suites
-from headrace.rest.listeners import BoundListener, BoundListeners
-from headrace.rest.watched_files import WatchedFiles
 
 LISTENERS_PREFIX: Final = "listeners.https."
 ADMIN_PREFIX: Final = "admin.listeners.https."
@@ -30,66 +26,22 @@ _VERIFY_MODES: Final = {
 }
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
-
-@dataclass(frozen=True, slots=True)
-class TlsContexts:
-    """Contexts for the https listeners, those of ``admin.listeners``, and calls to other workers; None: not needed.
-
-    When certificate files change, connections that begin a second later use the new ones.
-    """
-
-    server: ssl.SSLContext | None = None
-    admin: ssl.SSLContext | None = None
-    client: Callable[[], ssl.SSLContext] | None = None
-
-    def of(self, bound: BoundListener) -> ssl.SSLContext | None:
-        if bound.listener.scheme != "https":
-            return None
-        return self.admin if bound.admin else self.server
+_TLS_1_3: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
+_ALL_1_3: Final = ", ".join(sorted(_TLS_1_3))
 
 
-NO_TLS: Final = TlsContexts()
+def _prefix(raw: Mapping[str, str], prefix: str) -> str:
+    """Return the prefix if any property has it, else none: all or nothing. Java: ``valuesWithPrefixAllOrNothing``."""
+    return prefix if any(name.startswith(prefix) for name in raw) else ""
 
 
-def tls_contexts(raw: Mapping[str, str], listeners: BoundListeners) -> TlsContexts:
-    """Make the contexts by a worker's properties. Raise ConfigError, with property and file, if they are unusable.
-
-    Calls to other workers use the properties of ``listeners``, and the same certificate where a client needs one.
-    """
-    https = [each.admin for each in listeners.bound if each.listener.scheme == "https"]
-    regular = TlsProperties(raw, LISTENERS_PREFIX) if False in https or _reaches_https(raw) else None
-    return TlsContexts(
-        _renewed(regular) if regular and False in https else None,
-        _renewed(TlsProperties(raw, ADMIN_PREFIX)) if True in https else None,
-        WatchedFiles(regular.files(), regular.client_context).get if regular else None,
-    )
-
-
-def _renewed(properties: TlsProperties) -> ssl.SSLContext:
-    """Return a context for listeners that takes the current files' certificates at each handshake."""
-    contexts = WatchedFiles(properties.files(), properties.server_context)
-    first = contexts.get()
-
-    def renew(handshake: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        # Called at each handshake, with a name or without one.
-        handshake.context = contexts.get()
-
-    first.sni_callback = renew
-    return first
-
-
-def _reaches_https(raw: Mapping[str, str]) -> bool:
+def calls_https(raw: Mapping[str, str]) -> bool:
     """Return True if a worker without https itself is to call workers with https."""
     prefix = _prefix(raw, LISTENERS_PREFIX)
     # Without the prefix it may be the Kafka clients' truststore only, which may not even exist.
     given = ("type",) if not prefix else ("type", "location", "certificates")
     values = [raw.get(prefix + _TRUSTSTORE + name, "") for name in given]
     return values[0].upper() == "PEM" or any(values[1:])
-
-
-def _prefix(raw: Mapping[str, str], prefix: str) -> str:
-    """Return the prefix if any property has it, else none: all or nothing. Java: ``valuesWithPrefixAllOrNothing``."""
-    return prefix if any(name.startswith(prefix) for name in raw) else ""
 
 
 class TlsProperties:
@@ -206,4 +158,46 @@ def _definition(prefix: str) -> ConfigDef:
         .define(f"{prefix}{_IDENTIFICATION}", Type.STRING, "https", importance=low,
                 doc="Empty: the host name of another worker need not be that of its certificate.")
     )
-    # fmt: on
+
+
+def restrict_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
+    """Restrict ``context`` to these suites, and to the versions of TLS that have one of them, as in Java.
+
+    Raise ValueError, with the remedy, if one is unknown or Python cannot restrict it.
+    """
+    newest = _TLS_1_3.intersection(names)
+    older = [name for name in names if name not in _TLS_1_3]
+    if newest and newest != _TLS_1_3 and context.maximum_version is ssl.TLSVersion.TLSv1_3:
+        raise ValueError(f"Python cannot leave out single suites of TLS 1.3: name all of {_ALL_1_3}, or none of them")
+    if not newest:
+        _bound(context, context.minimum_version, ssl.TLSVersion.TLSv1_2)
+    if not older:
+        _bound(context, ssl.TLSVersion.TLSv1_3, context.maximum_version)
+    else:
+        context.set_ciphers(":".join(map(_checked_name, older)))
+
+
+def _bound(context: ssl.SSLContext, lowest: ssl.TLSVersion, highest: ssl.TLSVersion) -> None:
+    if lowest > highest:
+        raise ValueError("none of the enabled versions of TLS has one of them")
+    context.minimum_version, context.maximum_version = lowest, highest
+
+
+def _checked_name(name: str) -> str:
+    """Return OpenSSL's name, which may be one of its lists. Raise ValueError if unknown: OpenSSL skips it in lists."""
+    own = openssl_name(name)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(own)
+    except ssl.SSLError:
+        raise ValueError(f"OpenSSL has no suite '{name}'") from None
+    return own
+
+
+def openssl_name(name: str) -> str:
+    """Return OpenSSL's name of a suite of TLS 1.2: of Java's ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256``, or as it is."""
+    exchange, found, cipher = name.removeprefix("TLS_").partition("_WITH_")
+    if not found:
+        return name
+    cipher = cipher.replace("AES_", "AES").replace("_CBC", "").replace("POLY1305_SHA256", "POLY1305")
+    parts = [*([] if exchange == "RSA" else exchange.split("_")), *cipher.split("_")]
+    return "-".join(parts)

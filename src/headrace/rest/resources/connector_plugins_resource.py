@@ -10,12 +10,11 @@ from starlette.responses import JSONResponse
 
 from headrace.herder.herder import Herder
 from headrace.rest import entities
-from headrace.rest.accepted import json_router
 from headrace.rest.access.access import access_of
-from headrace.rest.query import java_boolean
+from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, read_config
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest.routing import java_boolean, json_router
 
 
 def _decoded_name(plugin: Annotated[str, Path(description="The plugin's class or a short name of it")]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``GET /health`` (KIP-1017). Java: ``RootResource.healthCheck``."""
+"""``GET /``, ``GET /health`` (KIP-1017) and ``GET /metrics``, for Prometheus. Java: ``RootResource``."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
-from fastapi import APIRouter, Response
-from starlette.responses import JSONResponse
+from fastapi import APIRouter, Request, Response
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
+from headrace.metrics import Exposition
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
-from headrace.rest.accepted import json_router
-from headrace.rest.request_handler import RequestHandler
+from headrace.rest import entities
+from headrace.rest.herder_request_handler import RequestHandler
+from headrace.rest.routing import json_router
 
 HEALTH_TIMEOUT_SECONDS: Final = 10.0
 """Java: ``DEFAULT_HEALTH_CHECK_TIMEOUT_MS``."""
@@ -67,3 +69,32 @@ def health_router(
 
 def _answer(status: HTTPStatus, name: str, message: str) -> Response:
     return JSONResponse({"status": name, "message": message}, status)
+
+
+def metrics_router(herder: Herder) -> APIRouter:
+    """Return the route of ``GET /metrics``."""
+    router = APIRouter(tags=["worker"])
+    exposition = Exposition(herder.figures)
+
+    # No coroutine: rendering the metrics of many tasks takes time, so it runs on another thread than the event loop's.
+    @router.get(
+        "/metrics",
+        summary="Figures of the worker, its connectors and tasks, as Prometheus reads them",
+        response_class=PlainTextResponse,
+    )
+    def metrics(request: Request) -> Response:
+        text, content_type = exposition.render(request.headers.get("accept", ""))
+        return Response(text, headers={"Content-Type": content_type})
+
+    return router
+
+
+def root_router(herder: Herder) -> APIRouter:
+    """Return the route of ``GET /``."""
+    router = json_router("worker")
+
+    @router.get("/", summary="Version of the worker and id of its Kafka cluster")
+    async def root() -> Response:
+        return JSONResponse(entities.server_info(herder.server_info()))
+
+    return router

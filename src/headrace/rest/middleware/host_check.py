@@ -20,8 +20,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.config.worker_config import ALLOWED_HOSTS, ALLOWED_ORIGINS, WorkerConfig
-from headrace.rest.endpoints import Endpoints
 from headrace.rest.exception_mapper import error_response
+from headrace.rest.server.endpoints import Endpoints
 
 _ANY: Final = "*"
 _PRIVATE: Final = frozenset(

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ASGI middleware before the application; ``worker_api`` puts it in order."""
