@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.model.cluster_config_state import Config
@@ -93,9 +93,9 @@ class PluginInfo:
     ``error`` is the reason why a plugin cannot be used; it is shown only if there is one.
     """
 
-    class_name: str
+    class_name: str = field(metadata={"json_name": "class"})
     type: str
-    version: str | None
+    version: str | None = None
     error: str | None = None
 
 

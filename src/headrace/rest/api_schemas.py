@@ -1,19 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON schemas of the REST API's bodies and answers; ``entities`` makes the answers."""
+"""JSON schemas of the REST API's bodies and answers.
+
+Those of answers are derived from the model's dataclasses, by the rules by which ``entities`` makes the answers.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import Field, fields, is_dataclass
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo, ConfigValueInfo
+from headrace.logs.loggers import LoggerLevel
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import (
+    ConnectorInfo,
+    ConnectorState,
+    ConnectorStateInfo,
+    PluginInfo,
+    ServerInfo,
+    SparkAttempt,
+    TaskInfo,
+    TaskState,
+)
+from headrace.model.offsets import OffsetDifference
+from headrace.model.state import State
+from headrace.rest.entities import is_optional, json_name
 
 Schema = dict[str, Any]
 
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
 _NUMBER: Final[Schema] = {"type": "integer"}
-_NUMBER_OR_NULL: Final[Schema] = {"type": ["integer", "null"]}
-_FLAG: Final[Schema] = {"type": "boolean"}
+_OBJECT: Final[Schema] = {"type": "object"}
+_OF_TYPES: Final[Mapping[Any, Schema]] = {str: _TEXT, int: _NUMBER, bool: {"type": "boolean"}}
 _TYPE: Final[Schema] = {"enum": ["source", "sink", "unknown"]}
-_STATE: Final[Schema] = {"enum": ["UNASSIGNED", "RUNNING", "PAUSED", "FAILED", "RESTARTING", "STOPPED"]}
+_STATE: Final[Schema] = {"enum": [state.value for state in State if state is not State.DESTROYED]}
 
 
 def ref(name: str) -> Schema:
@@ -27,10 +50,12 @@ def body_doc(name: str) -> dict[str, Any]:
 
 
 def array(items: Schema) -> Schema:
+    """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
 def mapping(values: Schema) -> Schema:
+    """Return the schema of an object with any names."""
     return {"type": "object", "additionalProperties": values}
 
 
@@ -41,21 +66,58 @@ def exactly(**fields: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-_CONFIG: Final = mapping(_TEXT_OR_NULL)
-_RUN: Final = {"state": _STATE, "worker_id": _TEXT_OR_NULL, "trace_": _TEXT, "version_": _TEXT}
+def nullable(schema: Schema) -> Schema:
+    """Return the schema of a value or null."""
+    if schema.keys() == {"type"}:
+        return {"type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def derived(kind: Any, **special: Schema) -> Schema:
+    """Return the schema of a dataclass or named tuple; `special` replaces, or adds, schemas of fields as `exactly`."""
+    hints = get_type_hints(kind)
+    if not is_dataclass(kind):
+        return exactly(**{name: _of_type(hint) for name, hint in hints.items()})
+    described = dict(_described(field, hints[field.name]) for field in fields(kind))
+    return exactly(**{**described, **special})
+
+
+def _described(field: Field[Any], hint: Any) -> tuple[str, Schema]:
+    """Return a field's name, as `exactly` takes it, and schema: an optional field is never null."""
+    if not is_optional(field):
+        return json_name(field), _of_type(hint)
+    (present,) = set(get_args(hint)) - {NoneType}
+    return f"{json_name(field)}_", _of_type(present)
+
+
+def _of_type(hint: Any) -> Schema:
+    """Return the schema of values of a type as the dataclasses have them."""
+    if hint in _NAMES:
+        return ref(_NAMES[hint])
+    if hint in _OF_TYPES:
+        return _OF_TYPES[hint]
+    if is_dataclass(hint):
+        return derived(hint)
+    arguments = get_args(hint)
+    if get_origin(hint) is tuple:
+        return array(_of_type(arguments[0]))
+    if get_origin(hint) is Mapping:
+        return _OBJECT if arguments[1] is Any else mapping(_of_type(arguments[1]))
+    (present,) = set(arguments) - {NoneType}
+    return nullable(_of_type(present))
+
+
+_NAMES: Final[Mapping[Any, str]] = {
+    ConnectorTaskId: "TaskId",
+    ConnectorState: "ConnectorState",
+    TaskState: "TaskState",
+    ConfigKeyInfo: "ConfigKey",
+    ConfigValueInfo: "ConfigValue",
+}
+"""The names in ``SCHEMAS`` of classes that others have as fields; those without a name are described in place."""
 
 _SPARK: Final = {
-    "anyOf": [
-        exactly(
-            app_id=_TEXT_OR_NULL,
-            job_id=_NUMBER_OR_NULL,
-            executor=_TEXT_OR_NULL,
-            attempt=_NUMBER,
-            host=_TEXT_OR_NULL,
-            pid=_NUMBER,
-        ),
-        {"type": "null"},
-    ],
+    **nullable(derived(SparkAttempt)),
     "description": "With expand=spark: what Spark runs of the task. Null of a task that has no process on the worker "
     "that answers; worker_id tells which other one to ask.",
 }
@@ -63,7 +125,7 @@ _SPARK: Final = {
 SCHEMAS: Final[dict[str, Schema]] = {
     "Error": exactly(error_code=_NUMBER, message=_TEXT),
     "Message": exactly(message=_TEXT),
-    "ServerInfo": exactly(version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT_OR_NULL, headrace_version=_TEXT),
+    "ServerInfo": derived(ServerInfo),
     "Config": {
         **mapping({"type": ["string", "number", "boolean", "null"]}),
         "description": "The connector's properties. Numbers and booleans are taken as they are written.",
@@ -74,8 +136,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         "properties": {"level": {"enum": ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}},
         "required": ["level"],
     },
-    "LoggerLevel": exactly(level=_TEXT, last_modified={"type": ["integer", "null"]}),
-    "StoredConfig": _CONFIG,
+    "LoggerLevel": derived(LoggerLevel),
+    "StoredConfig": mapping(_TEXT_OR_NULL),
     "CreateConnector": {
         **exactly(
             name={**_TEXT, "description": "If the configuration has a name too, the same."},
@@ -89,12 +151,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
             }
         ],
     },
-    "TaskId": exactly(connector=_TEXT, task=_NUMBER),
-    "Connector": exactly(name=_TEXT, config=_CONFIG, tasks=array(ref("TaskId")), type=_TYPE),
-    "Task": exactly(id=ref("TaskId"), config=_CONFIG),
-    "ConnectorState": exactly(**_RUN),
-    "TaskState": exactly(id=_NUMBER, **_RUN, spark_=_SPARK),
-    "ConnectorStatus": exactly(name=_TEXT, connector=ref("ConnectorState"), tasks=array(ref("TaskState")), type=_TYPE),
+    "TaskId": derived(ConnectorTaskId),
+    "Connector": derived(ConnectorInfo, type=_TYPE),
+    "Task": derived(TaskInfo),
+    "ConnectorState": derived(ConnectorState, state=_STATE),
+    "TaskState": derived(TaskState, state=_STATE, spark_=_SPARK),
+    "ConnectorStatus": derived(ConnectorStateInfo, type=_TYPE),
     "Connectors": {
         "anyOf": [
             array(_TEXT),
@@ -102,51 +164,21 @@ SCHEMAS: Final[dict[str, Schema]] = {
         ]
     },
     "Topics": mapping(exactly(topics=array(_TEXT))),
-    "Offset": exactly(partition={"type": "object"}, offset_={"type": ["object", "null"]}),
+    "Offset": exactly(partition=_OBJECT, offset_=nullable(_OBJECT)),
     "Offsets": exactly(offsets=array(ref("Offset"))),
     "NewOffsets": {
         **exactly(offsets={**array(ref("Offset")), "minItems": 1}),
         "examples": [{"offsets": [{"partition": {"filename": "/var/log/lines.txt"}, "offset": {"position": 0}}]}],
     },
-    "OffsetDifference": exactly(
-        partition={"type": "object"}, before={"type": ["object", "null"]}, after={"type": ["object", "null"]}
-    ),
+    "OffsetDifference": derived(OffsetDifference),
     "OffsetsChanged": {
         "anyOf": [
             ref("Message"),
             exactly(message=_TEXT, changes=array(ref("OffsetDifference"))),
         ]
     },
-    "Plugin": exactly(**{"class": _TEXT, "type": _TEXT, "version_": _TEXT, "error_": _TEXT}),
-    "ConfigKey": exactly(
-        name=_TEXT,
-        type=_TEXT,
-        required=_FLAG,
-        default_value=_TEXT_OR_NULL,
-        importance=_TEXT,
-        documentation=_TEXT,
-        group=_TEXT_OR_NULL,
-        order_in_group=_NUMBER,
-        width=_TEXT,
-        display_name=_TEXT,
-        dependents=array(_TEXT),
-    ),
-    "ConfigValue": exactly(
-        name=_TEXT,
-        value=_TEXT_OR_NULL,
-        recommended_values=array(_TEXT_OR_NULL),
-        errors=array(_TEXT),
-        visible=_FLAG,
-    ),
-    "ConfigInfos": exactly(
-        name=_TEXT,
-        error_count=_NUMBER,
-        groups=array(_TEXT),
-        configs=array(
-            exactly(
-                definition={"anyOf": [ref("ConfigKey"), {"type": "null"}]},
-                value={"anyOf": [ref("ConfigValue"), {"type": "null"}]},
-            )
-        ),
-    ),
+    "Plugin": derived(PluginInfo),
+    "ConfigKey": derived(ConfigKeyInfo),
+    "ConfigValue": derived(ConfigValueInfo),
+    "ConfigInfos": derived(ConfigInfos),
 }

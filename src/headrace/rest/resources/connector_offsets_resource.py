@@ -14,8 +14,8 @@ from headrace.herder.errors import BadRequestError
 from headrace.herder.herder import Herder
 from headrace.model.info import ConnectorOffset
 from headrace.model.offsets import OffsetsChange
-from headrace.rest import entities
 from headrace.rest.api_schemas import body_doc
+from headrace.rest.entities import connector_offsets, offsets_changed
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.request_body import malformed
 from headrace.rest.resources.connectors_resource import Name
@@ -33,7 +33,7 @@ def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRout
     @router.get("/{connector}/offsets", summary="A connector's committed offsets")
     async def get_offsets(name: Name) -> Response:
         offsets = await handler.complete(herder.connector_offsets(name))
-        return JSONResponse(entities.connector_offsets(offsets))
+        return JSONResponse(connector_offsets(offsets))
 
     @router.patch("/{connector}/offsets", summary="Change offsets of a stopped connector", openapi_extra=OFFSETS_DOC)
     async def alter_offsets(name: Name, request: Request, dry_run: DryRun = False) -> Response:
@@ -47,7 +47,7 @@ def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRout
     async def _change(name: str, request: Request, change: OffsetsChange) -> Response:
         changed = await handler.complete(herder.change_offsets(name, change))
         if change.dry_run or _accepts_json(request):
-            return JSONResponse(entities.offsets_changed(changed, dry_run=change.dry_run))
+            return JSONResponse(offsets_changed(changed, dry_run=change.dry_run))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     return router

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from starlette.responses import JSONResponse
 
 from headrace.herder.herder import Herder
-from headrace.rest import entities
 from headrace.rest.access.access import access_of
+from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, read_config
@@ -35,18 +35,18 @@ def connector_plugins_router(herder: Herder, handler: RequestHandler) -> APIRout
             java_boolean("connectorsOnly", True, "Converters, transformations and predicates too, if false"),
         ],
     ) -> Response:
-        return JSONResponse([entities.plugin_info(plugin) for plugin in herder.connector_plugins(connectors_only)])
+        return JSONResponse(to_json(herder.connector_plugins(connectors_only)))
 
     @router.get("/{plugin}/config", summary="The properties that a plugin has")
     async def plugin_config(name: Name) -> Response:
         keys = await handler.complete(herder.connector_plugin_config(name))
-        return JSONResponse([entities.config_key_info(key) for key in keys])
+        return JSONResponse(to_json(keys))
 
     @router.put("/{plugin}/config/validate", summary="Check a connector's configuration", openapi_extra=CONFIG_DOC)
     async def validate(name: Name, request: Request) -> Response:
         config = await read_config(request)
         access_of(request).check_config(config.get("name"), {"connector.class": name, **config})
         infos = await handler.complete(herder.validate_connector_config(name, config))
-        return JSONResponse(entities.config_infos(infos))
+        return JSONResponse(to_json(infos))
 
     return router

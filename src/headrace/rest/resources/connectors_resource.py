@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -16,10 +16,10 @@ from headrace.herder.errors import NotFoundError
 from headrace.herder.herder import Herder, PutResult
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
-from headrace.rest import entities
 from headrace.rest.access.access import access_of
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.operations import Role
+from headrace.rest.entities import Json, active_topics, connector_status, to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_config, read_create_request
@@ -96,17 +96,17 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
 
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
     async def get_tasks(name: Name, request: Request) -> Response:
-        tasks = entities.task_infos(herder.task_infos(name))
+        tasks = to_json(herder.task_infos(name))
         return JSONResponse(await hidden.mask(access_of(request), name, tasks))
 
     @router.get("/{connector}/tasks/{task}/status", summary="The state of a task")
     async def get_task_status(name: Name, task: TaskNumber, request: Request) -> Response:
-        state = entities.task_state(herder.task_status(_task_id(name, task)))
+        state = to_json(herder.task_status(_task_id(name, task)))
         return JSONResponse(await hidden.mask(access_of(request), name, state))
 
     @router.get("/{connector}/topics", summary="Topics that a connector was seen to use")
     async def get_topics(name: Name) -> Response:
-        return JSONResponse(entities.active_topics(name, herder.active_topics(name)))
+        return JSONResponse(active_topics(name, herder.active_topics(name)))
 
 
 def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
@@ -130,7 +130,7 @@ def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandl
         patch = await read_config(request)
         access_of(request).check_config(name, {**_config(herder, name), **patch})
         patched = await handler.complete(herder.patch_connector_config(name, named(name, patch)))
-        return JSONResponse(entities.connector_info(patched.info))
+        return JSONResponse(to_json(patched.info))
 
     @router.delete("/{connector}", summary="Delete a connector", status_code=HTTPStatus.NO_CONTENT)
     async def delete_connector(
@@ -180,7 +180,7 @@ def _add_restarts(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         status = await handler.complete(wanted)
         if not include_tasks and not only_failed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        shown = await hidden.mask(access_of(request), name, entities.connector_status(status))
+        shown = await hidden.mask(access_of(request), name, to_json(status))
         return JSONResponse(shown, HTTPStatus.ACCEPTED)
 
     @router.post("/{connector}/tasks/{task}/restart", summary="Restart a task", status_code=HTTPStatus.NO_CONTENT)
@@ -196,18 +196,19 @@ def _add_restarts(router: APIRouter, herder: Herder, handler: RequestHandler, hi
         return Response(status_code=HTTPStatus.ACCEPTED)
 
 
-def _info(herder: Herder, name: str) -> dict[str, Any]:
-    return entities.connector_info(herder.connector_info(name))
+def _info(herder: Herder, name: str) -> Json:
+    info: Json = to_json(herder.connector_info(name))
+    return info
 
 
-def _status(herder: Herder, name: str) -> dict[str, Any]:
-    return entities.connector_status(herder.connector_status(name))
+def _status(herder: Herder, name: str) -> Json:
+    return connector_status(herder.connector_status(name))
 
 
-async def _status_with_spark(herder: Herder, handler: RequestHandler, name: str) -> dict[str, Any]:
+async def _status_with_spark(herder: Herder, handler: RequestHandler, name: str) -> Json:
     status = herder.connector_status(name)
     attempts = await handler.complete(herder.spark_attempts(name))
-    return entities.connector_status(status, attempts)
+    return connector_status(status, attempts)
 
 
 def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
@@ -217,10 +218,10 @@ def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
     return {}
 
 
-_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], dict[str, Any]]]] = {"status": _status, "info": _info}
+_EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], Json]]] = {"status": _status, "info": _info}
 
 
-def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> dict[str, Any] | None:
+def _expanded(herder: Herder, name: str, wanted: Collection[str]) -> Json | None:
     """Return the wanted parts; None for a connector that is gone or incomplete: it is left out of the list."""
     try:
         return {kind: show(herder, name) for kind, show in _EXPANSIONS.items() if kind in wanted}
@@ -235,7 +236,7 @@ def _task_id(connector: str, task: str) -> ConnectorTaskId:
 
 
 def _put_response(request: Request, result: PutResult) -> Response:
-    body = entities.connector_info(result.info)
+    body = to_json(result.info)
     if not result.created:
         return JSONResponse(body)
     location = f"{str(request.base_url).rstrip('/')}/connectors/{quote(result.info.name, safe='')}"

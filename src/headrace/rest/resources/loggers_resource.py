@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.herder import Herder
-from headrace.logs.loggers import LoggerLevel, Loggers, level_of
+from headrace.logs.loggers import Loggers, level_of
 from headrace.rest.api_schemas import body_doc
+from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import json_object
@@ -37,14 +38,14 @@ def loggers_router(loggers: Loggers, herder: Herder, handler: RequestHandler) ->
 
     @router.get("", summary="Loggers and their levels")
     async def list_loggers() -> Response:
-        return JSONResponse({name: _shown(level) for name, level in loggers.all_levels().items()})
+        return JSONResponse({name: to_json(level) for name, level in loggers.all_levels().items()})
 
     @router.get("/{logger}", summary="The level of a logger")
     async def get_logger(name: Name) -> Response:
         level = loggers.level(name)
         if level is None:
             raise NotFoundError(f"Logger {name} not found.")
-        return JSONResponse(_shown(level))
+        return JSONResponse(to_json(level))
 
     @router.put(
         "/{logger}",
@@ -78,7 +79,3 @@ def read_level(body: bytes) -> str:
     if known is None:
         raise NotFoundError(f"invalid log level '{level}'.")
     return known
-
-
-def _shown(level: LoggerLevel) -> dict[str, Any]:
-    return {"level": level.level, "last_modified": level.last_modified}

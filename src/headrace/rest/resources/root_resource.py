@@ -15,7 +15,7 @@ from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
 from headrace.metrics import Exposition
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
-from headrace.rest import entities
+from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.routing import json_router
 
@@ -95,6 +95,6 @@ def root_router(herder: Herder) -> APIRouter:
 
     @router.get("/", summary="Version of the worker and id of its Kafka cluster")
     async def root() -> Response:
-        return JSONResponse(entities.server_info(herder.server_info()))
+        return JSONResponse(to_json(herder.server_info()))
 
     return router
