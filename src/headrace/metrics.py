@@ -42,6 +42,8 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFigures:
+    """A connector's run, version, class and type: source, sink or unknown."""
+
     run: RunFigures
     version: str | None
     connector_class: str = ""

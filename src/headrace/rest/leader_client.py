@@ -41,12 +41,14 @@ class LeaderClient:
     def put_task_configs(
         self, leader_url: str, connector: str, configs: Sequence[Config], key: SessionKey | None
     ) -> None:
+        """Have the leader write a connector's task configurations."""
         body = json.dumps([dict(config) for config in configs]).encode()
         answer = self._send("POST", leader_url, _path(connector, "tasks"), body, key)
         if answer.status >= 300:
             raise ConnectError(_refusal_message("POST", leader_url, _path(connector, "tasks"), answer))
 
     def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
+        """Have the leader fence the producers of a connector's former tasks (KIP-618)."""
         path = _path(connector, "fence")
         try:
             answer = self._send("PUT", leader_url, path, b"", key)
@@ -58,6 +60,7 @@ class LeaderClient:
             raise _refusal(_refusal_message("PUT", leader_url, path, answer), answer.status, key)
 
     def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
+        """Have the leader write a logger's level for the whole cluster (KIP-976)."""
         path = f"{INTERNAL_LOGGERS}/{encoded(logger)}"
         answer = self._send("PUT", leader_url, path, json.dumps({"level": level}).encode(), key)
         if answer.status >= 300:

@@ -22,7 +22,7 @@ from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.middleware.body_limit import BodyBudget, BodyLimit
 from headrace.rest.middleware.cors import with_cors
 from headrace.rest.middleware.filters import AdminPathFilter, ResponseHeaders, UnauthenticatedHealth
-from headrace.rest.middleware.host_check import HostCheck, allowed_hosts
+from headrace.rest.middleware.host_check import AllowedHosts, HostCheck, allowed_hosts
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server.connection_limits import HttpLimits
 from headrace.rest.server.endpoints import Endpoints
@@ -45,18 +45,42 @@ def worker_api(
     ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
     """
     access = access or WorkersAccess(config)
+    wrap = _middleware(config, allowed_hosts(config, endpoints), extensions, access, check_internal)
+    separate = config.admin_listeners is not None
+    if endpoints.listeners.admin_url:
+        log.info("/admin is served at %s", endpoints.listeners.admin_url)
 
     def on_stop() -> None:
         extensions.close()
         access.close()
 
-    def with_middleware(app: ASGIApp) -> ASGIApp:
-        """Wrap ``app``; a request passes the middleware from the last line to the first.
+    return RestServer(
+        wrap(AdminPathFilter(app, admin=False) if separate else app),
+        endpoints.listeners,
+        admin_app=wrap(AdminPathFilter(app, admin=True)) if config.admin_listeners else None,
+        tls=endpoints.tls,
+        limits=_http_limits(config),
+        on_stop=on_stop,
+    )
 
-        Bodies are read only after the extensions, the rules and the check of inter-worker requests have accepted a
-        request. A browser's CORS preflight request comes without credentials, so CORS is before these; the check of the
-        Host is before CORS; the response headers are for all answers.
-        """
+
+def _middleware(
+    config: WorkerConfig,
+    hosts: AllowedHosts,
+    extensions: RestExtensions,
+    access: WorkersAccess,
+    check_internal: Callable[[ASGIApp], ASGIApp],
+) -> Callable[[ASGIApp], ASGIApp]:
+    """Return a function that wraps applications; a request passes the middleware from the last line to the first.
+
+    Bodies are read only after the extensions, the rules and the check of inter-worker requests have accepted a request.
+    A browser's CORS preflight request comes without credentials, so CORS is before these; the check of the Host is
+    before CORS; the response headers are for all answers.
+    """
+    budget = BodyBudget(max(config.get(REQUESTS_BYTES), config.rest_request_max_bytes))
+    rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
+
+    def wrap(app: ASGIApp) -> ASGIApp:
         limit = BodyLimit(app, config.rest_request_max_bytes, config.rest_request_timeout, budget)
         inner = extensions.wrap(access.wrap(check_internal(limit)))
         if config.get(OPEN_HEALTH):
@@ -65,20 +89,7 @@ def worker_api(
         inner = HostCheck(inner, hosts)
         return ResponseHeaders(inner, rules) if rules else inner
 
-    hosts = allowed_hosts(config, endpoints)
-    budget = BodyBudget(max(config.get(REQUESTS_BYTES), config.rest_request_max_bytes))
-    rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
-    separate = config.admin_listeners is not None
-    if endpoints.listeners.admin_url:
-        log.info("/admin is served at %s", endpoints.listeners.admin_url)
-    return RestServer(
-        with_middleware(AdminPathFilter(app, admin=False) if separate else app),
-        endpoints.listeners,
-        admin_app=with_middleware(AdminPathFilter(app, admin=True)) if config.admin_listeners else None,
-        tls=endpoints.tls,
-        limits=_http_limits(config),
-        on_stop=on_stop,
-    )
+    return wrap
 
 
 def _http_limits(config: WorkerConfig) -> HttpLimits:

@@ -58,6 +58,7 @@ class WorkersAccess:
         return AccessControl(app, self._authenticators, self._rules, record, self._failures, self._in_group)
 
     def close(self) -> None:
+        """Close the audit log."""
         if self._audit is not None:
             self._audit.close()
 

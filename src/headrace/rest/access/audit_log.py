@@ -71,6 +71,7 @@ class AuditLog:
             self._previous = _hash(line)
 
     def close(self) -> None:
+        """Close the file."""
         os.close(self._fd)
 
     def _open(self) -> int:

@@ -46,7 +46,8 @@ class Authenticator(Protocol):
     def scheme(self) -> str | None:
         """The challenge in ``WWW-Authenticate`` of a 401; None for credentials that are not in a header."""
 
-    async def authenticate(self, scope: Scope) -> Principal | None: ...
+    async def authenticate(self, scope: Scope) -> Principal | None:
+        """Return the user, None without credentials of this kind. Raise RefusedCredentialsError for invalid ones."""
 
 
 @dataclass(slots=True)

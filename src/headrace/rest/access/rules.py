@@ -48,6 +48,7 @@ class Rule:
         return role < Role.ADMIN if connector is None else _matches(connector, self.connectors)
 
     def allows_plugins(self, plugins: Iterable[str]) -> bool:
+        """Return True if the rule allows all the plugins, by their names as written in a configuration."""
         return self.plugins is None or all(_matches(plugin, self.plugins) for plugin in plugins)
 
 
@@ -59,6 +60,7 @@ class Decision:
 
     @property
     def allowed(self) -> bool:
+        """True if a rule allows it."""
         return self.rule is not None
 
 

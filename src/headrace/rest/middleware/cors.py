@@ -72,7 +72,7 @@ def with_cors(app: ASGIApp, origins: Sequence[str], methods: Sequence[str]) -> A
         allow_origin_regex="|".join(_pattern(origin) for origin in patterns) or None,
         allow_methods=[method.upper() for method in methods] or _METHODS,
         allow_headers=_HEADERS,
-        # A page that is named may use what its user's browser knows of user and password; just any page may not.
+        # Pages of listed origins may send the browser's stored credentials; with '*' no page may.
         allow_credentials="*" not in origins,
     )
     return CrossOriginWriteGuard(cors, cors.is_allowed_origin)

@@ -45,6 +45,7 @@ class AllowedHosts:
         return _is_address(name) or self._is_listed(name) or (self.private and is_private(name))
 
     def allows_own_name(self, host: str) -> bool:
+        """Return True for one of this machine's own names; may block."""
         return host_name(host) in self.own()
 
     def _is_listed(self, name: str) -> bool:

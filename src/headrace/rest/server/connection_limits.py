@@ -83,6 +83,7 @@ class ConnectionLimits:
         return True
 
     def find(self, number: int) -> Connection | None:
+        """Return the counted connection with this file descriptor."""
         return self._connections.get(number)
 
     def closed(self, number: int) -> None:

@@ -26,6 +26,7 @@ class TlsContexts:
     client: Callable[[], ssl.SSLContext] | None = None
 
     def of(self, bound: BoundListener) -> ssl.SSLContext | None:
+        """Return the context of a listener, None for http."""
         if bound.listener.scheme != "https":
             return None
         return self.admin if bound.admin else self.server
@@ -59,6 +60,7 @@ class Endpoints:
         return cls(listeners, tls, advertised)
 
     def close(self) -> None:
+        """Close the sockets."""
         self.listeners.close()
 
 

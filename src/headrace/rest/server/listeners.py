@@ -95,6 +95,7 @@ class BoundListeners:
         return _url(scheme, host or first.host or socket.gethostname(), port or first.port)
 
     def close(self) -> None:
+        """Close all sockets."""
         for each in self.bound:
             for bound in each.sockets:
                 bound.close()
