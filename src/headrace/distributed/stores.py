@@ -7,18 +7,18 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.worker.stages import Stages
 
 _log = logging.getLogger(__name__)
 
 _PATIENCE = 3.0
 """Seconds after which brokers that have not answered are complained about."""
-_FIRST_BACKOFF = 0.25
-_LAST_BACKOFF = 5.0
-"""Seconds between attempts to reach the brokers, doubled each time."""
+_BACKOFF: Final = ExponentialBackoff(0.25, 5.0)
+"""Between attempts to reach the brokers."""
 
 
 class Store(Protocol):
@@ -101,21 +101,20 @@ class Stores:
             try:
                 self._cluster_id = self._find_cluster_id()
             except RetriableError:
-                self._stopping.wait(_FIRST_BACKOFF)
+                self._stopping.wait(_BACKOFF.first)
             except ConnectError as error:
                 _log.warning("The Kafka cluster's id is not known: %s", error)
                 return
 
     def _starter(self, store: Store) -> Callable[[], None]:
         def start() -> None:
-            backoff = _FIRST_BACKOFF
+            pauses = _BACKOFF.pauses()
             while not self._stopping.is_set():
                 try:
                     store.start()
                 except RetriableError as error:
                     self._tell(str(error))
-                    self._stopping.wait(backoff)
-                    backoff = min(_LAST_BACKOFF, backoff * 2)
+                    self._stopping.wait(next(pauses))
                 else:
                     return
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from headrace.api.errors import RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.worker.stages import Stages
 
 log = logging.getLogger(__name__)
 
-_FIRST_BACKOFF = 0.25
-_LAST_BACKOFF = 5.0
-"""Seconds between attempts to reach the brokers, doubled each time."""
+_BACKOFF: Final = ExponentialBackoff(0.25, 5.0)
+"""Between attempts to reach the brokers."""
 
 
 class KafkaCluster:
@@ -46,7 +47,7 @@ class KafkaCluster:
         return self._trouble
 
     def _look(self) -> None:
-        backoff = _FIRST_BACKOFF
+        pauses = _BACKOFF.pauses()
         while self._id is None and not self._stopping.is_set():
             try:
                 self._id, self._trouble = self._find_id(), None
@@ -54,5 +55,4 @@ class KafkaCluster:
                 if self._trouble is None:
                     log.warning("Kafka cannot be reached, will go on trying: %s", error)
                 self._trouble = str(error)
-                self._stopping.wait(backoff)
-                backoff = min(_LAST_BACKOFF, 2 * backoff)
+                self._stopping.wait(next(pauses))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.model.cluster_config_state import Config
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -26,8 +27,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_FIRST_RETRY: Final = 0.25
-_LAST_RETRY: Final = 60.0
+_BACKOFF: Final = ExponentialBackoff(0.25, 60.0)
 """Seconds before task configs that could not be computed are tried again, doubled each time; as in Kafka Connect."""
 
 
@@ -229,8 +229,8 @@ class ManagedConnector:
         if error is None:
             follow(done.result())
         elif isinstance(error, RetriableError):
-            delay = min(_LAST_RETRY, _FIRST_RETRY * 2.0**run.retries)
             run.retries += 1
+            delay = _BACKOFF.after(run.retries)
             log.warning("%s; will try again in %g s", error, delay)
             self._services.after(delay, self.reconfigure_tasks)
         elif run.target is TargetState.STARTED:

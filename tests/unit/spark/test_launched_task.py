@@ -16,6 +16,7 @@ import pytest
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.logs.context import CONTEXT
 from headrace.logs.loggers import Loggers
+from headrace.model.backoff import ExponentialBackoff
 from headrace.model.state import TargetState
 from headrace.spark.channel.messages import (
     Command,
@@ -52,7 +53,7 @@ FAILED, TAINTED = Ended(Outcome.FAILED, "the trace"), Ended(Outcome.TAINTED, "wh
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is waited for for long."""
     monkeypatch.setattr(launched_task, "_GONE", 0.05)
-    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(0.01, 30.0))
 
 
 def test_a_whole_life(launch: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -414,7 +415,7 @@ def test_a_job_that_ends_before_its_process(launch: Any, impatient: None) -> Non
 
 
 def test_a_process_that_attaches_between_two_jobs_is_sent_away(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(20.0, 30.0))
     launch.start()
     launch.engine.end_job("executor lost")
     launch.wait_for(("restarting", "executor lost"))
@@ -422,7 +423,7 @@ def test_a_process_that_attaches_between_two_jobs_is_sent_away(launch: Any, monk
 
 
 def test_a_process_that_always_dies_is_started_ever_more_seldom(launch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(20.0, 30.0))
     task = launch.start()
     for _ in range(2):  # The first loss costs no time.
         process = launch.process()
@@ -439,7 +440,7 @@ def test_a_process_that_always_dies_is_started_ever_more_seldom(launch: Any, mon
     "told", [OffsetsCommitted([({}, {})]), Metrics({"offset-commit-completion-total": 1.0})], ids=["source", "sink"]
 )
 def test_a_commit_ends_the_backing_off(launch: Any, monkeypatch: pytest.MonkeyPatch, told: object) -> None:
-    monkeypatch.setattr(launched_task, "_FIRST_BACKOFF", 20.0)
+    monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(20.0, 30.0))
     launch.start()
     for _ in range(3):
         process = launch.process()

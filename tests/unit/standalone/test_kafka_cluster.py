@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.standalone import kafka_cluster
 from headrace.standalone.kafka_cluster import KafkaCluster
 from headrace.worker.stages import Stages
@@ -15,7 +16,7 @@ from tests.support.polling import wait_for
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_cluster, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(kafka_cluster, "_BACKOFF", ExponentialBackoff(0.01, 5.0))
 
 
 def cluster(*answers: Any) -> tuple[KafkaCluster, list[BaseException]]:

@@ -26,14 +26,13 @@ from headrace.distributed.core.herder_actions import (
 )
 from headrace.distributed.core.herder_events import ReconfigurationRequested, RestartPlanned, TaskConfigsComputed
 from headrace.distributed.core.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.model.backoff import ExponentialBackoff
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
-_FIRST_RETRY = 0.25
-_LAST_RETRY = 60.0
-"""Seconds before task configs that could not be made are tried again, doubled each time; as in Kafka Connect."""
-_DOUBLINGS = 10
+_BACKOFF = ExponentialBackoff(0.25, 60.0)
+"""Before task configs that could not be made are tried again; as in Kafka Connect."""
 
 Settled = tuple[HerderState, list[HerderAction]]
 
@@ -114,9 +113,9 @@ def publication_failed(state: HerderState, name: str) -> Settled:
 
 
 def _make_again_later(state: HerderState, name: str, run: ConnectorRun) -> Settled:
-    delay = min(_LAST_RETRY, _FIRST_RETRY * 2.0 ** min(run.failures, _DOUBLINGS))
-    state = _with_run(state, name, replace(run, failures=run.failures + 1))
-    return state, [Later(delay, ReconfigurationRequested(name))]
+    failures = run.failures + 1
+    state = _with_run(state, name, replace(run, failures=failures))
+    return state, [Later(_BACKOFF.after(failures), ReconfigurationRequested(name))]
 
 
 def settle_connectors(state: HerderState) -> Settled:

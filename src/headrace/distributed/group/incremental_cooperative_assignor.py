@@ -16,11 +16,11 @@ from dataclasses import replace
 
 from headrace.distributed.group.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share, union
 from headrace.distributed.group.load_balance import place, surplus
+from headrace.model.backoff import ExponentialBackoff
 
 _FIRST_BACKOFF = 0.04
 """Seconds to wait after a revoking round before the next one in a row; then 40 times as long each time."""
-_BACKOFF_FACTOR = 40
-_MAX_EXPONENT = 6
+_BACKOFF_FACTOR = 40.0
 
 
 def assign_incrementally(
@@ -95,17 +95,10 @@ def _balance(excessive: bool, memory: LeaderMemory, now: float, max_delay: float
         return LeaderMemory()
     rounds, revoke_at = memory.revoking_rounds, memory.revoke_at
     if revoke_at is None:
-        revoke_at = now + _backoff(rounds, max_delay)
+        revoke_at = now + ExponentialBackoff(_FIRST_BACKOFF, max_delay, _BACKOFF_FACTOR).after(rounds)
     if now < revoke_at:
         return LeaderMemory(revoking_rounds=rounds, revoke_at=revoke_at)
     return LeaderMemory(revoking_rounds=rounds + 1)
-
-
-def _backoff(rounds: int, max_delay: float) -> float:
-    """Seconds to wait after so many revoking rounds in a row."""
-    if rounds == 0:
-        return 0.0
-    return float(min(max_delay, _FIRST_BACKOFF * _BACKOFF_FACTOR ** min(rounds - 1, _MAX_EXPONENT)))
 
 
 def _delay(losses: Sequence[Loss], balance: LeaderMemory, now: float) -> float:

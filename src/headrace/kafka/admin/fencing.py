@@ -17,8 +17,9 @@ from kafka.protocol.producer.transaction import InitProducerIdRequest
 from headrace.api.errors import ConnectError
 from headrace.kafka.clients.client_config import kafka_python_config
 from headrace.kafka.errors import AuthorizationError, KafkaClientError, RetriableKafkaError
+from headrace.model.backoff import ExponentialBackoff
 
-_BACKOFF = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
+_BACKOFF = ExponentialBackoff(0.005, 0.5)
 _NO_PRODUCER = -1
 _MAX_TRANSACTION_TIMEOUT_MS = 60_000
 # UnknownError: a coordinator that stumbles when an init meets the end of the transaction that it fences.
@@ -120,16 +121,15 @@ class _Fencer:
         return result
 
     async def _fence(self, id: str) -> _Fenced:
-        attempt = 0
+        pauses = _BACKOFF.pauses()
         while True:
             try:
                 return await self._try(id)
             except _RETRIABLE as e:
                 self.trouble = e
-                pause = _BACKOFF[min(attempt, len(_BACKOFF) - 1)]
+                pause = next(pauses)
                 if time.monotonic() + pause >= self._deadline:
                     raise
-                attempt += 1
                 await self._net.sleep(pause)
 
     async def _try(self, id: str) -> _Fenced:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -24,12 +24,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka.clients import client_config
 from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, connect_error, kafka_error
+from headrace.model.backoff import ExponentialBackoff
 
 if TYPE_CHECKING:
     from headrace.kafka.admin.open_transactions import OpenTransaction
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_METADATA_BACKOFF: Final = ExponentialBackoff(0.005, 0.5)
 _DEFAULT_TIMEOUT = 30.0
 _UNSUPPORTED_CODES = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -101,10 +103,9 @@ class TopicAdmin:
 
     def _await_known(self, topic: str) -> None:
         """A creation is answered by the controller; the brokers hear of it a moment later."""
-        pause, deadline = 0.005, time.monotonic() + self._timeout
+        pauses, deadline = _METADATA_BACKOFF.pauses(), time.monotonic() + self._timeout
         while self.describe(topic) is None and time.monotonic() < deadline:
-            time.sleep(pause)
-            pause = min(pause * 2, 0.5)
+            time.sleep(next(pauses))
 
     def _created(self, spec: TopicSpec, future: Future[Any]) -> bool:
         try:

@@ -17,6 +17,7 @@ from typing import Final
 from headrace.kafka.clients.oauth_requests import Token, request_token
 from headrace.kafka.clients.oauth_settings import OAuthSettings, RefreshTimes
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.backoff import ExponentialBackoff
 
 _log = logging.getLogger(__name__)
 
@@ -98,15 +99,16 @@ class TokenSource:
 
     def _requested(self) -> Token:
         times = self._settings.request
-        waited, pause = 0.0, times.backoff
+        waited, pauses = 0.0, ExponentialBackoff(times.backoff, times.longest).pauses()
         while True:
             try:
                 return self._request(self._settings)
             except RetriableKafkaError:
                 if waited >= times.longest:
                     raise
-            self._sleep(min(pause, times.longest - waited))
-            waited, pause = waited + min(pause, times.longest - waited), pause * 2
+            pause = min(next(pauses), times.longest - waited)
+            self._sleep(pause)
+            waited += pause
 
     def _take(self, token: Token) -> None:
         self._token = token

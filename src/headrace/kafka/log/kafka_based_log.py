@@ -29,6 +29,7 @@ from headrace.kafka.errors import (
 )
 from headrace.kafka.log.end_waiters import EndWaiters
 from headrace.kafka.log.topic_identity import TopicIdentity, TopicLostError
+from headrace.model.backoff import ExponentialBackoff
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ _LOOK_EVERY = 5.0
 """Seconds between two looks whether the topic is still there, and has more partitions."""
 _LOOK = 5.0
 _MAKING = 30.0
+_METADATA_BACKOFF = ExponentialBackoff(0.005, 0.5)
 
 
 class LogRecord(NamedTuple):
@@ -191,15 +193,14 @@ class KafkaBasedLog:
 
     def _await_topic(self, admin: TopicAdmin, deadline: float) -> TopicDescription:
         """A topic that was just made takes a moment until all brokers know it."""
-        pause = 0.005
+        pauses = _METADATA_BACKOFF.pauses()
         while True:
             found = admin.describe(self.topic)
             if found is not None and found.partitions:
                 return found
             if time.monotonic() > deadline or self._create is None:
                 raise KafkaClientError(f"Topic '{self.topic}' does not exist")
-            self._stopping.wait(pause)
-            pause = min(pause * 2, 0.5)
+            self._stopping.wait(next(pauses))
 
     def _check_readable(self) -> None:
         """AuthorizationError if the consumer is not even told of the topic: it would wait for it without a word."""

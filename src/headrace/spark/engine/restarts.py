@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-_FIRST_S: Final = 1.0
-_LONGEST_S: Final = 30.0
+from headrace.model.backoff import ExponentialBackoff
+
+_BACKOFF: Final = ExponentialBackoff(1.0, 30.0)
 _STEADY_S: Final = 60.0
 """A session that has lived so long has not failed at its start."""
 
@@ -29,6 +30,4 @@ class Restarts:
     @property
     def delay(self) -> float:
         """Seconds until the next start; they double with each failure, up to half a minute."""
-        if not self.failures:
-            return 0.0
-        return min(_LONGEST_S, _FIRST_S * float(2 ** min(self.failures - 1, 16)))
+        return _BACKOFF.after(self.failures)

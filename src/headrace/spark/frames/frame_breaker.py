@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.errors import RetriableError
+from headrace.model.backoff import ExponentialBackoff
 
 _log = logging.getLogger(__name__)
 _TURN_S: Final = 300.0
 """How long a frame job under watch waits for its turn: to tell who it was is not worth more."""
 _LOOK_S: Final = 0.2
-_LONGEST_BACKOFF: Final = 60.0
+_BACKOFF: Final = ExponentialBackoff(2.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,7 @@ class FrameBreaker:
     def backoff(self, connector: str) -> float:
         """Seconds to wait before a task of the connector follows one that was lost."""
         with self._changed:
-            count = self._deaths.count(connector)
-        return min(2.0**count, _LONGEST_BACKOFF) if count else 0.0
+            return _BACKOFF.after(self._deaths.count(connector))
 
     def launched(self, connector: str) -> None:
         """Somebody wants a task of it to run: one that was refused is given another chance."""

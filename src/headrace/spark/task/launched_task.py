@@ -13,6 +13,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import log_context, within
 from headrace.logs.loggers import Loggers
 from headrace.logs.records import log_again
+from headrace.model.backoff import ExponentialBackoff
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.spark.channel import messages
@@ -27,8 +28,7 @@ from headrace.task.worker_task import Ended, Outcome
 from headrace.worker.tasks.task_launcher import TaskListener
 
 _log = logging.getLogger(__name__)
-_FIRST_BACKOFF = 0.25
-_LONGEST_BACKOFF = 30.0
+_BACKOFF = ExponentialBackoff(0.25, 30.0)
 _GONE = 5.0
 _SINKS_COMMITS = "offset-commit-completion-total"
 """The figure of a sink's attempt that tells that it gets on; a source's tells of its offsets."""
@@ -75,7 +75,7 @@ class LaunchedTask:
         self._admitting = False
         self._ended: Ended | None = None
         self._lost = False
-        self._backoff = 0.0
+        self._failures = 0
 
     def start(self, on_gone: Callable[[LaunchedTask], None]) -> None:
         run = within(self._spec.id, lambda: self._run(on_gone))
@@ -239,13 +239,13 @@ class LaunchedTask:
             case messages.Paused():
                 listener.paused(id)
             case messages.OffsetsCommitted(offsets):
-                self._backoff = 0.0
+                self._failures = 0
                 listener.offsets_committed(id, offsets)
             case messages.TopicsUsed(topics):
                 listener.topics_used(id, topics)
             case messages.Metrics(values):
                 if values.get(_SINKS_COMMITS):
-                    self._backoff = 0.0
+                    self._failures = 0
                 listener.metrics(id, values)
             case messages.Log(logger, level, text, trace):
                 log_again(logger, level, text, trace)
@@ -305,7 +305,7 @@ class LaunchedTask:
     def _run(self, on_gone: Callable[[LaunchedTask], None]) -> None:
         try:
             while self._run_job():
-                self._back_off(_FIRST_BACKOFF)
+                self._back_off(_BACKOFF.first)
         except BaseException as error:
             # This thread dies: nobody runs the task any more, so its status must not say otherwise.
             self._engine.cancel(self.key)
@@ -351,8 +351,9 @@ class LaunchedTask:
 
     def _back_off(self, least: float) -> None:
         """Wait, the longer the more attempts have failed since the last commit."""
-        self._wake.wait(max(least, self._backoff, self._limits.breaker.backoff(self._spec.id.connector)))
-        self._backoff = min(max(2 * self._backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
+        breaker = self._limits.breaker
+        self._wake.wait(max(least, _BACKOFF.after(self._failures), breaker.backoff(self._spec.id.connector)))
+        self._failures += 1
 
     def _follow(self, ended: Ended) -> bool:
         id = self._spec.id

@@ -15,6 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE, ErrorHandling
+from headrace.model.backoff import ExponentialBackoff
 from headrace.task.errors.processing_context import O, Operation, ProcessingContext, Stage, reason, where
 from headrace.task.task_metrics import TaskMetrics
 
@@ -22,7 +23,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 _LEAST_DELAY: Final = 0.01
-_MOST_DOUBLINGS: Final = 30
 _CONCERNS_ONE_RECORD: Final = frozenset(
     {Stage.TRANSFORMATION, Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER}
 )
@@ -119,7 +119,7 @@ class RetryWithTolerance(Generic[O]):
         left = None if deadline is None else deadline - self._clock()
         if left is not None and left <= 0:
             return False
-        delay = min(_FIRST_DELAY * 2 ** min(attempt - 1, _MOST_DOUBLINGS), self._config.retry_max_delay)
+        delay = ExponentialBackoff(_FIRST_DELAY, self._config.retry_max_delay).after(attempt)
         delay = max(delay * (1 + self._jitter()) / 2, _LEAST_DELAY)
         delay = delay if left is None else min(delay, left)
         log.warning(

@@ -15,6 +15,7 @@ from headrace.api.frames import FrameJob, Frames
 from headrace.api.record_frames import FUNCTION, STEP, VARIANTS
 from headrace.config.connector_config import ErrorHandling, PluginStage
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import O, Operation, Stage
@@ -82,7 +83,8 @@ class FrameRunner:
             StoppedWhileRetryingError: the task is to stop meanwhile.
             ConfigError, DataError: the step or the batch is at fault.
         """
-        timeout, delay = self._handling.retry_timeout, _FIRST_DELAY
+        timeout = self._handling.retry_timeout
+        pauses = ExponentialBackoff(_FIRST_DELAY, self._handling.retry_max_delay).pauses()
         deadline = None if timeout is None else self._clock() + timeout
         while True:
             try:
@@ -90,6 +92,7 @@ class FrameRunner:
             except RetriableError as error:
                 if deadline is not None and self._clock() >= deadline:
                     raise FrameJobNotRunError(f"{name} could not be run: {error}") from error
+                delay = next(pauses)
                 log.warning("%s could not be run and is tried again in %.1f s: %s", name, delay, error)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error}", name) from error
@@ -97,7 +100,6 @@ class FrameRunner:
                 raise DataError(f"{name}: {error}") from error
             if self._wait(delay):
                 raise StoppedWhileRetryingError(f"stopped while {name} was tried again")
-            delay = min(2 * delay, self._handling.retry_max_delay)
 
 
 class FrameStep(Generic[B]):

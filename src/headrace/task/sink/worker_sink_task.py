@@ -18,6 +18,7 @@ from headrace.api.errors import RetriableError
 from headrace.api.sink import SinkTask, TopicPartition
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.sink_consumer import SinkConsumer
+from headrace.model.backoff import ExponentialBackoff
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.frames.frame_step import FrameJobNotRunError
 from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
@@ -31,8 +32,7 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 log = logging.getLogger(__name__)
 _MAX_WAIT: Final = 0.1
 """Seconds until a stop or a pause is noticed at the latest: nothing else ends a wait of the client's."""
-_FIRST_BACKOFF: Final = 0.1
-_LONGEST_BACKOFF: Final = 10.0
+_BACKOFF: Final = ExponentialBackoff(0.1, 10.0)
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class WorkerSinkTask:
         self._progress = progress
         self._context = context
         self._runtime = runtime
-        self._backoff = _FIRST_BACKOFF
+        self._failures = 0
 
     def execute(self) -> None:
         """Run until the task is asked to stop and its last offsets are committed."""
@@ -201,7 +201,8 @@ class WorkerSinkTask:
     def _wait_until(self) -> float:
         now, timeout = self._runtime.clock(), self._context.take_timeout()
         if self._progress.batch is not None and timeout is None:
-            timeout, self._backoff = self._backoff, min(self._backoff * 2, _LONGEST_BACKOFF)
+            self._failures += 1
+            timeout = _BACKOFF.after(self._failures)
         return now + timeout if timeout is not None else float("inf")
 
     def _is_interrupted(self) -> bool:
@@ -250,7 +251,7 @@ class WorkerSinkTask:
             runtime.metrics.sample("put-batch", (runtime.clock() - began) * 1000, "-time-ms")
         if progress.batch is not None:
             progress.batch = None
-            self._backoff = _FIRST_BACKOFF
+            self._failures = 0
             progress.pauses.redelivery = False
             self._consumer.apply_pauses()
 

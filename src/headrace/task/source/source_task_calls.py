@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
+from headrace.model.backoff import ExponentialBackoff
 from headrace.task.record_converter import Polled
 from headrace.task.source.source_batch import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
@@ -22,9 +23,8 @@ from headrace.task.worker_link import TaskControl, WorkerLink
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_log = logging.getLogger(__name__)
-_FIRST_BACKOFF = 0.1
-_LONGEST_BACKOFF = 10.0
+log = logging.getLogger(__name__)
+_BACKOFF: Final = ExponentialBackoff(0.1, 10.0)
 
 
 class Poller:
@@ -34,7 +34,7 @@ class Poller:
         self._task = task
         self._control = control
         self._link = link
-        self._backoff = _FIRST_BACKOFF
+        self._failures = 0
 
     def may_poll(self, before_pause: Callable[[], None]) -> bool:
         """Return False once the task is to stop. Blocks while it is paused, after a call of ``before_pause``."""
@@ -51,11 +51,12 @@ class Poller:
         try:
             polled = self._task.poll()
         except RetriableError as error:
-            _log.warning("poll failed and is tried again in %.1f s: %s", self._backoff, error)
-            self._control.wait_for_stop(self._backoff)
-            self._backoff = min(self._backoff * 2, _LONGEST_BACKOFF)
+            self._failures += 1
+            pause = _BACKOFF.after(self._failures)
+            log.warning("poll failed and is tried again in %.1f s: %s", pause, error)
+            self._control.wait_for_stop(pause)
             return ()
-        self._backoff = _FIRST_BACKOFF
+        self._failures = 0
         if polled is None:
             return ()
         if isinstance(polled, (list, tuple)):
@@ -100,7 +101,7 @@ class CommitNotifier:
             self._task.commit()
         except Exception:
             # Not a failure of the task: its offsets are committed.
-            _log.exception("commit of the task failed after its offsets were committed")
+            log.exception("commit of the task failed after its offsets were committed")
 
 
 def size_of(polled: Polled) -> int:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.topic_creation import TopicGroup
 from headrace.kafka.admin.topic_admin import TopicDescription, TopicSpec
 from headrace.kafka.errors import AuthorizationError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.source_batch import SourceBatch
 
 log = logging.getLogger(__name__)
-_FIRST_BACKOFF = 0.1
-_LONGEST_BACKOFF = 10.0
+_BACKOFF: Final = ExponentialBackoff(0.1, 10.0)
 
 
 class TopicClient(Protocol):
@@ -63,15 +63,15 @@ class TopicCreation:
         StoppedWhileRetryingError if the task is to stop first. ConnectError if the topic does not exist and cannot be
         created, ConfigError if that is for what its group says.
         """
-        backoff = _FIRST_BACKOFF
+        pauses = _BACKOFF.pauses()
         while topic not in self._known:
             try:
                 self._look_up_or_create(topic)
             except RetriableError as error:
-                log.warning("topic '%s' is looked for again in %.1f s: %s", topic, backoff, error)
-                if self._wait_for_stop(backoff):
+                pause = next(pauses)
+                log.warning("topic '%s' is looked for again in %.1f s: %s", topic, pause, error)
+                if self._wait_for_stop(pause):
                     raise StoppedWhileRetryingError(f"the task stops before topic '{topic}' was found") from error
-                backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
     def _look_up_or_create(self, topic: str) -> None:
         self._client = client = self._client or self._create_client()

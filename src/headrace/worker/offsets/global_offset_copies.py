@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.errors import RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.model.deadline import Clock
 from headrace.model.service_threads import ServiceThread
 from headrace.storage.offset_backing_store import OffsetBackingStore
 
 log = logging.getLogger(__name__)
 
-_FIRST_BACKOFF: Final = 0.25
-_LONGEST_BACKOFF: Final = 30.0
+_BACKOFF: Final = ExponentialBackoff(0.25, 30.0)
 _POLL_S: Final = 0.5
 """Seconds between checks for the end, while the thread waits for a broker."""
 
@@ -123,24 +123,24 @@ class GlobalOffsetCopies:
     # ---- on the thread
 
     def _copy_until_stopped(self) -> None:
-        backoff = 0.0
-        while (batch := self._next_batch(backoff)) is not None:
+        failures = 0
+        while (batch := self._next_batch(_BACKOFF.after(failures))) is not None:
             try:
-                self._write(batch, again=backoff > 0)
+                self._write(batch, again=failures > 0)
             except Exception as error:
-                if not backoff:
+                if not failures:
                     log.warning("Offsets are not copied to the worker's offsets topic; it is tried again: %s", error)
                 self._error = error
-                backoff = min(max(2 * backoff, _FIRST_BACKOFF), _LONGEST_BACKOFF)
+                failures += 1
             else:
                 self._done(batch)
-                self._error, backoff = None, 0.0
+                self._error, failures = None, 0
 
-    def _next_batch(self, backoff: float) -> dict[bytes, _Waiting] | None:
+    def _next_batch(self, pause: float) -> dict[bytes, _Waiting] | None:
         """Return all pending offsets, after a pause if the last attempt failed; None at the end."""
         with self._changed:
-            if backoff:
-                self._changed.wait_for(lambda: self._stopping, backoff)
+            if pause:
+                self._changed.wait_for(lambda: self._stopping, pause)
             self._changed.wait_for(lambda: bool(self._waiting) or self._stopping)
             self._taken_at = self._clock()
             return None if self._stopping else dict(self._waiting)
@@ -170,7 +170,7 @@ class GlobalOffsetCopies:
             store = self._store_of(source)
             if store is not None:
                 keys = [key for key, each in batch.items() if each.source == source]
-                found |= store.get(keys).result(_LONGEST_BACKOFF)
+                found |= store.get(keys).result(_BACKOFF.longest)
         return found
 
     def _done(self, batch: Mapping[bytes, _Waiting]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.backoff import ExponentialBackoff
 from headrace.worker.offsets import global_offset_copies
 from headrace.worker.offsets.global_offset_copies import CopyLag, GlobalOffsetCopies
 from tests.support.polling import wait_for
@@ -67,7 +68,7 @@ class Stage:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr(global_offset_copies, "_FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(global_offset_copies, "_BACKOFF", ExponentialBackoff(0.01, 30.0))
     made = Stage()
     yield made
     made.target.go.set()
