@@ -11,6 +11,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import DataError
 from headrace.api.transform import R, Transformation
 from headrace.transforms._java_regex import Replacement, compile_java_regex, regex_validator
+from headrace.transforms._remembered import Remembered
 
 REGEX: Final = "regex"
 REPLACEMENT: Final = "replacement"
@@ -34,28 +35,21 @@ class RegexRouter(Transformation[R]):
         config = _CONFIG.parse(configs)
         self._pattern = compile_java_regex(config[REGEX])
         self._replacement = Replacement(config[REPLACEMENT] or "")
-        self._routes: dict[str, str | None] = {}
+        self._routes = Remembered(self._route, _REMEMBERED)
 
     def apply(self, record: R) -> R | None:
-        try:
-            renamed = self._routes[record.topic]
-        except KeyError:
-            renamed = self._route(record.topic)
+        renamed = self._routes[record.topic]
         return record if renamed is None else record.with_topic(renamed)
 
     def _route(self, topic: str | None) -> str | None:
-        """Return the new name, and cache it; None if the topic keeps its name."""
+        """Return the new name; None if the topic keeps its own."""
         if topic is None:
             raise DataError("RegexRouter cannot rename the topic of a record that has none")
-        renamed = None
-        if self._pattern.fullmatch(topic) is not None:
-            match = self._pattern.search(topic)
-            assert match is not None
-            renamed = topic[: match.start()] + self._replacement.expand(match) + topic[match.end() :]
-        if len(self._routes) >= _REMEMBERED:
-            self._routes.clear()
-        self._routes[topic] = renamed
-        return renamed
+        if self._pattern.fullmatch(topic) is None:
+            return None
+        match = self._pattern.search(topic)
+        assert match is not None
+        return topic[: match.start()] + self._replacement.expand(match) + topic[match.end() :]
 
 
 _CONFIG: Final = (

@@ -11,6 +11,7 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import DataError
 from headrace.api.transform import R, Transformation
 from headrace.transforms._java_date_format import JavaDateFormat
+from headrace.transforms._remembered import Remembered
 
 TOPIC_FORMAT: Final = "topic.format"
 TIMESTAMP_FORMAT: Final = "timestamp.format"
@@ -35,30 +36,26 @@ class TimestampRouter(Transformation[R]):
         self._timestamp_format: str = config[TIMESTAMP_FORMAT] or ""
         self._format: JavaDateFormat | None = None
         self._step = 1
-        self._routes: dict[tuple[str, int], str] = {}
+        self._routes = Remembered(self._route, _REMEMBERED)
 
     def apply(self, record: R) -> R | None:
         timestamp = record.timestamp
         if timestamp is None:
             raise DataError(f"Timestamp missing on a record of topic {record.topic}; TimestampRouter needs one")
-        renamed = self._routes.get((record.topic, timestamp // self._step))
-        if renamed is None:
-            renamed = self._route(record.topic, timestamp)
-        return record.with_topic(renamed)
-
-    def _route(self, topic: str | None, timestamp: int) -> str:
-        if topic is None:
-            raise DataError("TimestampRouter cannot rename the topic of a record that has none")
         if self._format is None:
             self._format = self._compiled()
             self._step = self._format.step
-        shown = self._format.format(timestamp)
-        # In this order: the topic may contain the timestamp's placeholder.
-        renamed = self._topic_format.replace("${topic}", topic).replace("${timestamp}", shown)
-        if len(self._routes) >= _REMEMBERED:
-            self._routes.clear()
-        self._routes[topic, timestamp // self._step] = renamed
-        return renamed
+        return record.with_topic(self._routes[record.topic, timestamp // self._step])
+
+    def _route(self, topic_and_step: tuple[str | None, int]) -> str:
+        """Return the topic's new name for the timestamps within a step of the format, all of which are shown alike."""
+        topic, steps = topic_and_step
+        if topic is None:
+            raise DataError("TimestampRouter cannot rename the topic of a record that has none")
+        assert self._format is not None
+        shown = self._format.format(steps * self._step)
+        # One after the other: a timestamp's placeholder may stand in the topic.
+        return self._topic_format.replace("${topic}", topic).replace("${timestamp}", shown)
 
     def _compiled(self) -> JavaDateFormat:
         try:

@@ -11,6 +11,7 @@ from headrace.api.config_def import ConfigDef, Type
 from headrace.api.transform import Predicate, R
 from headrace.api.validators import CompositeValidator, NonEmptyString
 from headrace.transforms._java_regex import compile_java_regex, regex_validator
+from headrace.transforms._remembered import Remembered
 
 PATTERN: Final = "pattern"
 _REMEMBERED: Final = 1000
@@ -27,19 +28,13 @@ class TopicNameMatches(Predicate[R]):
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         self._pattern = compile_java_regex(_CONFIG.parse(configs)[PATTERN])
-        self._known: dict[str, bool] = {}
+        self._known = Remembered(self._look_at, _REMEMBERED)
 
     def test(self, record: R) -> bool:
-        known = self._known.get(record.topic)
-        return self._look_at(record.topic) if known is None else known
+        return self._known[record.topic]
 
     def _look_at(self, topic: str | None) -> bool:
-        if topic is None:
-            return False
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        matches = self._known[topic] = self._pattern.fullmatch(topic) is not None
-        return matches
+        return topic is not None and self._pattern.fullmatch(topic) is not None
 
 
 _CONFIG: Final = ConfigDef().define(
