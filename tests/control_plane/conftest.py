@@ -4,109 +4,67 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from headrace.distributed.action_runner import config_write
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
     OffsetsRequest,
     PutConnector,
-    PutOffsetsDeleted,
     PutRestart,
     PutSessionKey,
-    PutTargetState,
-    PutTaskConfigs,
     PutTaskCount,
     PutTaskRestart,
-    RemoveConnector,
     WriteRequest,
 )
 from headrace.distributed.core.herder_core import step
 from headrace.distributed.core.herder_state import HerderState
 from headrace.model.assignment import Assignment
-from headrace.model.cluster_config_state import ClusterConfigState, RemovedOffsets
+from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
+from headrace.storage.config_log import ConfigLog, ConnectorUpdated, TasksUpdated
+from headrace.storage.config_records import Record
+from headrace.storage.config_write_encoder import encode_write
+from headrace.storage.config_writes import ConfigWrite, SessionKeyWrite
 
 ME, OTHER = "me", "other"
+ROUND = 1000
+"""More offsets than a write takes. Transcripts show the number of the write in place of its offset."""
 
 
 class ConfigTopic:
-    """The config topic as a fold of writes, for the transcripts; the real one is tested in storage."""
+    """The config topic: the records of each write, folded by the real log. Each write begins at a round offset."""
 
     def __init__(self) -> None:
-        self.state = ClusterConfigState()
+        self._log = ConfigLog()
+        self._writes = 0
+
+    @property
+    def state(self) -> ClusterConfigState:
+        return self._log.state
 
     def write(self, write: WriteRequest) -> events.ConfigUpdated:
-        state = replace(self.state, offset=self.state.offset + 1)
-        connectors: tuple[str, ...] = ()
-        tasks: tuple[str, ...] = ()
-        match write:
-            case PutConnector(name=name, config=config, target_state=target):
-                state = replace(state, connector_configs={**state.connector_configs, name: config})
-                if target is not None:
-                    state = replace(state, target_states={**state.target_states, name: target})
-                connectors = (name,)
-            case RemoveConnector(name=name, with_offsets=with_offsets):
-                left = RemovedOffsets(state.connector_configs[name], state.task_count_records.get(name, 0))
-                state = self._without(state, name)
-                if with_offsets:
-                    state = replace(state, removed_offsets={**state.removed_offsets, name: left})
-            case PutOffsetsDeleted(name=name):
-                rest = {key: left for key, left in state.removed_offsets.items() if key != name}
-                state = replace(state, removed_offsets=rest)
-            case PutTargetState(name=name, state=target):
-                state = replace(state, target_states={**state.target_states, name: target})
-                if target is TargetState.STOPPED and state.task_counts.get(name):
-                    state = replace(
-                        state,
-                        task_counts={**state.task_counts, name: 0},
-                        task_config_offsets={**state.task_config_offsets, name: state.offset},
-                        pending_fencing=state.pending_fencing | {name},
-                    )
-                    tasks = (name,)
-            case PutTaskConfigs(name=name, configs=configs):
-                ids = {ConnectorTaskId(name, n): config for n, config in enumerate(configs)}
-                others = {id: config for id, config in state.task_configs.items() if id.connector != name}
-                state = replace(
-                    state,
-                    task_configs={**others, **ids},
-                    task_counts={**state.task_counts, name: len(configs)},
-                    task_config_offsets={**state.task_config_offsets, name: state.offset},
-                    pending_fencing=state.pending_fencing | {name},
-                )
-                tasks = (name,)
-            case PutSessionKey(rules=rules):
-                state = replace(state, session_key=rules.new_key(0, lambda size: bytes([state.offset]) * size))
-            case PutTaskCount(name=name, tasks=count):
-                state = replace(
-                    state,
-                    task_count_records={**state.task_count_records, name: count},
-                    pending_fencing=state.pending_fencing - {name},
-                )
-        self.state = state
-        return events.ConfigUpdated(state, connectors, tasks)
+        group = enumerate(self._encoded(write), self._writes * ROUND)
+        updates = [update for offset, (key, value) in group for update in self._log.apply(key, value, offset)]
+        self._writes += 1
+        connectors = (update.name for update in updates if isinstance(update, ConnectorUpdated))
+        tasks = (update.name for update in updates if isinstance(update, TasksUpdated))
+        return events.ConfigUpdated(self.state, tuple(connectors), tuple(tasks))
 
-    @staticmethod
-    def _without(state: ClusterConfigState, name: str) -> ClusterConfigState:
-        def rest(values: Mapping[Any, Any]) -> dict[Any, Any]:
-            return {key: value for key, value in values.items() if name not in (key, getattr(key, "connector", None))}
-
-        return replace(
-            state,
-            connector_configs=rest(state.connector_configs),
-            target_states=rest(state.target_states),
-            task_counts=rest(state.task_counts),
-            task_configs=rest(state.task_configs),
-            task_config_offsets=rest(state.task_config_offsets),
-            pending_fencing=state.pending_fencing - {name},
-        )
+    def _encoded(self, request: WriteRequest) -> Sequence[Record]:
+        """The records that the store in Kafka writes."""
+        if isinstance(request, PutSessionKey):
+            write: ConfigWrite = SessionKeyWrite(request.rules.new_key(0, lambda size: bytes([self._writes]) * size))
+        else:
+            write = config_write(request)
+        return encode_write(write, self.state, self._log.live_keys)
 
 
 class Stage:
@@ -243,15 +201,15 @@ def show(value: object) -> str:
     """An event or action as one line, without what is the same everywhere."""
     match value:
         case events.ConfigUpdated(config=config):
-            return f"ConfigUpdated(offset={config.offset})"
+            return f"ConfigUpdated(offset={_last(config.offset)})"
         case events.StoresStarted(config=config):
-            return f"StoresStarted(offset={config.offset})"
+            return f"StoresStarted(offset={_last(config.offset)})"
         case events.SessionLost():
             return "SessionLost()"
         case events.Assigned(generation=generation, assignment=a):
             revoked = (*a.revoked_connectors, *a.revoked_tasks)
             return (
-                f"Assigned(generation={generation}, leader={a.leader}, offset={a.config_offset}, "
+                f"Assigned(generation={generation}, leader={a.leader}, offset={_last(a.config_offset)}, "
                 f"connectors={_text(a.connectors)}, tasks={_text(a.tasks)}"
                 f"{f', revoked={_text(revoked)}' if revoked else ''}"
                 f"{f', delay={a.delay_ms} ms' if a.delay_ms else ''})"
@@ -259,8 +217,15 @@ def show(value: object) -> str:
         case actions.Write(write=write) | events.WriteRequested(write=write) | events.WriteDone(write=write):
             return f"{type(value).__name__}({show(write)})"
     shown = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
+    if "generation" in shown and shown.keys() & {"name", "connector"}:  # the offset of task configs' commit record
+        shown["generation"] //= ROUND
     parts = (f"{name}={_text(each)}" for name, each in shown.items() if (name, each) not in _USUAL)
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def _last(offset: int) -> int:
+    """The number of the last write that was read; -1 before the first."""
+    return (offset - 1) // ROUND
 
 
 def _text(value: object) -> str:

@@ -24,6 +24,7 @@ from headrace.distributed.core.herder_state import HerderState, Phase, SyncRules
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
+from tests.control_plane.conftest import ROUND
 
 MakeStage = Callable[..., Any]
 Golden = Callable[[Any], None]
@@ -346,7 +347,7 @@ def test_a_config_mismatch_reads_on_and_joins_again(stage: MakeStage, golden: Go
     s = stage()
     s.start()
     s.lines.clear()
-    s.happen(events.Assigned(9, "me", Assignment("me", "u", 17, error=AssignmentError.CONFIG_MISMATCH)))
+    s.happen(events.Assigned(9, "me", Assignment("me", "u", 18 * ROUND, error=AssignmentError.CONFIG_MISMATCH)))
     golden(s)
 
 
@@ -371,7 +372,9 @@ def test_a_leader_that_cannot_catch_up_steps_out(stage: MakeStage, golden: Golde
     s.create("c", "a")
     s.lines.clear()
     s.hold(actions.CatchUp, actions.StopTasks)
-    s.happen(events.Assigned(9, "me", Assignment("me", "u", 17, error=AssignmentError.CONFIG_MISMATCH), number=5))
+    s.happen(
+        events.Assigned(9, "me", Assignment("me", "u", 18 * ROUND, error=AssignmentError.CONFIG_MISMATCH), number=5)
+    )
     s.say("a timer of a former lag means nothing")
     s.happen(events.SyncDue(4))
     s.happen(events.SyncDue(5))

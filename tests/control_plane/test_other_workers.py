@@ -10,7 +10,7 @@ from typing import Any
 from headrace.api.errors import ConnectError
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import PutSessionKey, PutTargetState, PutTaskConfigs
+from headrace.distributed.core.config_writes import PutConnector, PutSessionKey, PutTargetState, PutTaskConfigs
 from headrace.distributed.core.herder_core import step
 from headrace.distributed.core.herder_state import Privileges
 from headrace.distributed.core.session_keys import SessionKeyRules
@@ -30,7 +30,7 @@ def follower(stage: MakeStage, *tasks: str) -> Any:
     """A follower with connector c, which has no tasks yet."""
     s = stage(leader="other")
     s.start()
-    s.topic.state = replace(s.topic.state, offset=0, connector_configs={"c": CONFIG})
+    s.topic.write(PutConnector(0, "c", CONFIG, None, allow_replace=False))
     s.task_configs["c"] = [{"part": part} for part in tasks]
     s.happen(events.ConfigUpdated(s.topic.state, connectors=("c",)))
     return s
@@ -121,7 +121,7 @@ def test_a_publication_that_fails_is_made_anew(stage: MakeStage, golden: Golden)
     s = stage(leader="other")
     s.hold(actions.PublishTaskConfigs)
     s.start()
-    s.topic.state = replace(s.topic.state, offset=0, connector_configs={"c": CONFIG})
+    s.topic.write(PutConnector(0, "c", CONFIG, None, allow_replace=False))
     s.task_configs["c"] = [{"part": "a"}]
     s.happen(events.ConfigUpdated(s.topic.state, connectors=("c",)))
     s.say("each time it waits longer")
@@ -205,13 +205,8 @@ def test_rounds_of_fencing_that_cannot_be(stage: MakeStage, golden: Golden) -> N
     s.hold(actions.StartConnector)
     s.start()
     s.happen(events.FencingRequested(1, "none"))
-    s.topic.state = replace(
-        s.topic.state,
-        offset=0,
-        connector_configs={"sink": {"connector.class": "Sink"}},
-        pending_fencing=frozenset({"sink"}),
-    )
-    s.happen(events.ConfigUpdated(s.topic.state))
+    s.topic.write(PutConnector(0, "sink", {"connector.class": "Sink"}, None, allow_replace=False))
+    s.happen(events.ConfigUpdated(replace(s.topic.state, pending_fencing=frozenset({"sink"}))))
     s.happen(events.FencingRequested(2, "sink"))
     s.say("no leader any more")
     s.leader = "other"

@@ -152,7 +152,7 @@ class ActionRunner:
 
         self._background(
             f"{_describe(action.write)} in the config topic",
-            lambda: self._hands.config_store.write(_config_write(action.write)),
+            lambda: self._hands.config_store.write(config_write(action.write)),
             done,
             lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),
         )
@@ -381,7 +381,8 @@ class ActionRunner:
         self._hands.inbox.post(event)
 
 
-def _config_write(request: WriteRequest) -> writes.ConfigWrite:
+def config_write(request: WriteRequest) -> writes.ConfigWrite:
+    """Return the write of the config topic that ``request`` asks for."""
     match request:
         case PutConnector(name=name, config=config, target_state=target):
             return writes.ConnectorWrite(name, config, target)
