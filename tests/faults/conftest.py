@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests.support.worker_process import WorkerProcess
 
 MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"
@@ -19,7 +19,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.faults)
-            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker of the test's own to kill or freeze: nobody else notices."""
+    with EmbeddedBroker(tmp_path / "broker", port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
+        yield running
+
+
+@pytest.fixture
+def worker_of_own_broker(own_broker: EmbeddedBroker, tmp_path: Path) -> Iterator[WorkerProcess]:
+    with WorkerProcess(tmp_path, own_broker.bootstrap_servers) as running:
+        yield running
 
 
 @pytest.fixture

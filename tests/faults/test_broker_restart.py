@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,13 @@ COUNT = 6000
 
 
 @pytest.mark.parametrize("end", [EmbeddedBroker.stop, EmbeddedBroker.kill], ids=["stopped", "killed"])
-def test_broker_comes_back(end: Callable[[EmbeddedBroker], None], tmp_path: Path, unique: str) -> None:
-    with (
-        EmbeddedBroker(tmp_path / "broker", port=0) as broker,
-        WorkerProcess(tmp_path, broker.bootstrap_servers) as worker,
-    ):
-        create_numbered(worker, unique, COUNT, **{"pause.ms": "50"})
-        wait_for_values(broker.bootstrap_servers, unique, 200, 90)
-        end(broker)
-        broker.start()
-        assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
-        worker.wait_for_tasks(unique)
+def test_broker_comes_back(
+    end: Callable[[EmbeddedBroker], None], own_broker: EmbeddedBroker, worker_of_own_broker: WorkerProcess, unique: str
+) -> None:
+    bootstrap, worker = own_broker.bootstrap_servers, worker_of_own_broker
+    create_numbered(worker, unique, COUNT, **{"pause.ms": "50"})
+    wait_for_values(bootstrap, unique, 200, 90)
+    end(own_broker)
+    own_broker.start()
+    assert_exactly_once(bootstrap, unique, COUNT, worker.properties["offset.storage.topic"], unique)
+    worker.wait_for_tasks(unique)

@@ -123,15 +123,16 @@ def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker,
     numbers.assert_at_least_once(1)
 
 
-def test_the_broker_is_killed(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
-    numbers = Numbers(broker.bootstrap_servers, unique, tmp_path / "out.txt")
-    make_topic(broker.bootstrap_servers, unique)
+def test_the_broker_is_killed(
+    worker_of_own_broker: WorkerProcess, own_broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    worker, numbers = worker_of_own_broker, Numbers(own_broker.bootstrap_servers, unique, tmp_path / "out.txt")
+    make_topic(own_broker.bootstrap_servers, unique)
     with numbers.flowing():
         create_sink(worker, unique, unique, tmp_path / "out.txt")
         written = numbers.wait_until_caught_up()
-        broker.kill()
-        broker.start()
+        own_broker.kill()
+        own_broker.start()
         wait_for_lines(tmp_path / "out.txt", written + PER_SECOND, 120)
     numbers.assert_at_least_once(1)
     worker.wait_for_tasks(unique)
-    worker.delete(unique)

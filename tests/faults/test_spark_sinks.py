@@ -130,16 +130,18 @@ def test_the_worker_is_killed(own_worker: WorkerProcess, broker: EmbeddedBroker,
     run_to_the_end(own_worker, numbers, broker.bootstrap_servers, unique, out)
 
 
-def test_the_broker_is_killed(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
-    numbers = Numbers(broker.bootstrap_servers, unique, 2, PER_SECOND)
-    make_topic(broker.bootstrap_servers, unique, 2)
+def test_the_broker_is_killed(
+    worker_of_own_broker: WorkerProcess, own_broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    worker, bootstrap, out = worker_of_own_broker, own_broker.bootstrap_servers, tmp_path / "out"
+    numbers = Numbers(bootstrap, unique, 2, PER_SECOND)
+    make_topic(bootstrap, unique, 2)
     with numbers.flowing():
-        create_spark_sink(worker, unique, unique, **CONFIG, path=str(tmp_path))
-        wait_for_moment(tmp_path, visible)
+        create_spark_sink(worker, unique, unique, **CONFIG, path=str(out))
+        wait_for_moment(out, visible)
         # Its offset is not committed then, whatever comes of the commit; nothing else of a batch needs the broker.
-        wait_for_moment(tmp_path, records)
-        broker.kill()
-        broker.start()
-    run_to_the_end(worker, numbers, broker.bootstrap_servers, unique, tmp_path)
+        wait_for_moment(out, records)
+        own_broker.kill()
+        own_broker.start()
+    run_to_the_end(worker, numbers, bootstrap, unique, out)
     worker.wait_for_tasks(unique)
-    worker.delete(unique)

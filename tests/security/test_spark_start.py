@@ -83,11 +83,12 @@ def test_too_few_open_files(own_worker: WorkerProcess, tmp_path: Path, unique: s
     own_worker.wait_for_tasks(unique)
 
 
-def test_the_loss_of_an_idle_jvm_is_noticed(worker: WorkerProcess) -> None:
-    wait_for(lambda: "is up, UI at" in worker.log, 60, "Spark")
-    worker.jvm().kill()
-    await_trouble(worker, "the JVM of Spark died")
-    wait_for(lambda: health(worker) == ("healthy", 200, HEALTHY), 60, "a JVM in its place")
+def test_the_loss_of_an_idle_jvm_is_noticed(own_worker: WorkerProcess) -> None:
+    own_worker.start()
+    wait_for(lambda: "is up, UI at" in own_worker.log, 60, "Spark")
+    own_worker.jvm().kill()
+    await_trouble(own_worker, "the JVM of Spark died")
+    wait_for(lambda: health(own_worker) == ("healthy", 200, HEALTHY), 60, "a JVM in its place")
 
 
 def create(worker: WorkerProcess, directory: Path, name: str) -> None:
