@@ -10,19 +10,17 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from headrace.api.errors import RetriableError
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.storage.config_writes import ConnectorWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0) as running:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 

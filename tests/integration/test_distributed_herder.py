@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError, RequestTimeoutError
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
@@ -25,8 +25,6 @@ from headrace.rest.herder_request_handler import RequestHandler
 from headrace.storage.config_writes import TaskConfigsWrite
 from tests.support.idle_cluster import Cluster
 from tests.support.worker_process import PLUGINS
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
@@ -272,7 +270,7 @@ async def _complete(herder: DistributedHerder, asked: Future[Any]) -> Any:
 
 
 def test_brokers_that_are_down_are_waited_for() -> None:
-    with EmbeddedBroker(port=0) as own:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as own:
         own.stop()
         cluster = Cluster(own.bootstrap_servers)
         herder = cluster.start()

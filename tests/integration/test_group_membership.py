@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from tests.support.polling import wait_for
-
-pytestmark = pytest.mark.integration
 
 
 class Worker:
@@ -62,7 +60,7 @@ Join = Callable[..., Worker]
 @pytest.fixture
 def own_broker() -> Iterator[EmbeddedBroker]:
     """A broker of this test's own, to be killed and started again."""
-    with EmbeddedBroker(port=0) as own:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as own:
         yield own
 
 

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.errors import RebalanceNeededError
@@ -35,7 +35,7 @@ WAIT = 30
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0) as running:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 

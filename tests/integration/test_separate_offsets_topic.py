@@ -17,7 +17,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourcePatternType
 from typer.testing import CliRunner
 
 from headrace.api.errors import ConnectError
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.cli.main import app
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
@@ -45,7 +45,7 @@ TASK = ConnectorTaskId("reddit-source", 0)
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0) as running:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 
@@ -379,7 +379,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[EmbeddedBroker]:
     """A broker with ACLs that forbid nothing yet."""
-    with EmbeddedBroker(port=0, properties=LENIENT) as running:
+    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 

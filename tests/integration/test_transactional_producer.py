@@ -12,7 +12,7 @@ from kafka.partitioner.default import murmur2
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.transactional_producer import IllegalProducerStateError, TransactionalProducer
@@ -245,7 +245,6 @@ def test_a_transaction_timeout_that_the_broker_refuses_is_the_configurations_fau
     assert type(raised.value) is KafkaClientError
 
 
-@pytest.mark.slow
 def test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault(
     make: MakeProducer, broker: EmbeddedBroker, topic: str
 ) -> None:
@@ -392,7 +391,9 @@ def test_each_record_is_told_of_with_its_own_place(make: MakeProducer, broker: E
 
 def test_a_topic_that_does_not_exist_is_said(make: MakeProducer, unique: str) -> None:
     """And tried again by another attempt: somebody may create it."""
-    with EmbeddedBroker(port=0, properties={"auto.create.topics.enable": "false"}) as broker:
+    with EmbeddedBroker(
+        port=0, properties={"auto.create.topics.enable": "false"}, jvm_options=QUICK_START_JVM_OPTIONS
+    ) as broker:
         producer = make(**{"bootstrap.servers": broker.bootstrap_servers, "delivery.timeout.ms": "3000"})
         producer.init_transactions(30)
         producer.begin()

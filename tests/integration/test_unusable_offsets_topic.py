@@ -181,7 +181,7 @@ def test_a_name_that_no_topic_can_have(guarded_worker: WorkerProcess, guarded: E
 def test_brokers_that_are_away_are_waited_for(
     guarded_worker: WorkerProcess, guarded: EmbeddedBroker, unique: str
 ) -> None:
-    with EmbeddedBroker(port=0) as elsewhere:
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as elsewhere:
         own, servers = f"{unique}-own", elsewhere.bootstrap_servers
         make(elsewhere, own, **COMPACTED)
         there = {OFFSETS_TOPIC: own, "producer.override.bootstrap.servers": servers}
