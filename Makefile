@@ -15,6 +15,8 @@ PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3 pytho
 	command -v $(p) >/dev/null 2>&1 && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes, each of which would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 LOCK = CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --strip-extras --generate-hashes --allow-unsafe \
 	--no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links $(if $(UPGRADE),--upgrade)
@@ -88,10 +90,17 @@ mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the
 fuzz: setup ## Generated requests of each role, and of nobody, to a worker with users and rules (CASES=50 an operation)
 	@HEADRACE_FUZZ=$(or $(CASES),50) $(PY) -m pytest -q tests/security/test_fuzz_roles.py $(PYTEST_ARGS)
 
+PYTEST = $(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+
 .PHONY: test
-test: lint types layers setup ## All gates and all tests, in two processes (PYTEST_ARGS='-n 0' for one)
+test: lint types layers setup ## The gates and the first tier of tests, in two processes (PYTEST_ARGS='-n 0' for one)
 	@echo "==> Tests"
-	@$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=15 $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow" --hypothesis-profile quick $(PYTEST_ARGS)
+
+.PHONY: test-slow
+test-slow: setup ## The second tier: all faults, attacks and long runs; and property tests with more examples
+	@echo "==> Slow tests"
+	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough $(PYTEST_ARGS)
 
 .PHONY: unit
 unit: $(READY) ## Only the fast tests, without broker or Spark

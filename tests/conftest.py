@@ -12,11 +12,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hypothesis import settings
 
 from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests import tiers
 from tests.support import kerberos_packages as kerberos
 from tests.support.h2 import h2_jar, h2_url
 from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
@@ -25,8 +25,11 @@ from tests.support.worker_process import WorkerProcess, once_settled
 _numbers = itertools.count()
 # Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-settings.register_profile("whatever the machine does meanwhile", deadline=None)
-settings.load_profile("whatever the machine does meanwhile")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[tiers.UNKNOWN] = tiers.unknown(items)
+    tiers.sort(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

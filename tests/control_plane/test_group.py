@@ -22,6 +22,7 @@ from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.former_tasks import FormerTasks
 from headrace.distributed.group.group_leader import GroupLeader
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
+from tests.tiers import examples
 
 MakeStage = Callable[..., Any]
 Golden = Callable[[Any], None]
@@ -464,7 +465,7 @@ class Play:
         self.group.check_all_runs_evenly()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, max_size=25))
 def test_whatever_happens_nothing_runs_twice_and_all_runs_evenly_in_the_end(
     stage: MakeStage, steps: list[tuple[Any, ...]]

@@ -120,9 +120,10 @@ def session(worker: WorkerProcess) -> float:
     return int(worker.properties["session.timeout.ms"]) / 1000
 
 
-def test_executors_are_killed(numbers: Numbers) -> None:
+@pytest.mark.parametrize("kills", [1, KILLS])
+def test_executors_are_killed(numbers: Numbers, kills: int) -> None:
     before, times = rebalances(numbers.worker), []
-    for _ in range(KILLS):
+    for _ in range(kills):
         numbers.await_more(numbers.written())
         numbers.await_spare_executor()
         times.append(numbers.seconds_without(numbers.executor().kill))

@@ -32,8 +32,6 @@ from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess, once_settled
 
-pytestmark = pytest.mark.slow
-
 GROUP: Final = "acls"
 NAME: Final = "c"
 DATA: Final = "numbers"

@@ -69,7 +69,6 @@ def test_a_busy_rest_port(tmp_path: Path) -> None:
         assert_refused(distributed(tmp_path, listeners=listener), "listeners", listener, "the port is in use")
 
 
-@pytest.mark.slow
 def test_brokers_that_come_later(tmp_path: Path, unique: str) -> None:
     broker = EmbeddedBroker(tmp_path / "broker", 0, jvm_options=QUICK_START_JVM_OPTIONS)
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, **{"group.id": unique})
@@ -95,7 +94,6 @@ def test_brokers_that_come_later(tmp_path: Path, unique: str) -> None:
         broker.close()
 
 
-@pytest.mark.slow
 def test_no_java_for_spark(
     broker: EmbeddedBroker, tmp_path: Path, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,6 @@ def timed(capsys: pytest.CaptureFixture[str]) -> Callable[[str], Any]:
     return timing
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_workers_come_and_go(cluster: Cluster, timed: Callable[[str], Any]) -> None:
     first, second, third = (cluster.new_worker() for _ in range(3))

@@ -33,8 +33,6 @@ from headrace.storage.config_writes import (
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 
-pytestmark = pytest.mark.integration
-
 
 class Member:
     """One worker's store, and the updates that it was told."""

@@ -32,7 +32,6 @@ def test_a_file_that_cannot_be_sent_is_refused_in_one_line(text: bytes | None, t
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
-@pytest.mark.slow
 def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     output = tmp_path / "output.txt"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

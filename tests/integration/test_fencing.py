@@ -14,8 +14,6 @@ from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients import client_config
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def props(broker: Any) -> dict[str, str]:

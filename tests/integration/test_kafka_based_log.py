@@ -24,8 +24,6 @@ from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from tests.support.polling import wait_for
 
-pytestmark = pytest.mark.integration
-
 
 class Tail:
     """A log, and what it has handed out."""

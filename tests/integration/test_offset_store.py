@@ -17,8 +17,6 @@ from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_storage_reader import StoreOffsetStorageReader
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def props(broker: Any) -> dict[str, str]:

@@ -17,8 +17,6 @@ from tests.support.polling import wait_for
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def offsets(tmp_path: Path) -> Path:

@@ -14,8 +14,6 @@ from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 
-pytestmark = pytest.mark.integration
-
 TASK = ConnectorTaskId("c", 0)
 
 

@@ -17,8 +17,6 @@ from headrace.kafka.clients import client_config
 from tests.support.acls import LENIENT, add_rules, all_but
 from tests.support.polling import wait_for
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def admin(broker: Any) -> TopicAdmin:

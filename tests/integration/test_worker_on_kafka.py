@@ -25,8 +25,6 @@ from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.stages import Stages
 
-pytestmark = pytest.mark.integration
-
 A, B, C = ({"filename": name} for name in "abc")
 WAIT = 30
 

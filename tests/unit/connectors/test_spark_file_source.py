@@ -19,6 +19,7 @@ from headrace.api.frames import FrameJob
 from headrace.connectors.spark_files.file_ledger import FileLedger
 from headrace.connectors.spark_files.spark_file_frames import ROW
 from headrace.connectors.spark_files.spark_file_source import SPLITS, SparkFileSourceConnector, SparkFileSourceTask
+from tests.tiers import examples
 
 PROPS = {"name": "c", "topic": "rows", "path": "/in", "spark.format": "json", "poll.interval.ms": "1"}
 
@@ -185,7 +186,7 @@ def test_what_is_completed_for_good_is_moved_and_nothing_else() -> None:
     assert directory.cleaned == wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), max_size=8),
     st.integers(1, 5),

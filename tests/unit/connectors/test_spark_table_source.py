@@ -24,6 +24,7 @@ from headrace.connectors.spark_table import spark_table_source, split_reader
 from headrace.connectors.spark_table.spark_table_config import CONFIG_DEF, Split, TableSettings, contradictions
 from headrace.connectors.spark_table.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
 from headrace.connectors.spark_table.table_queries import TableQueries
+from tests.tiers import examples
 
 BASE = {
     "name": "c",
@@ -208,7 +209,7 @@ def test_rows_of_one_timestamp_are_not_parted_however_small_the_limits_are(rows:
     assert [row["id"] for row in polled(task, stored)] == [id for id, _, _ in rows]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 6), st.sampled_from(["eu", "us"])), max_size=25),
     st.sampled_from([BASE, INCREMENTING, TIMESTAMP]),
@@ -246,7 +247,7 @@ class Clock:
         return self.time()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.sampled_from([BASE, INCREMENTING, TIMESTAMP]),
     st.integers(2, 5),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from headrace.api.arrow_records import table_to_records
 from headrace.converters.json_converter import JsonConverter
+from tests.tiers import examples
 
 DAY = datetime.datetime(2026, 3, 29, 1, 59, 59, 999_999)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -65,7 +66,7 @@ def one_by_one(made: JsonConverter, column: pa.Array) -> list[bytes | None]:
     return [made.from_connect_data("t", record.value_schema, record.value) for record in table_to_records(table)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), st.booleans(), st.sampled_from(["BASE64", "NUMERIC"]))
 def test_a_column_is_written_as_its_rows(data: st.DataObject, enabled: bool, decimals: str) -> None:
     made = JsonConverter()

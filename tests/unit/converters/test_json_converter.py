@@ -18,6 +18,7 @@ from headrace.api.errors import ConfigError, DataError
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.converters.json_converter import JsonConverter
+from tests.tiers import examples
 
 PERSON = (
     SchemaBuilder.struct()
@@ -516,7 +517,7 @@ SCHEMA_AND_VALUE = TYPED.flatmap(lambda typed: st.tuples(st.just(typed[0]), type
 
 
 @given(SCHEMA_AND_VALUE, st.sampled_from(["BASE64", "NUMERIC"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_what_is_written_is_read_again(typed: tuple[Schema, Any], decimal_format: str) -> None:
     schema, value = typed
     made = converter(decimal_format=decimal_format)
@@ -535,7 +536,7 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_plain_json_says_the_same_to_any_reader(value: Any) -> None:
     text = write(None, value)
     if value is None:

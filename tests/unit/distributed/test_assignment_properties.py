@@ -17,8 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from headrace.distributed.group.assignors import NOTHING, LeaderMemory, Member, Round, Share, union
 from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
 from headrace.model.ids import ConnectorTaskId
+from tests.tiers import examples
 
-QUICK = settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(
+    max_examples=examples(60), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
 CONNECTORS = st.sampled_from("abcdef")
 URLS = st.sampled_from(["u1", "u2", "u3", "u4"])
 

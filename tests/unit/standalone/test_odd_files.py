@@ -15,6 +15,7 @@ from headrace.config.properties_file import read_properties
 from headrace.standalone import offsets_file
 from headrace.storage.offset_codec import encode_key
 from tests.support.odd_records import VALUES
+from tests.tiers import examples
 
 OFFSETS = {encode_key("lines", {"file": name}): b'{"position":%d}' % n for n, name in enumerate(("a", "b", "ü"), 7)}
 WHOLE = offsets_file.render(OFFSETS)
@@ -58,7 +59,7 @@ def test_what_could_be_meant_in_two_ways_is_refused(content: bytes, text: str) -
         offsets_file.parse(content)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(VALUES)
 def test_an_offsets_file_of_anything(content: bytes | None) -> None:
     try:
@@ -69,7 +70,7 @@ def test_an_offsets_file_of_anything(content: bytes | None) -> None:
         assert found == {} and not (content or b"").strip()
 
 
-@settings(max_examples=150, suppress_health_check=FILE_OF_THE_TEST)
+@settings(max_examples=examples(150), suppress_health_check=FILE_OF_THE_TEST)
 @given(VALUES | st.binary() | st.text(alphabet="a=:\\u \n\r\t#!é0").map(str.encode))
 @example(b"a=\\ud800")
 @example(b"name=c\\")
@@ -91,7 +92,7 @@ def test_a_connector_file_of_anything(tmp_path: Path, content: bytes | None) -> 
             assert all(text is None or isinstance(text, str) for text in described.config.values())
 
 
-@settings(max_examples=150, suppress_health_check=FILE_OF_THE_TEST)
+@settings(max_examples=examples(150), suppress_health_check=FILE_OF_THE_TEST)
 @given(st.binary() | st.text(alphabet="a=:\\u \n\r\t#!é0").map(str.encode))
 def test_a_properties_file_of_anything(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "worker.properties"

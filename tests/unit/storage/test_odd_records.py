@@ -15,13 +15,14 @@ from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable
 from headrace.storage.status_log import StatusLog
 from tests.support.odd_records import KEYS, OFFSET_KEYS, VALUES
+from tests.tiers import examples
 
 _records = st.lists(st.tuples(KEYS, VALUES), max_size=12)
 DEEP = tuple(b'{"a":' * levels + b"1" + b"}" * levels for levels in range(250, 500, 25))
 """Such as Python's stack may hold to read, and not to write."""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_records)
 @example([(b"target-state-a", b'{"state":["STARTED"]}'), (b"task-a-" + b"9" * 5000, b'{"properties":{}}')])
 @example([(b"connector-a", b"[" * 100_000), (b"connector-b", b'{"properties":{"a":"\\ud800"}}')])
@@ -47,7 +48,7 @@ def test_the_config_topic(records: list[tuple[bytes | None, bytes | None]]) -> N
     assert state.all_task_configs("good") == ({"i": "0"},) and "good" not in state.pending_fencing
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_records)
 @example([(b"status-connector-a", b'{"state":["RUNNING"],"worker_id":"w","generation":1}')])
 @example([(b"status-task-a-" + b"9" * 5000, b"{}"), (b"status-connector-a", b"[" * 100_000)])
@@ -63,7 +64,7 @@ def test_the_status_topic(records: list[tuple[bytes | None, bytes | None]]) -> N
         status_records.encode(told)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(OFFSET_KEYS, VALUES), max_size=12))
 @example([(b'["good",{"p":%b}]' % deep, value) for deep in DEEP for value in (b'{"o":1}', None)])
 @example([(b"[" * 100_000, b"{}"), (b'["good",{"p":"\\ud800"}]', b"{}"), (b'["good",{"p":NaN}]', b"{}")])
@@ -81,7 +82,7 @@ def test_the_offsets_topic(records: list[tuple[bytes | None, bytes | None]]) -> 
     assert table.offsets_of("other") == {b'{"file":"x"}': {"position": 7}}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(VALUES)
 @example(DEEP[0])
 @example(DEEP[-1])

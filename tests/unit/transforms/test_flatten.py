@@ -16,13 +16,14 @@ from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.transforms.flatten import FlattenKey, FlattenValue
+from tests.tiers import examples
 
 NAMES = st.text("abc", min_size=1, max_size=3)
 LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=2) | st.lists(st.integers(), max_size=2)
 TREES = st.dictionaries(
     NAMES, st.recursive(LEAVES, lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=6), max_size=3
 )
-BRIEFLY = settings(max_examples=40)
+BRIEFLY = settings(max_examples=examples(40))
 SCHEMA_LEAVES = st.sampled_from(
     [Schema.INT32, Schema.OPTIONAL_STRING, SchemaBuilder.int64().default_value(3).build(), Schema.OPTIONAL_BOOLEAN]
 )

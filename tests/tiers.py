@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two tiers: `make test` runs the tests that are not marked `slow`, `make test-slow` those that are.
+
+The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault and attack;
+elsewhere none is but those of `SLOW`. Property tests run in both tiers, with few examples in the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import settings
+
+SLOW_DIRECTORIES: Final = ("faults", "security")
+FIRST: Final = (
+    # a task's process, a worker, Spark's JVM and a broker are killed
+    "faults/test_task_process_killed.py::test_killed_at",
+    "faults/test_worker_killed.py::test_worker_killed_and_started_again",
+    "faults/test_worker_killed.py::test_sparks_jvm_killed",
+    "faults/test_broker_restart.py::test_broker_comes_back[killed]",
+    "faults/test_frame_jobs.py::test_killed_processes_of_frame_jobs",
+    "faults/test_sinks.py::test_the_tasks_process_is_killed",
+    "faults/test_spark_sinks.py::test_the_tasks_process_is_killed",
+    "faults/test_spark_cluster.py::test_executors_are_killed[1]",
+    # a broker is frozen, a task's process wakes too late, another producer takes a task's id
+    "faults/test_broker_outage.py::test_broker_away[frozen]",
+    "faults/test_fencing.py",
+    "faults/test_zombies_before_init.py::test_what_a_former_attempt_commits_until_init_is_gone_on_from",
+    # a clock jumps, a disk is full, memory is at an end
+    "faults/test_clock_jumps.py::test_jumps[a day ahead]",
+    "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[output]",
+    "faults/test_out_of_memory.py::test_memory_errors_of_tasks",
+    "faults/test_out_of_memory.py::test_task_that_the_kernel_kills",
+    # requests: whose they are, what they hold, how they are sent
+    "security/test_access.py::test_no_path_is_open_to_those_whom_no_rule_lets_in",
+    "security/test_internal_endpoints.py::test_strangers_are_refused_by_their_headers_alone",
+    "security/test_rest_load.py::test_ambiguous_requests_are_answered_400_and_end_the_connection",
+    "security/test_rest_load.py::test_health_answers_while_one_address_holds_half_open_connections",
+    "security/test_rest_keystores.py::test_each_form_serves_whom_it_trusts_and_nobody_else",
+    "security/test_web_page.py::test_a_page_that_has_rebound_its_name_gets_no_answer",
+    # what a connector, a query or a record does
+    "security/test_odd_errors.py::test_a_task_that_cannot_poll_is_failed",
+    "security/test_dead_threads.py::test_threads_of_a_worker_in_this_process",
+    "security/test_dead_threads.py::test_a_membership_that_nobody_watches_over",
+    "security/test_spark_sql.py",
+    "security/test_frame_jobs.py::test_a_query_that_makes_far_too_much_of_a_batch_fails_its_task[rows]",
+    "security/test_poison_records.py",
+    "security/test_log_forging.py",
+    "security/test_odd_names.py",
+    # what others do to the machine, the topics and the group
+    "security/test_leftovers.py::test_nothing_is_left_of_a_killed_worker[worker]",
+    "security/test_secrets.py",
+    "security/test_group_clash.py::test_another_cluster_with_the_same_group_id",
+    "security/test_internal_topics.py::test_a_config_topic",
+    "security/test_kafka_security.py::test_every_client_goes_every_way[mTLS-JKS]",
+    "security/test_kafka_security.py::test_every_client_goes_every_way[SCRAM-SHA-512]",
+    "security/test_spark_start.py::test_the_loss_of_an_idle_jvm_is_noticed",
+)
+SLOW: Final = (
+    # whole clusters, and what has Java or the demo beside
+    "integration/test_acls.py",
+    "integration/test_cluster.py",
+    "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
+    "integration/test_no_java.py",
+    "integration/test_spark_cluster.py",
+    "integration/test_standalone.py",
+    # brokers that are killed or come late
+    "integration/test_bad_input.py::test_brokers_that_come_later",
+    "integration/test_broker_outage.py",
+    "integration/test_distributed_herder.py::test_brokers_that_are_down_are_waited_for",
+    "integration/test_group_membership.py::test_a_broker_that_comes_late_is_waited_for",
+    "integration/test_group_membership.py::test_a_broker_bounce_within_the_session_loses_nothing",
+    "integration/test_group_membership.py::test_a_session_that_the_broker_cannot_renew_is_given_up_and_regained",
+    "integration/test_topic_creation.py::test_brokers_that_are_away_are_waited_for",
+    "integration/test_unusable_offsets_topic.py::test_brokers_that_are_away_are_waited_for",
+    # kills of tasks and databases in the middle
+    "integration/test_spark_file_source.py::test_kills_in_the_middle_of_a_file_leave_no_gap_and_no_double",
+    "integration/test_spark_sink_postgres.py::test_the_tasks_process_is_killed",
+    "integration/test_spark_table_source.py::test_kills_in_the_middle_leave_no_gap_and_no_double",
+    "integration/test_spark_table_source_postgres.py::test_kills_of_the_task_and_of_the_database_leave_no_gap_and_no_double",
+    # time-outs that have to pass
+    "integration/test_error_handling.py::test_records_too_large_at_least_once",
+    "integration/test_error_handling.py::test_what_brokers_refuse_at_least_once",
+    "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
+    "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
+    "integration/test_forwarding.py::test_the_leader_replaces_the_session_key",
+    "integration/test_offsets_elsewhere.py",
+    "integration/test_spark_sink_postgres.py::test_a_database_that_is_away_is_waited_for",
+    "integration/test_spark_table_source_postgres.py::test_a_database_that_stays_away_fails_the_task_in_time",
+    "integration/test_transactional_producer.py::test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault",
+)
+LONGEST_FIRST: Final = (
+    "faults/test_spark_cluster.py",
+    "security/test_kerberos.py",
+    "faults/test_mutations.py",
+    "faults/test_spark_sinks.py",
+    "faults/test_zombies_before_init.py",
+    "integration/test_exactly_once_source.py",
+    "integration/test_group_membership.py",
+    "integration/test_spark_cluster.py",
+    "faults/test_clock_jumps.py",
+    "faults/test_broker_outage.py",
+    "faults/test_disk_full.py",
+    "faults/test_random_faults.py",
+    "faults/test_worker_killed.py",
+    "faults/test_rest_state_machine.py",
+    "security/test_isolation.py",
+    "security/test_kafka_security.py",
+    "security/test_spark_start.py",
+    "faults/test_frame_jobs.py",
+    "integration/test_cluster.py",
+    "security/test_frame_jobs.py",
+    "faults/test_mixed_versions.py",
+    "faults/test_sinks.py",
+    "integration/test_error_handling.py",
+    "integration/test_forwarding.py",
+    "integration/test_embedded_broker.py",
+    "integration/test_no_java.py",
+    "integration/test_offsets_elsewhere.py",
+    "integration/test_sinks.py",
+    "integration/test_separate_offsets_topic.py",
+    "integration/test_odd_records.py",
+)
+"""Files of more than half a minute. What takes long is begun first, so that no process is left alone with it."""
+
+UNKNOWN: Final = pytest.StashKey[list[str]]()
+_THOROUGH: Final = 100
+"""Examples of a property test without a number of its own, in the second tier."""
+settings.register_profile("quick", deadline=None, max_examples=_THOROUGH // 5)
+settings.register_profile("thorough", deadline=None, max_examples=_THOROUGH)
+settings.load_profile("quick")
+
+
+def examples(count: int) -> int:
+    """`count` in the second tier, a fifth of that in the first: for `max_examples` of a property test."""
+    return max(1, count * settings().max_examples // _THOROUGH)
+
+
+def sort(items: list[pytest.Item]) -> None:
+    """Mark the slow ones, and put the files that take longest first."""
+    for item in items:
+        if _is_slow(_name(item)):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: _rank(_name(item)))
+
+
+def unknown(items: Sequence[pytest.Item]) -> list[str]:
+    """What is listed above and is no file, or no test of a file whose tests are among `items`."""
+    names = [_name(item) for item in items]
+    files = {name.partition("::")[0] for name in names}
+    return [
+        one
+        for one in (*FIRST, *SLOW, *LONGEST_FIRST)
+        if not (Path(__file__).parent / one.partition("::")[0]).exists()
+        or (one.partition("::")[0] in files and not any(_is_of(name, one) for name in names))
+    ]
+
+
+def _is_slow(name: str) -> bool:
+    if name.startswith(tuple(f"{directory}/" for directory in SLOW_DIRECTORIES)):
+        return not any(_is_of(name, one) for one in FIRST)
+    return any(_is_of(name, one) for one in SLOW)
+
+
+def _rank(name: str) -> int:
+    return next((at for at, file in enumerate(LONGEST_FIRST) if _is_of(name, file)), len(LONGEST_FIRST))
+
+
+def _is_of(name: str, listed: str) -> bool:
+    """Whether a test is the listed one, or of the listed file or function."""
+    return name == listed or name.startswith((f"{listed}::", f"{listed}["))
+
+
+def _name(item: pytest.Item) -> str:
+    """Its file below tests, its function and parameters."""
+    return item.nodeid.removeprefix("tests/")
