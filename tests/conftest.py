@@ -55,11 +55,20 @@ def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> 
         yield running
 
 
+@pytest.fixture(scope="session")
+def at_least_once_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """A worker whose sources are not exactly-once, in a group of its own."""
+    properties = {"group.id": "headrace-at-least-once", "exactly.once.source.support": "disabled"}
+    with WorkerProcess(tmp_path_factory.mktemp("at-least-once"), broker.bootstrap_servers, **properties) as running:
+        yield running
+
+
 @pytest.fixture(autouse=True)
 def nothing_stays(request: pytest.FixtureRequest) -> Iterator[None]:
     """A connector that a test leaves with a shared worker would take the next one's time, and its blows."""
     real = {mark.name for mark in request.node.iter_markers()} & {"integration", "faults"}
-    shared = [name for name in ("worker", "jdbc_worker") if real and name in request.fixturenames]
+    names = ("worker", "at_least_once_worker", "jdbc_worker")
+    shared = [name for name in names if real and name in request.fixturenames]
     workers = [each for each in map(request.getfixturevalue, shared) if isinstance(each, WorkerProcess)]
     before = [worker.connectors() for worker in workers]
     yield

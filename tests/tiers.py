@@ -82,8 +82,6 @@ SLOW: Final = (
     "integration/test_spark_table_source.py::test_kills_in_the_middle_leave_no_gap_and_no_double",
     "integration/test_spark_table_source_postgres.py::test_kills_of_the_task_and_of_the_database_leave_no_gap_and_no_double",
     # time-outs that have to pass
-    "integration/test_error_handling.py::test_records_too_large_at_least_once",
-    "integration/test_error_handling.py::test_what_brokers_refuse_at_least_once",
     "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
     "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
     "integration/test_forwarding.py::test_the_leader_replaces_the_session_key",

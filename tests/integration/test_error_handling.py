@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -260,13 +259,6 @@ def test_a_record_too_large_for_the_dead_letter_topic_leaves_its_place_there(
     offsets = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
     assert offsets == {json.dumps({"filename": str(file)}): {"position": file.stat().st_size}}
     worker.delete(unique)
-
-
-@pytest.fixture
-def at_least_once_worker(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[WorkerProcess]:
-    properties = {"group.id": f"group-{unique}", "exactly.once.source.support": "disabled"}
-    with WorkerProcess(tmp_path, broker.bootstrap_servers, **properties) as running:
-        yield running
 
 
 def test_set_aside_at_least_once(at_least_once_worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -213,34 +212,29 @@ EMPTIED = {
 """A query leaves nothing of most of its polls."""
 
 
-def test_at_least_once_loses_nothing(broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
-    properties = {"group.id": f"group-{unique}", "exactly.once.source.support": "disabled"}
-    with WorkerProcess(tmp_path, broker.bootstrap_servers, **properties) as worker:
-        worker.create(unique, **NUMBERED, topic=unique, count="4000", **{"pause.ms": "50"})
-        wait_for_values(broker.bootstrap_servers, unique, 200, 90)
-        worker.task_process().kill()
-        seen: set[int] = set()
+def test_at_least_once_loses_nothing(at_least_once_worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
+    worker = at_least_once_worker
+    worker.create(unique, **NUMBERED, topic=unique, count="4000", **{"pause.ms": "50"})
+    wait_for_values(broker.bootstrap_servers, unique, 200, 90)
+    worker.task_process().kill()
+    seen: set[int] = set()
 
-        def complete() -> bool:
-            seen.update(int(r.value or b"-1") for r in read_committed(broker.bootstrap_servers, unique))
-            return seen == set(range(4000))
+    def complete() -> bool:
+        seen.update(int(r.value or b"-1") for r in read_committed(broker.bootstrap_servers, unique))
+        return seen == set(range(4000))
 
-        wait_for(complete, 90, lambda: f"all numbers; {len(seen)} are there")
-        offsets_topic = worker.properties["offset.storage.topic"]
-        wait_for(
-            lambda: (
-                committed_offsets(broker.bootstrap_servers, offsets_topic, unique) == {'{"id": "0"}': {"seqno": 3999}}
-            ),
-            30,
-            "the last offset",
-        )
-        emptied = f"{unique}-emptied"
-        worker.create(emptied, topic=emptied, **EMPTIED)
-        wait_for(
-            lambda: (
-                committed_offsets(broker.bootstrap_servers, offsets_topic, emptied) == {'{"list": 1}': {"polls": 4}}
-            ),
-            60,
-            "the offset of what a query has dropped",
-        )
-        assert wait_for_values(broker.bootstrap_servers, emptied, 1) == [b"keep"]
+    wait_for(complete, 90, lambda: f"all numbers; {len(seen)} are there")
+    offsets_topic = worker.properties["offset.storage.topic"]
+    wait_for(
+        lambda: committed_offsets(broker.bootstrap_servers, offsets_topic, unique) == {'{"id": "0"}': {"seqno": 3999}},
+        30,
+        "the last offset",
+    )
+    emptied = f"{unique}-emptied"
+    worker.create(emptied, topic=emptied, **EMPTIED)
+    wait_for(
+        lambda: committed_offsets(broker.bootstrap_servers, offsets_topic, emptied) == {'{"list": 1}': {"polls": 4}},
+        60,
+        "the offset of what a query has dropped",
+    )
+    assert wait_for_values(broker.bootstrap_servers, emptied, 1) == [b"keep"]
