@@ -57,11 +57,17 @@ class Worker:
 Join = Callable[..., Worker]
 
 
-@pytest.fixture
-def own_broker() -> Iterator[EmbeddedBroker]:
-    """A broker of this test's own, to be killed and started again."""
+@pytest.fixture(scope="module")
+def mortal_broker() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as own:
         yield own
+
+
+@pytest.fixture
+def own_broker(mortal_broker: EmbeddedBroker) -> EmbeddedBroker:
+    """A broker of this file's own, to be killed and started again; it runs, whatever the test before has left."""
+    mortal_broker.start()
+    return mortal_broker
 
 
 @pytest.fixture
