@@ -6,13 +6,12 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import psutil
-
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.numbered import create_numbered, make_zombie
 from tests.support.polling import wait_for
+from tests.support.processes import alive
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -47,11 +46,7 @@ def test_a_zombie_wakes_after_its_successor_has_started(
     worker_elsewhere.start()
     wait_for_values(broker.bootstrap_servers, unique, 1500, 90)
     zombie.send_signal(signal.SIGCONT)
-    wait_for(lambda: not _alive(zombie), 30, "the zombie's end")
+    wait_for(lambda: not alive(zombie), 30, "the zombie's end")
     assert_exactly_once(
         broker.bootstrap_servers, unique, COUNT, worker_elsewhere.properties["offset.storage.topic"], unique
     )
-
-
-def _alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

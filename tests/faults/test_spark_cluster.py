@@ -17,7 +17,8 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous, assert_exactly_once
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for
-from tests.support.standalone_cluster import SMALL, Daemon, StandaloneCluster, descendants_of, task_processes
+from tests.support.processes import alive, children_of
+from tests.support.standalone_cluster import SMALL, Daemon, StandaloneCluster, task_processes
 from tests.support.topics import values
 from tests.support.worker_process import WorkerProcess
 
@@ -84,7 +85,7 @@ class Numbers:
         """From the killing until there is something that only the process' successor can have written."""
         process, begun = self.process(), time.monotonic()
         kill()
-        wait_for(lambda: gone(process), 90, "the end of the task's process")
+        wait_for(lambda: not alive(process), 90, "the end of the task's process")
         self.await_more(self.written())
         return time.monotonic() - begun
 
@@ -151,7 +152,7 @@ def test_a_machine_stands_still_and_wakes_up_later(numbers: Numbers) -> None:
     numbers.await_more(numbers.written())
     numbers.await_spare_executor()
     host = host_of(numbers.cluster, numbers.executor())
-    frozen = [psutil.Process(host.launched.pid), *descendants_of(host.launched.pid)]
+    frozen = [psutil.Process(host.launched.pid), *children_of(host.launched.pid, recursive=True)]
     for process in frozen:
         process.suspend()
     begun = time.monotonic()
@@ -159,7 +160,7 @@ def test_a_machine_stands_still_and_wakes_up_later(numbers: Numbers) -> None:
     numbers.await_more(numbers.written())
     print(f"committed again after {time.monotonic() - begun:.2f} s")
     for process in frozen:
-        if not gone(process):
+        if alive(process):
             process.resume()
     numbers.await_more(numbers.written())
     numbers.end()
@@ -177,16 +178,9 @@ def test_a_master_without_a_memory_is_started_anew(numbers: Numbers) -> None:
     process = numbers.process()
     numbers.cluster.master.kill()
     numbers.await_more(numbers.written())
-    assert not gone(process), "tasks do not need the master"
+    assert alive(process), "tasks do not need the master"
     print(f"committed again after {numbers.seconds_without(numbers.cluster.master.start):.2f} s")
     numbers.end()
-
-
-def gone(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def host_of(cluster: StandaloneCluster, executor: psutil.Process) -> Daemon:

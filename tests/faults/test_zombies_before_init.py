@@ -22,6 +22,7 @@ from headrace.kafka.errors import ProducerFencedError
 from headrace.storage.offset_codec import encode_key, encode_offset
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.polling import wait_for, within
+from tests.support.processes import alive
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -41,10 +42,6 @@ def stopped_process(worker: WorkerProcess) -> psutil.Process:
         return next((p for p in worker.task_processes() if p.status() == psutil.STATUS_STOPPED), None)
 
     return wait_for(found, 90, lambda: f"a process that stopped itself\n{worker.log[-3000:]}")
-
-
-def alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def assert_no_open_transaction(bootstrap: str, topic: str) -> None:

@@ -11,7 +11,7 @@ from headrace.spark.engine.class_archive_maker import make_class_archive
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.engine.spark_settings import settings
 from tests.support.polling import wait_for
-from tests.support.standalone_cluster import command_of, descendants_of
+from tests.support.processes import children_of, command_of
 from tests.support.worker_process import WorkerProcess
 
 
@@ -31,7 +31,7 @@ def test_a_jvm_that_is_still_starting_is_ended_too(tmp_path: Path) -> None:
     engine = SparkEngine(settings({}, tmp_path), tmp_path, Endpoint("", b""))
 
     def mine() -> list[psutil.Process]:
-        return [each for each in descendants_of(os.getpid()) if str(tmp_path) in command_of(each)]
+        return [each for each in children_of(os.getpid(), recursive=True) if str(tmp_path) in command_of(each)]
 
     engine.start()
     started = wait_for(mine, 20, "Spark's launcher")

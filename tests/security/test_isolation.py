@@ -13,6 +13,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.exactly_once import assert_contiguous
 from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for, within
+from tests.support.processes import command_of
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -36,19 +37,12 @@ def open_worker(
 
 def hosts(worker: WorkerProcess) -> list[psutil.Process]:
     """The processes that have a connector's own JVM."""
-    return [each for each in worker.descendants() if "headrace.spark.engine.jvm_host" in _command(each)]
+    return [each for each in worker.descendants() if "headrace.spark.engine.jvm_host" in command_of(each)]
 
 
 def jvms(worker: WorkerProcess) -> list[psutil.Process]:
     """Each JVM, the shared one too."""
-    return [each for each in worker.descendants() if "org.apache.spark.deploy.SparkSubmit" in _command(each)]
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:  # it has ended
-        return ""
+    return [each for each in worker.descendants() if "org.apache.spark.deploy.SparkSubmit" in command_of(each)]
 
 
 def test_a_jvm_that_is_killed_again_and_again_is_its_connectors_alone(

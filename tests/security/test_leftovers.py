@@ -12,6 +12,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for, within
+from tests.support.processes import command_of
 from tests.support.worker_process import WorkerProcess
 
 CHILD = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
@@ -29,14 +30,7 @@ def killed(broker: EmbeddedBroker, own_tmp: Path, tmp_path: Path, unique: str) -
 
 def orphans(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Those that tasks have started, which hear no SIGHUP and are in no process group of ours."""
-    return [each for each in processes if CHILD in _command(each)]
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:  # it has ended
-        return ""
+    return [each for each in processes if CHILD in command_of(each)]
 
 
 def hang(worker: WorkerProcess, name: str, *hows: str) -> None:

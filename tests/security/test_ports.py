@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.free_port import free_port
 from tests.support.polling import wait_for
-from tests.support.worker_process import ROOT, WorkerProcess, free_port
+from tests.support.worker_process import ROOT, WorkerProcess
 
 ROW = re.compile(r"\| (?P<process>[^|]+) \| [^|]+ \| [^|]+ \| (?P<property>[^|]+) \| ")
 NONE = "none"

@@ -14,9 +14,10 @@ import pytest
 from cryptography.x509 import load_der_x509_certificate
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.free_port import free_port
 from tests.support.key_material import KEY_PASSWORD, PASSWORD, KeyMaterial
 from tests.support.polling import wait_for
-from tests.support.worker_process import WorkerProcess, free_port, once_settled
+from tests.support.worker_process import WorkerProcess, once_settled
 
 HOST = "127.0.0.1"
 CONFIG = {"connector.class": "MockSource", "tasks.max": "1"}

@@ -8,7 +8,6 @@ import io
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ import psutil
 import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
+from headrace.broker.free_port import free_port
 from headrace.jvm.ivy import resolve_jars
 from tests.support.debian import can_install, install
 from tests.support.polling import wait_for
@@ -95,7 +95,7 @@ class Postgres:
             self._as = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
         self._data = self._directory / "data"
         self._log = self._directory / "log"
-        self.port = _free_port()
+        self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-D", str(self._data), "-U", USER, "--auth=trust", "-E", "UTF8", "--no-locale", "-N")
 
@@ -192,10 +192,3 @@ class Postgres:
             **self._as,
         )
         assert done.returncode == 0, done.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

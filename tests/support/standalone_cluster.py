@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -22,8 +21,10 @@ from typing import Self
 import psutil
 from pyspark.find_spark_home import _find_spark_home
 
+from headrace.broker.free_port import free_port
 from headrace.jvm.java_runtime import find_java, spark_java_home
 from tests.support.polling import wait_for
+from tests.support.processes import children_of, command_of
 
 _HOST = "127.0.0.1"
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
@@ -114,7 +115,7 @@ class StandaloneCluster:
         self._directory = directory
         self._cores = cores
         self._apart = apart
-        port = _free_port()
+        port = free_port()
         self.url = f"spark://{_HOST}:{port}"
         recovery = f"-Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory={directory / 'recovery'}"
         self.master = Daemon(
@@ -145,7 +146,7 @@ class StandaloneCluster:
         """Kill everything that is left."""
         daemons = [*self.workers, self.master]
         started = [daemon.process for daemon in daemons if daemon.process is not None]
-        left = [below for process in started for below in descendants_of(process.pid)]
+        left = [below for process in started for below in children_of(process.pid, recursive=True)]
         for process in started:
             process.kill()
             process.wait()
@@ -218,27 +219,6 @@ def daemons_of(executor: psutil.Process) -> list[psutil.Process]:
     return [child for child in children_of(executor.pid) if "headrace.spark.process.daemon" in command_of(child)]
 
 
-def children_of(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children()
-    except psutil.Error:
-        return []
-
-
-def descendants_of(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
-
-
-def command_of(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
 def _kill(process: psutil.Process) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         process.kill()
@@ -247,10 +227,3 @@ def _kill(process: psutil.Process) -> None:
 def _die_with_parent() -> None:
     """However the tests end, nothing of the cluster stays: executors end when their worker does."""
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

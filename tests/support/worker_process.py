@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +15,9 @@ from typing import Any, Self
 import httpx2
 import psutil
 
+from headrace.broker.free_port import free_port
 from tests.support.polling import wait_for
+from tests.support.processes import alive, children_of, command_of, name_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "tests" / "support" / "plugins"
@@ -148,22 +149,19 @@ class WorkerProcess:
 
     def leftovers(self) -> list[psutil.Process]:
         """Processes of the last run that are still there."""
-        return [p for p in self._left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        return [process for process in self._left if alive(process)]
 
     def descendants(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
+        return children_of(self.pid, recursive=True)
 
     def jvm(self) -> psutil.Process:
         """Spark's JVM."""
-        return wait_for(lambda: next((p for p in self.descendants() if "java" in _name(p)), None), 60, "Spark's JVM")
+        return wait_for(lambda: next((p for p in self.descendants() if "java" in name_of(p)), None), 60, "Spark's JVM")
 
     def task_processes(self) -> list[psutil.Process]:
         """The processes that run tasks: forks of Spark's Python daemon."""
-        daemons = [p for p in self.descendants() if "headrace.spark.process.daemon" in _command(p) and _daemon(p)]
-        return [child for daemon in daemons for child in _children(daemon)]
+        daemons = [p for p in self.descendants() if "headrace.spark.process.daemon" in command_of(p) and _daemon(p)]
+        return [child for daemon in daemons for child in children_of(daemon.pid)]
 
     def task_process(self) -> psutil.Process:
         return wait_for(lambda: next(iter(self.task_processes()), None), 60, "a task's process")
@@ -215,38 +213,10 @@ def once_settled(request: Callable[[], httpx2.Response]) -> httpx2.Response:
     return answers[-1]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _name(process: psutil.Process) -> str:
-    try:
-        return process.name()
-    except psutil.Error:
-        return ""
-
-
-def _command(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
-
-
 def _daemon(process: psutil.Process) -> bool:
     """Whether it is the daemon itself, a child of the JVM, and not one of its forks."""
     try:
         parent = process.parent()
     except psutil.Error:
         return False
-    return parent is not None and "java" in _name(parent)
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return process.children()
-    except psutil.Error:
-        return []
+    return parent is not None and "java" in name_of(parent)
