@@ -90,10 +90,12 @@ mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the
 fuzz: setup ## Generated requests of each role, and of nobody, to a worker with users and rules (CASES=50 an operation)
 	@HEADRACE_FUZZ=$(or $(CASES),50) $(PY) -m pytest -q tests/security/test_fuzz_roles.py $(PYTEST_ARGS)
 
-PYTEST = $(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+# Tests wait for a part of their time: three processes keep two cores busy, and take some 2 GB each.
+PROCESSES ?= 3
+PYTEST = $(PY) -m pytest -q -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=15
 
 .PHONY: test
-test: lint types layers setup ## The gates and the first tier of tests, in two processes (PYTEST_ARGS='-n 0' for one)
+test: lint types layers setup ## The gates and the first tier of tests in three processes (PROCESSES=2 for two)
 	@echo "==> Tests"
 	@$(PYTEST) -m "not slow" --hypothesis-profile quick $(PYTEST_ARGS)
 

@@ -64,7 +64,9 @@ SLOW: Final = (
     "integration/test_acls.py",
     "integration/test_cluster.py",
     "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
+    "integration/test_embedded_broker.py",
     "integration/test_no_java.py",
+    "integration/test_session_plugins.py",
     "integration/test_spark_cluster.py",
     "integration/test_standalone.py",
     # brokers that are killed or come late
