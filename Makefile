@@ -53,6 +53,10 @@ lock: $(READY) ## Write the locks anew from pyproject.toml (ten minutes; UPGRADE
 kerberos: $(READY) ## Python packages with Kerberos, as wheels into dist/kerberos (docs/guide/kafka-security.md)
 	@$(PY) scripts/kerberos.py dist/kerberos
 
+.PHONY: diagrams
+diagrams: $(READY) ## State diagrams in docs/ARCHITECTURE.md, from the transition tables
+	@$(PY) -m scripts.diagrams
+
 .PHONY: sbom
 sbom: $(READY) ## What users install, with licences, as CycloneDX JSON on standard output
 	@$(PY) scripts/sbom.py

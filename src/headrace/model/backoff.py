@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to wait before something that failed is tried again."""
+"""The wait before something that failed is tried again, which grows with failures in a row."""
 
 from __future__ import annotations
 
