@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import Any, Protocol
+from typing import Any
 
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
@@ -43,7 +43,7 @@ from headrace.storage import config_writes as writes
 from headrace.storage.config_backing_store import FencedLeaderError
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
-from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.callbacks import HerderCallbacks
 from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.worker import Worker
@@ -54,10 +54,6 @@ _READ_TIMEOUT = 60.0
 """Seconds that a read of the config topic to its end may take before it counts as failed."""
 _RETRY = 1.0
 """Seconds until a failed read is tried again."""
-
-
-class Callbacks(ConnectorCallbacks, TaskCallbacks, Protocol):
-    """What connectors and tasks ask of the herder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ class Hands:
 class ActionRunner:
     """One method per kind of action. Results come back as events, so nothing here is waited for."""
 
-    def __init__(self, hands: Hands, callbacks: Callbacks) -> None:
+    def __init__(self, hands: Hands, callbacks: HerderCallbacks) -> None:
         self._hands = hands
         self._callbacks = callbacks
         # One after the other, lest older task configs of a connector overtake newer ones.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.model.backoff import ExponentialBackoff
@@ -18,7 +18,7 @@ from headrace.standalone.status_recorder import StatusRecorder
 from headrace.storage.config_writes import TaskConfigsWrite
 from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
-from headrace.worker.callbacks import ConnectorCallbacks, TaskCallbacks
+from headrace.worker.callbacks import HerderCallbacks
 from headrace.worker.config_watch import After
 from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.worker import Worker
@@ -29,10 +29,6 @@ T = TypeVar("T")
 
 _BACKOFF: Final = ExponentialBackoff(0.25, 60.0)
 """Seconds before task configs that could not be computed are tried again, doubled each time; as in Kafka Connect."""
-
-
-class Callbacks(ConnectorCallbacks, TaskCallbacks, Protocol):
-    """The requests of connectors and tasks to the herder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ class ManagedConnector:
     connector are not waited for on that thread, so that a connector that hangs can be stopped.
     """
 
-    def __init__(self, name: str, services: ConnectorServices, callbacks: Callbacks) -> None:
+    def __init__(self, name: str, services: ConnectorServices, callbacks: HerderCallbacks) -> None:
         self.name = name
         self._worker = services.worker
         self._services = services

@@ -26,11 +26,15 @@ class TaskCallbacks(Protocol):
         """Return true if a new attempt may run with the configuration the task was started with (invariants 4 and 6).
 
         Reads the config topic to its end, so it blocks; called on the launcher's threads. Raise RetriableError if the
-        topic cannot be read now.
+        topic cannot be read now. Java: ``DistributedHerder.verifyTaskGenerationAndOwnership``.
         """
 
     def request_task_reconfiguration(self, connector: str) -> None:
         """Make the connector's task configurations anew, as the task requests. Must not block."""
+
+
+class HerderCallbacks(ConnectorCallbacks, TaskCallbacks, Protocol):
+    """The requests of connectors and tasks to their herder."""
 
 
 class StatusListener(Protocol):
