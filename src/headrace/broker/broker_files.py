@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a single KRaft node needs on disk: server.properties, a log4j configuration, formatted storage."""
+"""The files of a single KRaft node: server.properties, a log4j configuration, formatted storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG_FILE = "broker.log"
 CHECKPOINT_FILE = "bootstrap.checkpoint"
 _HOST = "127.0.0.1"
 
-# What makes one node right: no second replica to wait for, few partitions of the internal topics (each costs start-up
+# Settings for one node: no second replica to wait for, few partitions of the internal topics (each costs start-up
 # time), no wait for further group members, a small buffer for the log cleaner's heap.
 _SINGLE_NODE = {
     "offsets.topic.replication.factor": "1",
@@ -64,9 +64,9 @@ def server_properties(
     overrides: Mapping[str, str],
     proxies: Mapping[int, int] | None = None,
 ) -> dict[str, str]:
-    """The settings of broker and controller in one, on loopback; `overrides` win.
+    """Return the settings of broker and controller in one, on loopback; `overrides` win.
 
-    `proxies` are further ports to listen on, each with the port that clients who come there are told to use.
+    `proxies` are further ports to listen on, each with the port that is advertised to its clients.
     """
     behind = {f"PROXIED{inner}": (inner, outer) for inner, outer in (proxies or {}).items()}
     listeners = {"PLAINTEXT": port, **{name: inner for name, (inner, _) in behind.items()}}
@@ -87,7 +87,7 @@ def server_properties(
 
 
 def recovery_properties(controller_port: int, data_dir: Path) -> dict[str, str]:
-    """The settings of the same node as a controller alone, which ends a dead broker's session within 0.1 s."""
+    """Return the settings of the same node as a controller alone, which ends a dead broker's session within 0.1 s."""
     return {
         "process.roles": "controller",
         "node.id": "1",
@@ -102,17 +102,17 @@ def recovery_properties(controller_port: int, data_dir: Path) -> dict[str, str]:
 
 
 def storage_directory(data_dir: Path) -> Path:
-    """Where the topics' data lies."""
+    """Return the directory of the topics' data."""
     return data_dir / "topics"
 
 
 def metadata_directory(data_dir: Path) -> Path:
-    """Where the controller's log lies."""
+    """Return the directory of the controller's log."""
     return storage_directory(data_dir) / "__cluster_metadata-0"
 
 
 def write_configuration(data_dir: Path, properties: Mapping[str, str], name: str = "server.properties") -> Path:
-    """Write the node's and log4j's configuration to `data_dir`; the path of the former."""
+    """Write the node's and log4j's configuration to `data_dir`; return the path of the former."""
     path = data_dir / name
     lines = (f"{key}={_escaped(value)}\n" for key, value in properties.items())
     path.write_text("".join(lines), encoding="ascii")
@@ -122,14 +122,14 @@ def write_configuration(data_dir: Path, properties: Mapping[str, str], name: str
 
 
 def has_run(data_dir: Path) -> bool:
-    """Whether a broker ran on `data_dir` before."""
+    """Return True if a broker ran on `data_dir` before."""
     return metadata_directory(data_dir).exists()
 
 
 def write_storage(data_dir: Path, checkpoint: bytes) -> None:
     """Format an empty `data_dir` as Kafka's storage tool would; `checkpoint` holds the feature levels to start with.
 
-    Done already, it does nothing. meta.properties goes last: it is what marks the storage as formatted.
+    Formatted storage is left alone. meta.properties goes last: it marks the storage as formatted.
     """
     storage = storage_directory(data_dir)
     if (storage / "meta.properties").exists():
@@ -142,7 +142,7 @@ def write_storage(data_dir: Path, checkpoint: bytes) -> None:
 
 
 def new_uuid() -> str:
-    """A random UUID in Kafka's spelling (22 characters of URL-safe base64), never with a leading dash, as Kafka's."""
+    """Return a random UUID in Kafka's spelling: 22 characters of URL-safe base64, never with a leading dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
@@ -152,7 +152,7 @@ def new_uuid() -> str:
 def broker_command(
     java: Path, jars: tuple[Path, ...], data_dir: Path, jvm_options: tuple[str, ...], main: tuple[str, ...]
 ) -> list[str]:
-    """The command line that runs class `main[0]` with arguments `main[1:]` on the broker's jars."""
+    """Return the command line that runs class `main[0]` with arguments `main[1:]` on the broker's jars."""
     classpath = ":".join(map(str, jars))
     log4j = f"-Dlog4j2.configurationFile={data_dir / 'log4j2.properties'}"
     return [str(java), *jvm_options, log4j, "-cp", classpath, *main]
@@ -163,7 +163,7 @@ def _listeners(ports: Mapping[str, int]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """`value` as Java reads it back from a properties file: ASCII, other characters as UTF-16 units."""
+    """Escape `value` for a properties file of Java's: ASCII, other characters as UTF-16 units."""
     units = value.replace("\\", "\\\\").replace("\n", "\\n").encode("utf-16-be")
     codes = (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))
     return "".join(chr(code) if code < 128 else f"\\u{code:04x}" for code in codes)

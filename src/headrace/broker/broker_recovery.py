@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the session of a broker's last life before it is started again.
+"""Fencing of the session of a broker's last run, before it is started again.
 
 Kafka 4.3 takes a partition without a leader for a deleted one, and ends transactions without their markers there
 (KAFKA-20734): the last stable offset never advances again, or what was aborted is visible with the next commit. A
-single node must not run without being the leader of all partitions. So it does not hand them to nobody when it is shut
-down (`controlled.shutdown.enable`), and comes back still registered by its last life. A short run of the node's
-controller alone fences that session first, before there is a coordinator. It also takes less time than waiting for its
-end.
+single node must not run without being the leader of all partitions. So it keeps its leadership when it is shut down
+(`controlled.shutdown.enable`), and comes back still registered by its last run. A short run of the node's controller
+alone fences that session first, before there is a coordinator. It also takes less time than the session's timeout.
 """
 
 from __future__ import annotations
@@ -61,15 +60,15 @@ def end_former_session(template: BrokerTemplate, data_dir: Path, deadline: float
 
 
 def _is_over(active_since: float | None) -> bool:
-    """A broker that ended before it was registered, or while fenced, is not fenced again: do not wait for it."""
+    """Return True if no fencing will come: a broker that ended unregistered or fenced is not fenced again."""
     return active_since is not None and time.monotonic() - active_since > _GRACE_S
 
 
 def _await_appends(data_dir: Path, deadline: float) -> None:
-    """Wait until what the controller has decided so far is in its log: it forgets that if it is stopped before.
+    """Wait until the controller's decisions so far are in its log: they are lost if it is stopped before.
 
-    Records are appended in order, and an idle controller appends one that means nothing every now and then
-    (`recovery_properties`). The first append from here on may be of one that was decided earlier; the second is not.
+    Records are appended in order, and an idle controller appends a no-op record at intervals
+    (`recovery_properties`). The first append from here on may be of an earlier decision; the second is not.
     """
     for _ in range(2):
         size = _metadata_size(data_dir)

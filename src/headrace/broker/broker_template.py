@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes every start of an embedded broker but the first quick: formatted storage to copy, and a class archive."""
+"""The template of embedded brokers, for quick starts: formatted storage to copy, and a class archive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ALWAYS = ("-Xlog:disable", "-Djava.awt.headless=true", "-XX:+UseSerialGC")
 
 @dataclass(frozen=True, slots=True)
 class BrokerTemplate:
-    """`java` and `jars` run the broker, `directory` holds what the storage tool and a first run left behind."""
+    """`java` and `jars` run the broker; `directory` has the storage tool's checkpoint and a first run's classes."""
 
     java: Path
     jars: tuple[Path, ...]
@@ -47,7 +47,7 @@ class BrokerTemplate:
 
     @property
     def checkpoint(self) -> bytes:
-        """The feature levels that new storage begins with."""
+        """The feature levels of new storage."""
         return (self.directory / CHECKPOINT_FILE).read_bytes()
 
     @property
@@ -58,7 +58,7 @@ class BrokerTemplate:
 
 
 def broker_template(progress: Progress | None = None) -> BrokerTemplate:
-    """The template for the Java found, made by the first call (jars from the network, then about ten seconds).
+    """Return the template for the Java found, made by the first call (jars from the network, then about ten seconds).
 
     Raises:
         ConfigError, RetriableError: as `find_java`, `resolve_jars` and `make_once` do.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Runs in the child: asks Linux to kill it with its parent, then becomes the command. A `preexec_fn` would do the same
 # by running Python between fork and exec, which can deadlock in a process with threads.
-_BECOME = """
+_TIED_TO_PARENT = """
 import ctypes, os, signal, sys
 parent, command = int(sys.argv[1]), sys.argv[2:]
 if sys.platform == "linux":
@@ -27,11 +27,10 @@ os.execvp(command[0], command)
 def start_child(
     command: Sequence[str], output: Path, env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start `command` in a session of its own, so that the terminal's Ctrl-C reaches us alone, who stop it.
+    """Start `command` in a session of its own, so that the terminal's Ctrl-C reaches this process alone.
 
-    What it prints is appended to `output`; the file descriptors `inherit` stay open in it. On Linux it is killed when
-    this process ends; elsewhere only an orderly end of this process, by the caller's doing, stops it. Callable on any
-    thread.
+    Its output is appended to `output`; the file descriptors `inherit` stay open in it. On Linux it is killed when this
+    process ends; elsewhere the caller has to stop it. Callable on any thread.
     """
     started: Future[subprocess.Popen[bytes]] = Future()
     # Linux ties the child's life to the thread that forked it, so that thread stays until the child has ended.
@@ -50,7 +49,7 @@ def _start_and_wait(
     try:
         with output.open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BECOME, str(os.getpid()), *command],
+                [sys.executable, "-I", "-S", "-c", _TIED_TO_PARENT, str(os.getpid()), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

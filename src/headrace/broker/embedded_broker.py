@@ -41,7 +41,7 @@ QUICK_START_JVM_OPTIONS = (*DEFAULT_JVM_OPTIONS, "-XX:TieredStopAtLevel=1")
 
 
 class EmbeddedBroker:
-    """One broker, started and stopped any number of times on the same port and data.
+    """A broker, started and stopped any number of times on the same port and data.
 
     As a context manager it runs from entry to exit. It never outlives this process (on Linux, not even its SIGKILL).
     Methods are for one thread; properties may be read from any.
@@ -75,28 +75,28 @@ class EmbeddedBroker:
 
     @property
     def data_dir(self) -> Path:
-        """Where topics, configuration and log lie."""
+        """The directory of topics, configuration and log."""
         return self._data_dir
 
     @property
     def log_path(self) -> Path:
-        """The broker's log; nothing of it goes to the console."""
+        """The path of the broker's log; nothing of it goes to the console."""
         return self._data_dir / LOG_FILE
 
     @property
     def pid(self) -> int | None:
-        """Process id while it runs, else None."""
+        """The process id while it runs, else None."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def start(self, timeout: float = 60.0) -> None:
-        """Start it, and return when it serves clients; running already, do nothing.
+        """Start it, and return when it serves clients; do nothing if it runs already.
 
         The first start of all downloads Kafka's jars; `timeout` (seconds) does not count that.
 
         Raises:
             ConfigError: busy port, no Java, a data directory that cannot be written, unknown jars.
-            ConnectError: it ended, or did not get ready in time; the message tells why and names the log.
+            ConnectError: it ended, or did not get ready in time; the message gives the reason and names the log.
         """
         if self.pid is not None:
             return
@@ -172,7 +172,7 @@ class EmbeddedBroker:
 
     @contextmanager
     def _locked_data_dir(self) -> Iterator[IO[str]]:
-        # Kafka locks it, too, but only after it has opened the metadata log, which disturbs the one who has it.
+        # Kafka locks it, too, but only after it has opened the metadata log, which disturbs a broker that runs on it.
         try:
             self._data_dir.mkdir(parents=True, exist_ok=True)
             with (self._data_dir / ".headrace.lock").open("w") as lock:
@@ -210,7 +210,7 @@ class EmbeddedBroker:
 
 
 def reason_of_death(log_text: str) -> str:
-    """The line of a dead broker's log that tells why it ended: the last exception, else the last line at all."""
+    """Return the reason in a dead broker's log: the last exception, else the last error, else the last line."""
     lines = [line.strip() for line in log_text.splitlines() if line.strip()]
     exceptions = [line for line in lines if re.match(r"(Caused by: )?[\w.$]+(Exception|Error)\b: ", line)]
     fatal = [line for line in lines if re.search(r"\] (ERROR|FATAL) ", line)]
@@ -228,7 +228,7 @@ def _probe_config(bootstrap_servers: str) -> dict[str, str | int | float | bool]
 
 
 def _answers(admin: AdminClient) -> bool:
-    """Whether the broker is registered and leads all of its partitions; waits a second at most."""
+    """Return True if the broker is registered and leads all of its partitions; waits a second at most."""
     try:
         cluster = admin.list_topics(timeout=1.0)
     except KafkaException:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of this machine to listen on."""
+"""Free ports of this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CANDIDATES = range(20_000, 32_768)
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on, chosen at random."""
+    """Return a free port of the loopback interface, chosen at random."""
     while not is_free(port := random.choice(_CANDIDATES)):
         pass
     return port
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on `port` of the loopback interface now."""
+    """Return True if a server could listen on `port` of the loopback interface now."""
     with socket.socket() as probe:
         # As servers do: connections of a server that just ended are no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches Java archives with their runtime dependencies, by the Ivy that ships among pyspark's jars."""
+"""Download of Java archives with their runtime dependencies, by the Ivy that ships among pyspark's jars."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resolve_jars(
     progress: Progress | None = None,
     pins: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
-    """The jars of Maven `coordinates` (`group:name:version`) and of all that these need at run time, sorted by name.
+    """Return the jars of Maven `coordinates` (`group:name:version`) and their runtime dependencies, sorted by name.
 
     The first call downloads them to `cache` (the user's cache directory by default), which takes about a minute for a
     Kafka broker; any later one only lists them. `progress` is called with each file's name as its download begins.
@@ -50,7 +50,7 @@ def resolve_jars(
 
     Raises:
         ConfigError: a coordinate is malformed or unknown, there is no Java, or the cache cannot be written.
-        ConnectError: what was downloaded is not what is pinned.
+        ConnectError: a downloaded jar is not the pinned one.
         RetriableError: the repository cannot be reached.
     """
     root = cache or cache_directory()
@@ -66,7 +66,7 @@ def resolve_jars(
 
 
 def read_pins(path: Path) -> dict[str, str]:
-    """The SHA-256 of files by their names, as `sha256sum` prints them."""
+    """Read the SHA-256 of files by their names, as `sha256sum` prints them."""
     lines = (line.split() for line in path.read_text().splitlines())
     return {name: digest for digest, name in lines}
 
@@ -137,7 +137,7 @@ def _ivy_jar() -> Path:
 
 
 def _proxy_options() -> list[str]:
-    """The JVM's spelling of the proxy variables of the environment, which it does not read itself."""
+    """Return JVM options for the proxy variables of the environment, which a JVM does not read itself."""
     options = []
     for scheme, url in urllib.request.getproxies().items():
         address = urllib.parse.urlsplit(url if "//" in url else f"//{url}")
@@ -147,7 +147,7 @@ def _proxy_options() -> list[str]:
 
 
 def _run(command: Sequence[str], progress: Progress) -> tuple[int, str]:
-    """Run Ivy, tell `progress` of each download, return the exit code and what was printed."""
+    """Run Ivy, report each download to `progress`, return the exit code and the output."""
     lines = []
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

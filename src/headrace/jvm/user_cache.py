@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's cache directory, and things in it that are made once and whole."""
+"""The user's cache directory, and directories in it that are made once and atomically."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from platformdirs import user_cache_path
 from headrace.api.errors import ConfigError
 
 _RANDOM: Final = "[a-z0-9_]" * 8
-"""What ``tempfile`` puts behind a prefix."""
+"""The characters that ``tempfile`` appends to a prefix."""
 
 
 def cache_directory() -> Path:
-    """`HEADRACE_CACHE_DIR`, else the platform's place: on Linux `headrace` in `XDG_CACHE_HOME` or `~/.cache`.
+    """Return `HEADRACE_CACHE_DIR`, else the platform's place, without making it.
 
-    Not made here.
+    On Linux that is `headrace` in `XDG_CACHE_HOME` or `~/.cache`.
     """
     if own := os.environ.get("HEADRACE_CACHE_DIR"):
         return Path(own).expanduser().absolute()
