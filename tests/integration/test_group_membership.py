@@ -160,7 +160,7 @@ def test_a_member_that_steps_out_makes_way_and_comes_back_by_itself(broker: Embe
     second.next("assigned")
     first.next("assigned")
     begun = time.monotonic()
-    first.member.step_out("a test", 2.0)
+    first.member.leave_and_rejoin("a test", 2.0)
     first.next("lost")
     assert float(str(second.next("assigned")[4])) - begun < 1.5, "nobody waits for it"
     assert float(str(first.next("assigned")[4])) - begun >= 2.0
@@ -168,7 +168,7 @@ def test_a_member_that_steps_out_makes_way_and_comes_back_by_itself(broker: Embe
     assert first.member.in_session()
 
 
-def test_a_member_that_others_wait_for_can_step_out(broker: EmbeddedBroker, join: Join) -> None:
+def test_a_member_that_others_wait_for_can_leave_and_rejoin(broker: EmbeddedBroker, join: Join) -> None:
     group = f"group-{uuid.uuid4()}"
     lagging = join(broker.bootstrap_servers, group)
     lagging.next("assigned")
@@ -176,14 +176,14 @@ def test_a_member_that_others_wait_for_can_step_out(broker: EmbeddedBroker, join
     other = join(broker.bootstrap_servers, group)
     with pytest.raises(queue.Empty):
         other.next("assigned", timeout=1.5)
-    lagging.member.step_out("a test", 0.0)
+    lagging.member.leave_and_rejoin("a test", 0.0)
     lagging.next("lost")
     other.next("assigned", timeout=3.0)
     lagging.ready = True
     lagging.next("assigned")
 
 
-def test_a_member_that_waits_for_others_can_step_out(broker: EmbeddedBroker, join: Join) -> None:
+def test_a_member_that_waits_for_others_can_leave_and_rejoin(broker: EmbeddedBroker, join: Join) -> None:
     """The broker holds its request to join, and hears of nothing else before it has answered that."""
     group = f"group-{uuid.uuid4()}"
     slow = join(broker.bootstrap_servers, group)
@@ -195,7 +195,7 @@ def test_a_member_that_waits_for_others_can_step_out(broker: EmbeddedBroker, joi
     other.member.request_rejoin()
     with pytest.raises(queue.Empty):
         other.next("assigned", timeout=1.0)
-    other.member.step_out("a test", 0.5)
+    other.member.leave_and_rejoin("a test", 0.5)
     slow.ready = True
     heard = []
     while heard[-2:] != ["lost", "assigned"]:

@@ -75,8 +75,8 @@ def test_who_was_expelled_commits_nothing(make: Make, broker: EmbeddedBroker, un
     consume(zombie, 10)
     zombie.commit({where: 5})
     groups = ConsumerGroups({"bootstrap.servers": broker.bootstrap_servers})
-    assert groups.expel(f"group-{unique}", "somebody else") == 0
-    assert groups.expel(f"group-{unique}", unique) == 1
+    assert groups.remove_members(f"group-{unique}", "somebody else") == 0
+    assert groups.remove_members(f"group-{unique}", unique) == 1
     successor = make()
     successor.subscribe([unique], Heard())
     # At once, though the zombie has not left.
@@ -86,7 +86,7 @@ def test_who_was_expelled_commits_nothing(make: Make, broker: EmbeddedBroker, un
     with pytest.raises(ConnectError):
         zombie.commit({where: 10})
     assert groups.offsets(f"group-{unique}") == {where: 5}
-    assert groups.expel("there is none", unique) == 0
+    assert groups.remove_members("there is none", unique) == 0
 
 
 def test_a_listener_decides_where_to_begin_and_may_seek(make: Make, broker: EmbeddedBroker, unique: str) -> None:

@@ -102,7 +102,7 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.StepOut) -> None:
-        self._hands.member.step_out("it lags behind the config topic", action.pause)
+        self._hands.member.leave_and_rejoin("it lags behind the config topic", action.pause)
 
     @run.register
     def _(self, action: actions.CatchUp) -> None:

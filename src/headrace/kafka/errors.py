@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Kafka operations fail with above the clients: whether to try again is told by the type."""
+"""Errors of Kafka operations above the clients; their types say whether to try again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ AUTHORIZATION_CODES = frozenset(
 UNREADABLE_CODES = frozenset(
     {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._UNSUPPORTED_FEATURE, KafkaError.INVALID_MSG}
 )
-"""A consumer goes on behind records that it could not read."""
+"""Codes after which a consumer goes on behind the records that it could not read."""
 _TOO_LARGE_CODES = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
-# Of one record, which nobody will ever take as it is.
+# Of one record, which brokers will never take as it is.
 _REFUSED_CODES = _TOO_LARGE_CODES | {
     KafkaError.TOPIC_EXCEPTION,
     KafkaError.INVALID_TIMESTAMP,
@@ -118,7 +118,7 @@ class ProducerFencedError(KafkaClientError):
 
 
 class UncertainCommitError(RetriableKafkaError):
-    """Nobody can tell whether the transaction was committed; the producer is tainted (invariant 5)."""
+    """It is unknown whether the transaction was committed; the producer is tainted (invariant 5)."""
 
 
 class IncompleteTransactionError(RetriableKafkaError):
@@ -126,15 +126,15 @@ class IncompleteTransactionError(RetriableKafkaError):
 
 
 def is_too_large(error: BaseException) -> bool:
-    """Whether a record was refused for its size, by the client or the broker."""
+    """Return True if a record was refused for its size, by the client or the broker."""
     found = kafka_error(error) or (kafka_error(error.__cause__) if error.__cause__ is not None else None)
     return found is not None and found.code() in _TOO_LARGE_CODES
 
 
-def mistimed(doing: str) -> RetriableKafkaError:
-    """The error where brokers do not take the time that this machine's clock has put on a record (KIP-937).
+def clock_skew_error(doing: str) -> RetriableKafkaError:
+    """Return the error for brokers that refuse the time which this machine's clock has put on a record (KIP-937).
 
-    Neither the record nor the principal is at fault, and clocks are set right.
+    Neither the record nor the principal is at fault, and a clock can be set right: so it is retriable.
     """
     now = datetime.now(UTC).isoformat(" ", "seconds")
     return RetriableKafkaError(
@@ -144,12 +144,12 @@ def mistimed(doing: str) -> RetriableKafkaError:
 
 
 def is_refused(error: KafkaError) -> bool:
-    """Whether a record was not written, and will not be however often it is sent."""
+    """Return True if a record was not written, and will not be however often it is sent."""
     return error.code() in _REFUSED_CODES and not error.fatal()
 
 
 def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
-    """The client's own error within an exception, None if there is none."""
+    """Return the client's own error within an exception, None if there is none."""
     if isinstance(error, KafkaError):
         return error
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
@@ -157,8 +157,8 @@ def kafka_error(error: BaseException | KafkaError) -> KafkaError | None:
     return None
 
 
-def forget_frames(error: BaseException) -> None:
-    """Have ``error`` and what caused it refer to no frames any more.
+def clear_tracebacks(error: BaseException) -> None:
+    """Clear the tracebacks and contexts of ``error`` and its causes, so that they refer to no frames any more.
 
     To be called for each error that comes out of a client's callback: confluent-kafka never lets go of such a
     SystemError, and the producer of each frame that it came through would live on, with its threads and connections.
@@ -169,9 +169,10 @@ def forget_frames(error: BaseException) -> None:
         each = each.__cause__
 
 
-def apart(call: Callable[[], T]) -> T:
-    """Return what a ``call`` of a client returns, or raise what it raises; on another thread while an exception is
-    handled on this one.
+def call_outside_handler(call: Callable[[], T]) -> T:
+    """Make a ``call`` of a client, on another thread while an exception is handled on this one.
+
+    Return what it returns, or raise what it raises.
 
     confluent-kafka never lets go of the exception that is handled while it raises one of its own, nor of its frames.
     """
@@ -182,14 +183,14 @@ def apart(call: Callable[[], T]) -> T:
 
 
 def fatal_error(producer: Producer) -> KafkaError | None:
-    """What has ended a transactional producer for good (fenced, most often); None if nothing has.
+    """Return the error that has ended a transactional producer for good (fenced, most often); None if there is none.
 
-    Ask it after any failure, before the producer is thrown away: it leaves the producer in no state to go on. The
+    Call it after any failure, before the producer is thrown away: it leaves the producer in no state to go on. The
     client raises a fatal error only once, out of whatever callback is at hand (as a SystemError at times), and the
     records that were on their way then say no more than that they were purged.
     """
     try:
-        apart(producer.begin_transaction)
+        call_outside_handler(producer.begin_transaction)
     except KafkaException as e:
         error = kafka_error(e)
         return error if error is not None and error.fatal() else None
@@ -197,12 +198,12 @@ def fatal_error(producer: Producer) -> KafkaError | None:
 
 
 def unauthorized_transaction(producer: Producer) -> KafkaError | None:
-    """The missing ACL for which the coordinator took no partition into the open transaction; None if it is not that.
+    """Return the authorization error for which the coordinator took no partition into the open transaction, or None.
 
-    Ask it within a transaction only. Records that fail for it say no more than that they were purged.
+    Call it within a transaction only. Records that fail for it say no more than that they were purged.
     """
     try:
-        apart(producer.begin_transaction)
+        call_outside_handler(producer.begin_transaction)
     except KafkaException as e:
         error = kafka_error(e)
         return error if error is not None and error.code() in AUTHORIZATION_CODES else None
@@ -210,14 +211,14 @@ def unauthorized_transaction(producer: Producer) -> KafkaError | None:
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """Whether the same operation may succeed later."""
+    """Return True if the same operation may succeed later."""
     if error.fatal() or error.code() in FATAL_CODES:
         return False
     return error.retriable() or error.code() in _RETRIABLE_CODES
 
 
 def connect_error(error: BaseException | KafkaError, doing: str) -> ConnectError:
-    """The error to raise for a client's ``error`` that happened while ``doing`` ("writing to topic x")."""
+    """Return the error to raise for a client's ``error`` that happened while ``doing`` ("writing to topic x")."""
     cause = kafka_error(error)
     if cause is None:
         return error if isinstance(error, ConnectError) else KafkaClientError(f"{doing} failed: {error}")

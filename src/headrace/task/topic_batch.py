@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
-from headrace.kafka.data.record_producer import Delivered, RecordProducer, Refused
+from headrace.kafka.data.record_producer import DeliveryCallback, RecordProducer, RefusalCallback
 
 RawHeaders = list[tuple[str, bytes | None]]
 WrittenRecord = tuple[SourceRecord, RecordMetadata | None]
@@ -78,9 +78,9 @@ class _Selection(Sequence[SourceRecord]):
 def send_batch(
     producer: RecordProducer,
     batch: TopicBatch,
-    on_delivered: Delivered | None = None,
+    on_delivered: DeliveryCallback | None = None,
     on_record_written: OnRecordWritten | None = None,
-    on_refused: Refused | None = None,
+    on_refused: RefusalCallback | None = None,
 ) -> None:
     """Send all rows in order; the producer's ``serve`` and ``flush`` run the callbacks.
 
@@ -106,7 +106,9 @@ def send_batch(
         )
 
 
-def _with_record(record: SourceRecord, on_written: OnRecordWritten, on_delivered: Delivered | None) -> Delivered:
+def _with_record(
+    record: SourceRecord, on_written: OnRecordWritten, on_delivered: DeliveryCallback | None
+) -> DeliveryCallback:
     def callback(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
         on_written(record, RecordMetadata(topic, partition, offset, timestamp))
         if on_delivered is not None:

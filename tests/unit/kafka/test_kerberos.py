@@ -51,9 +51,9 @@ class Gssapi(SimpleNamespace):
 def gssapi(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gssapi]:
     made_up = Gssapi()
     monkeypatch.setitem(sys.modules, "gssapi", made_up)
-    monkeypatch.setattr(kerberos, "_present", None)
+    monkeypatch.setattr(kerberos, "_login", None)
     put: dict[str, str] = {}
-    monkeypatch.setattr(kerberos, "_set", put.__setitem__)
+    monkeypatch.setattr(kerberos, "_set_variable", put.__setitem__)
     made_up.put = put
     yield made_up
 

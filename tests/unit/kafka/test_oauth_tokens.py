@@ -14,7 +14,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.kafka.clients.client_config import kafka_python_config, producer_config
 from headrace.kafka.clients.oauth_requests import Token, request_token
 from headrace.kafka.clients.oauth_settings import OAuthSettings, RefreshTimes, RequestTimes, oauth_settings
-from headrace.kafka.clients.oauth_tokens import TokenSource, renewal, token_source
+from headrace.kafka.clients.oauth_tokens import TokenSource, renewal_time, token_source
 from headrace.kafka.errors import RetriableKafkaError
 from tests.support.oidc_server import CLIENT_ID, CLIENT_SECRET, SCOPE, OidcServer
 from tests.support.polling import wait_for
@@ -111,11 +111,11 @@ def test_tokens_of_a_file(server: OidcServer, tmp_path: Path) -> None:
 def test_when_tokens_are_renewed() -> None:
     hour, minute = Token("t", 1000, 4600), Token("t", 1000, 1060)
     times = RefreshTimes()
-    assert renewal(hour, times, 1000) == 1000 + 0.8 * 3600
-    assert renewal(hour, times, 1000, 1.0) == pytest.approx(1000 + 0.85 * 3600)
-    assert renewal(Token("t", 1000, 1600), times, 1000) == 1600 - 300  # the buffer
-    assert renewal(Token("t", 0, 1361), times, 1000) == 1061  # the buffer, after the least period
-    assert renewal(minute, times, 1000) == 1048  # too short a life for buffer and period
+    assert renewal_time(hour, times, 1000) == 1000 + 0.8 * 3600
+    assert renewal_time(hour, times, 1000, 1.0) == pytest.approx(1000 + 0.85 * 3600)
+    assert renewal_time(Token("t", 1000, 1600), times, 1000) == 1600 - 300  # the buffer
+    assert renewal_time(Token("t", 0, 1361), times, 1000) == 1061  # the buffer, after the least period
+    assert renewal_time(minute, times, 1000) == 1048  # too short a life for buffer and period
 
 
 class Endpoint:

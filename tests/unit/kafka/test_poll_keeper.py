@@ -53,12 +53,12 @@ def test_work_waits_for_the_owner_and_its_calls_go_back_to_the_poller(make: Make
 
     def work() -> None:
         threads["work"] = threading.get_ident()
-        assert keeper.on_poller(call) == 42
+        assert keeper.call_on_poller(call) == 42
 
     def poll() -> None:
         if not polling.is_set():
             polling.set()
-            keeper.on_owner(work)
+            keeper.run_on_owner(work)
             threads["after"] = threading.get_ident()
 
     keeper = make(poll)
@@ -66,7 +66,7 @@ def test_work_waits_for_the_owner_and_its_calls_go_back_to_the_poller(make: Make
         assert polling.wait(5)
         assert "work" not in threads
         # A call from within the block reaches the poller too, though that waits for the block's end.
-        assert keeper.on_poller(lambda: threading.get_ident()) != owner
+        assert keeper.call_on_poller(lambda: threading.get_ident()) != owner
     assert threads["work"] == owner
     assert threads["call"] == threads["after"] != owner
 
@@ -81,7 +81,7 @@ def test_what_a_call_or_work_raises_comes_out(make: Make) -> None:
         if not polling.is_set():
             polling.set()
             try:
-                keeper.on_owner(fail)
+                keeper.run_on_owner(fail)
             except ValueError as error:
                 caught.append(error)
 
@@ -89,12 +89,12 @@ def test_what_a_call_or_work_raises_comes_out(make: Make) -> None:
     with keeper:
         assert polling.wait(5)
         with pytest.raises(ValueError, match="no"):
-            keeper.on_poller(fail)
+            keeper.call_on_poller(fail)
     assert [str(error) for error in caught] == ["no"]
 
 
 def test_without_a_poll_under_way_everything_is_done_here(make: Make) -> None:
     keeper, here = make(lambda: None), list[int]()
-    keeper.on_owner(lambda: here.append(threading.get_ident()))
-    assert keeper.on_poller(threading.get_ident) == threading.get_ident()
+    keeper.run_on_owner(lambda: here.append(threading.get_ident()))
+    assert keeper.call_on_poller(threading.get_ident) == threading.get_ident()
     assert here == [threading.get_ident()]

@@ -9,7 +9,7 @@ class Looks:
     def __init__(self, id: str = "A") -> None:
         self.now = 0.0
         self.identity = TopicIdentity("t", lambda: self.now)
-        self.identity.settle(described(id))
+        self.identity.accept(described(id))
 
     def loss(self, id: str | None, after: float = 0.0) -> str | None:
         self.now += after
@@ -45,5 +45,5 @@ def test_doubts_ask_for_one_look() -> None:
     identity.doubt()
     assert identity.take_doubt()
     identity.doubt()
-    identity.settle(described("B"))
+    identity.accept(described("B"))
     assert not identity.take_doubt() and identity.id == "B"

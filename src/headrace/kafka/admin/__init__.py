@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of brokers besides data: topics, their ids, consumer groups, fencing, open transactions.
+"""Administrative requests to brokers: topics, their ids, consumer groups, fencing, open transactions.
 
 ``topic_admin`` is what most callers use; ``fencing`` ends other producers (KIP-618); ``admin_client`` is for operators'
 scripts. Calls block until a deadline, and raise the types of ``kafka.errors``. Imports ``kafka.clients``. Begin with

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets of consumer groups, looked at and changed from outside while nobody is in them."""
+"""Committed offsets of consumer groups, read and changed from outside while the groups have no members."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _ACTIVE: Final = frozenset(
 
 
 class ActiveGroupError(RetriableKafkaError):
-    """The group has members, so that its offsets are theirs; the message names them."""
+    """The group has members, so its offsets are theirs; the message names them."""
 
 
 class ConsumerGroups:
     """An admin client for groups. Every method blocks, up to the client's request timeout or a little more.
 
     Errors are RetriableError where trying again can help (ActiveGroupError among them), DataError for partitions that
-    there are not, else ConnectError.
+    do not exist, else ConnectError.
     """
 
     def __init__(self, props: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class ConsumerGroups:
         self._timeout = int(props.get("request.timeout.ms", _TIMEOUT * 1000)) / 1000
 
     def offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Where the group goes on in each partition; empty for a group that there is not."""
+        """Return the group's committed offset of each partition; empty for a group that does not exist."""
         asked = [ConsumerGroupTopicPartitions(group)]
         found = self._result(
             lambda: self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout)[group],
@@ -58,8 +58,8 @@ class ConsumerGroups:
         positions = found.topic_partitions or ()
         return {TopicPartition(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
 
-    def alter(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Have the group go on there. A group that there is not comes into being."""
+    def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit ``offsets`` for the group. A group that does not exist is made."""
         if not offsets:
             return
         self._check_empty(group)
@@ -74,11 +74,11 @@ class ConsumerGroups:
             if each.error is not None:
                 raise _error(each.error, f"{doing} in {each.topic}-{each.partition}")
 
-    def forget(self, group: str, partitions: Collection[TopicPartition]) -> None:
-        """Delete the group's offsets of these partitions. confluent-kafka cannot do so."""
+    def delete_offsets(self, group: str, partitions: Collection[TopicPartition]) -> None:
+        """Delete the group's offsets of these partitions, through kafka-python: confluent-kafka cannot."""
         if not partitions:
             return
-        # Takes its time to import, and is hardly ever needed; nor may Spark's thread import it beside the main thread.
+        # Slow to import, and seldom needed; nor may Spark's thread import it beside the main thread.
         import kafka.errors as kafka_errors
         from kafka import TopicPartition as KafkaTopicPartition
         from kafka.admin import KafkaAdminClient
@@ -99,8 +99,8 @@ class ConsumerGroups:
         finally:
             client.close()
 
-    def delete(self, group: str) -> None:
-        """Delete the group; nothing happens if there is none."""
+    def delete_group(self, group: str) -> None:
+        """Delete the group if it exists."""
         doing = f"deleting group '{group}'"
         try:
             self._result(
@@ -113,16 +113,16 @@ class ConsumerGroups:
             if not _is_unknown_group(error):
                 raise
 
-    def expel(self, group: str, client_id: str) -> int:
-        """Remove the members with that ``client.id``, and tell how many: they can commit nothing any more.
+    def remove_members(self, group: str, client_id: str) -> int:
+        """Remove the members with that ``client.id`` and return their number: they can commit nothing any more.
 
-        It needs no more rights than they have. Members of KIP-848's kind cannot be removed and are left alone.
+        Needs no more rights than they have. Members of KIP-848's kind cannot be removed and are left alone.
         """
         members = [member.member_id for member in self._members(group) if member.client_id == client_id]
         if not members:
             return 0
         import kafka.errors as kafka_errors
-        from kafka.admin import KafkaAdminClient, MemberToRemove  # takes its time to import
+        from kafka.admin import KafkaAdminClient, MemberToRemove  # slow to import
 
         doing = f"removing former members of group '{group}'"
         client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
@@ -147,7 +147,7 @@ class ConsumerGroups:
         return found.members or ()
 
     def _check_empty(self, group: str) -> None:
-        """ActiveGroupError with the members' names, for operators to know which process to look for."""
+        """Raise ActiveGroupError if the group has members; it names them, for operators to find the process."""
         members = self._members(group)
         if members:
             named = ", ".join(f"{member.client_id} at {member.host} ({member.member_id})" for member in members)
@@ -157,7 +157,7 @@ class ConsumerGroups:
             )
 
     def _result(self, ask: Callable[[], Future[_T]], doing: str) -> _T:
-        """A coordinator that moves, or is yet to be made for a group's first time, is asked again."""
+        """Return the result of ``ask``; repeat it while a coordinator moves, or is not there yet for a new group."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:

@@ -38,25 +38,25 @@ class _Fenced:
 
 
 class FencedProducers:
-    """What became of each transactional id: whoever wrote with it before can write no more (invariant 2)."""
+    """The outcome for each transactional id: earlier producers of a fenced one cannot write any more (invariant 2)."""
 
     def __init__(self, outcomes: Mapping[str, _Fenced | ConnectError]) -> None:
         self._outcomes = outcomes
 
     def fenced_producers(self) -> Mapping[str, ConnectError | None]:
-        """Each transactional id, with None where it was fenced, else with what prevented that."""
+        """Return each transactional id, with None where it was fenced, else with the error that prevented it."""
         return {id: outcome if isinstance(outcome, ConnectError) else None for id, outcome in self._outcomes.items()}
 
     def producer_id(self, transactional_id: str) -> int:
-        """The id's producer id now; its error if it could not be fenced."""
+        """Return the id's producer id now. Raise its error if it could not be fenced."""
         return self._fenced(transactional_id).producer_id
 
     def epoch_id(self, transactional_id: str) -> int:
-        """The id's producer epoch now; writers of smaller epochs are fenced."""
+        """Return the id's producer epoch now; writers of smaller epochs are fenced. Raise as ``producer_id``."""
         return self._fenced(transactional_id).epoch
 
     def all(self) -> None:
-        """Nothing if all were fenced, else the first error; one that stays is preferred to one that may pass."""
+        """Raise the first error unless all were fenced; a lasting error is preferred to a retriable one."""
         errors = [outcome for outcome in self._outcomes.values() if isinstance(outcome, ConnectError)]
         if errors:
             raise next((error for error in errors if not isinstance(error, RetriableKafkaError)), errors[0])
@@ -104,7 +104,7 @@ def _outcome(id: str, future: Future[_Fenced], timeout: float, trouble: BaseExce
 
 
 class _Fencer:
-    """Runs on kafka-python's event loop; ``fence`` may be called from any thread."""
+    """Sends the requests, on kafka-python's event loop; ``fence`` may be called from any thread."""
 
     def __init__(self, client: Any, deadline: float) -> None:
         self._manager = client._manager
@@ -148,7 +148,7 @@ class _Fencer:
         return _Fenced(response.producer_id, response.producer_epoch)
 
     async def _coordinator(self, id: str) -> Any:
-        """Asked for at every attempt: an error may mean that it has moved."""
+        """Find the transaction coordinator, at every attempt: an error may mean that it has moved."""
         kind = CoordinatorType.TRANSACTION
         request = FindCoordinatorRequest(key=id, key_type=kind.value, max_version=3)
         response = await self._manager.send(request)

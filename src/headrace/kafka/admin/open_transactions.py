@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds up the readers of a partition: its open transactions (KIP-664)."""
+"""The open transactions of a partition, which its read_committed readers wait for (KIP-664)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from headrace.kafka.clients.client_config import kafka_python_config
 
-_ANSWER_WITHIN_MS = 3_000
+_REQUEST_TIMEOUT_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class OpenTransaction:
 
 
 def open_transactions(props: Mapping[str, str], topic: str, partition: int) -> tuple[OpenTransaction, ...]:
-    """The oldest first. ``props`` are Java-style admin properties. Blocks for some seconds at most.
+    """Return the partition's open transactions, the oldest first. Blocks for some seconds at most.
 
-    Whatever keeps the brokers from answering is raised as it comes: this is for messages alone.
+    ``props`` are Java-style admin properties. kafka-python's errors are raised as they come: this serves messages only.
     """
-    admin = KafkaAdminClient(**{**kafka_python_config(props), "request_timeout_ms": _ANSWER_WITHIN_MS})
+    admin = KafkaAdminClient(**{**kafka_python_config(props), "request_timeout_ms": _REQUEST_TIMEOUT_MS})
     try:
         place = TopicPartition(topic, partition)
         producers = admin.describe_producers([place])[place].active_producers
@@ -53,6 +53,6 @@ def open_transactions(props: Mapping[str, str], topic: str, partition: int) -> t
 def _names(admin: KafkaAdminClient, producer_ids: Mapping[int, int]) -> dict[int, str]:
     try:
         listed = admin.list_transactions(producer_id_filters=list(producer_ids))
-    except Exception:  # an ACL for transactional ids is not had by everyone
+    except Exception:  # not every principal has an ACL for transactional ids
         return {}
     return {each.producer_id: each.transactional_id for of_broker in listed.values() for each in of_broker}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics: making them, looking at them, and where they end. Java: ``org.apache.kafka.connect.util.TopicAdmin``."""
+"""Creation, description and offsets of topics. Java: ``org.apache.kafka.connect.util.TopicAdmin``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headrace.model.backoff import ExponentialBackoff
 if TYPE_CHECKING:
     from headrace.kafka.admin.open_transactions import OpenTransaction
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _METADATA_BACKOFF: Final = ExponentialBackoff(0.005, 0.5)
 _DEFAULT_TIMEOUT = 30.0
@@ -40,11 +40,11 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic to be made. -1 leaves a number to the broker.
+    """A topic to create. -1 leaves a number to the broker.
 
     ``prefix`` (``config.storage``) is that of its worker properties; messages name them with it. ``named_by`` is the
-    property that names the topic, if that is not ``topic`` behind the prefix. ``loss`` says what to do if the topic is
-    deleted.
+    property that names the topic, if that is not ``topic`` behind the prefix. ``loss`` is the advice to an operator if
+    the topic is deleted.
     """
 
     name: str
@@ -63,13 +63,13 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic as it is."""
+    """A topic as the brokers describe it."""
 
     name: str
     partitions: tuple[int, ...]
     replication_factor: int
     id: str = ""
-    """Its own among all topics that ever had the name; empty if the brokers know of no ids (KIP-516)."""
+    """Unique among all topics that ever had the name; empty if the brokers know of no ids (KIP-516)."""
 
 
 class TopicAdmin:
@@ -86,10 +86,10 @@ class TopicAdmin:
         self._timeout = int(props.get("request.timeout.ms", _DEFAULT_TIMEOUT * 1000)) / 1000
 
     def create_topics(self, specs: Sequence[TopicSpec]) -> set[str]:
-        """Make those topics that do not exist; the names of those made.
+        """Create those topics that do not exist, and return their names.
 
-        Returns when the brokers know them. A principal that may not create but can see what is there is fine.
-        ConfigError, naming the property, for numbers that the cluster cannot do.
+        Returns when the brokers know them. A principal without the right to create is fine with topics that exist.
+        ConfigError, naming the property, for numbers that the cluster refuses.
         """
         if not specs:
             return set()
@@ -102,7 +102,7 @@ class TopicAdmin:
         return created
 
     def _await_known(self, topic: str) -> None:
-        """A creation is answered by the controller; the brokers hear of it a moment later."""
+        """Wait until the brokers know the topic: the controller answers a creation a moment before they hear of it."""
         pauses, deadline = _METADATA_BACKOFF.pauses(), time.monotonic() + self._timeout
         while self.describe(topic) is None and time.monotonic() < deadline:
             time.sleep(next(pauses))
@@ -122,17 +122,17 @@ class TopicAdmin:
         return True
 
     def describe(self, topic: str, timeout: float | None = None) -> TopicDescription | None:
-        """The topic as it is, None if it does not exist."""
+        """Return the topic's description, None if it does not exist."""
         return self.description(topic, self.ask_to_describe(topic, timeout))
 
     def ask_to_describe(self, topic: str, timeout: float | None = None) -> Future[Any]:
-        """Ask for the topic without waiting; ``description`` reads the answer."""
+        """Request the topic's description without waiting; ``description`` reads the answer."""
         wanted, limit = TopicCollection([topic]), timeout or self._timeout
         doing = f"describing topic '{topic}'"
         return self._ask(doing, lambda: self._client.describe_topics(wanted, request_timeout=limit))[topic]
 
     def description(self, topic: str, asked: Future[Any]) -> TopicDescription | None:
-        """What ``ask_to_describe`` asked for, None if there is no such topic; waits for it."""
+        """Wait for the answer to ``ask_to_describe`` and return it, None if there is no such topic."""
         try:
             found = self._result(asked, f"describing topic '{topic}'")
         except ConnectError as e:
@@ -147,7 +147,7 @@ class TopicAdmin:
         return TopicDescription(topic, partitions, replicas, str(id) if has_id else "")
 
     def config(self, topic: str) -> dict[str, str | None]:
-        """The topic's configuration, defaults included."""
+        """Return the topic's configuration, defaults included."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         doing = f"reading the configuration of topic '{topic}'"
         futures = self._ask(doing, lambda: self._client.describe_configs([resource], request_timeout=self._timeout))
@@ -155,20 +155,22 @@ class TopicAdmin:
         return {name: entry.value for name, entry in entries.items()}
 
     def verify_compacted(self, topic: str, property_name: str) -> None:
-        """ConfigError unless the topic, named by the worker's ``property_name``, is compacted and only that: another
-        cleanup policy would lose records. Where nobody may look, or nothing is ever removed, a warning has to do.
+        """Raise ConfigError unless the topic's cleanup policy is "compact" alone: another one would lose records.
+
+        ``property_name`` is the worker property that names the topic. Without the right to read the policy, or with no
+        policy at all, it logs a warning instead.
         """
         try:
             policy = self.config(topic).get("cleanup.policy") or ""
         except ConnectError as e:
             error = kafka_error(e.__cause__) if e.__cause__ else None
             if error is not None and error.code() in AUTHORIZATION_CODES | _UNSUPPORTED_CODES:
-                _log.warning("Whether topic '%s' (%s) is compacted cannot be checked: %s", topic, property_name, e)
+                log.warning("Whether topic '%s' (%s) is compacted cannot be checked: %s", topic, property_name, e)
                 return
             raise
         policies = {part.strip() for part in policy.split(",") if part.strip()}
         if not policies:
-            _log.warning("Topic '%s' (%s) has no cleanup.policy and will grow; set it to compact", topic, property_name)
+            log.warning("Topic '%s' (%s) has no cleanup.policy and will grow; set it to compact", topic, property_name)
         elif policies != {"compact"}:
             raise ConfigError(
                 f"Topic '{topic}' named by {property_name} has cleanup.policy={policy} and would lose "
@@ -178,7 +180,7 @@ class TopicAdmin:
             )
 
     def make_compacted(self, topic: str) -> None:
-        """Have a topic compacted, and only that, whatever it was made for."""
+        """Set the topic's cleanup policy to "compact" alone."""
         doing = f"setting cleanup.policy=compact of topic '{topic}'"
         policy = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[policy])
@@ -186,19 +188,19 @@ class TopicAdmin:
         self._result(next(iter(futures.values())), doing)
 
     def partitions(self, topic: str, timeout: float | None = None) -> tuple[int, ...]:
-        """The topic's partitions; empty if it does not exist."""
-        # Never by list_topics: from an admin client that makes the topic where brokers make topics by themselves.
+        """Return the topic's partitions; empty if it does not exist."""
+        # Never by list_topics: from an admin client that creates the topic if brokers have auto.create.topics.enable.
         found = self.describe(topic, timeout)
         return found.partitions if found is not None else ()
 
     def end_offsets(self, topic: str) -> dict[int, int]:
-        """Where each partition ends: the high watermark, so open transactions count too (invariant 3)."""
+        """Return each partition's end: the high watermark, so open transactions count too (invariant 3)."""
         doing = f"listing the end offsets of topic '{topic}'"
         futures = self.list_offsets(topic, self.partitions(topic))
         return {p: int(self._result(future, doing).offset) for p, future in futures.items()}
 
     def begin_offsets(self, topic: str) -> dict[int, int]:
-        """Where the first record of each partition is, or would be."""
+        """Return the offset where the first record of each partition is, or would be."""
         doing = f"listing the first offsets of topic '{topic}'"
         wanted = {TopicPartition(topic, partition): _EARLIEST for partition in self.partitions(topic)}
         if not wanted:
@@ -209,7 +211,7 @@ class TopicAdmin:
     def list_offsets(
         self, topic: str, partitions: Iterable[int], *, committed: bool = False, timeout: float | None = None
     ) -> dict[int, Future[Any]]:
-        """Ask where partitions end without waiting; futures end on the client's thread with an ``.offset``.
+        """Request the ends of partitions without waiting; futures end on the client's thread with an ``.offset``.
 
         ``committed`` asks for the last stable offset instead of the high watermark.
         """
@@ -224,26 +226,29 @@ class TopicAdmin:
         return {tp.partition: future for tp, future in futures.items()}
 
     def cluster_id(self) -> str:
-        """The cluster's id."""
+        """Return the cluster's id."""
         doing = "asking for the cluster id"
         cluster = self._result(self._ask(doing, lambda: self._client.describe_cluster(**self._request_limit())), doing)
         return str(cluster.cluster_id)
 
     def open_transactions(self, topic: str, partition: int) -> tuple[OpenTransaction, ...]:
-        """Who holds up the partition's readers, the oldest first. Raises whatever keeps the brokers from answering."""
-        # Seldom asked for, and the client that can ask takes time to import.
+        """Return the partition's open transactions, the oldest first; kafka-python's errors are raised as they come."""
+        # Seldom needed, and slow to import.
         from headrace.kafka.admin.open_transactions import open_transactions
 
         return open_transactions(self._props, topic, partition)
 
     def renew(self) -> None:
-        """Forget where leaders were: librdkafka's admin client keeps on asking with a leader's old epoch for minutes
-        after a broker has come back. Not to be called on the client's own thread, as a callback of its futures."""
+        """Replace the client by a new one, which knows no leaders.
+
+        librdkafka's admin client goes on sending a leader's old epoch for minutes after a broker has come back. Not to
+        be called on the client's own thread, as a callback of its futures.
+        """
         # The one before stays for the requests that are still under way; it must not end on its own thread either.
         self._previous, self._client = self._client, client_config.admin_client(self._props)
 
     def close(self) -> None:
-        """The client ends with its last reference; librdkafka needs no more."""
+        """Do nothing: the client ends with its last reference."""
 
     def _limits(self) -> dict[str, float]:
         return {"operation_timeout": self._timeout, "request_timeout": self._timeout}
@@ -283,7 +288,7 @@ def _new_topic(spec: TopicSpec) -> NewTopic:
 
 
 def _creation_error(spec: TopicSpec, error: KafkaError) -> ConfigError | None:
-    """The error for a number or setting that the cluster refuses; None for other failures."""
+    """Return the error for a number or setting that the cluster refuses; None for other failures."""
     reason = f"topic '{spec.name}' cannot be made: {error.str()}"
     prefix = f"{spec.prefix}." if spec.prefix else ""
     if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of all the topics that have ever had a name is the one of now (KIP-516)."""
+"""Ids of topics, which tell a topic from earlier ones of its name (KIP-516)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TopicIds:
-    """Asks the brokers. One thread's only."""
+    """A lookup of topic ids at the brokers, for one thread."""
 
     def __init__(self, props: Mapping[str, str]) -> None:
         """``props`` are Java-style client properties."""
@@ -21,9 +21,9 @@ class TopicIds:
         self._admin: TopicAdmin | None = None
 
     def __call__(self, topic: str) -> str:
-        """`SinkTaskContext.topic_id`."""
+        """Return the id of ``topic``, for ``SinkTaskContext.topic_id``. RetriableKafkaError if it does not exist."""
         if self._admin is None:
-            # Few tasks ask, and the admin client takes time to import.
+            # Few tasks need it, and the admin client is slow to import.
             from headrace.kafka.admin.topic_admin import TopicAdmin
 
             self._admin = TopicAdmin(self._props)

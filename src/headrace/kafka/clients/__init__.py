@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations of the two Kafka clients out of Java's client properties, and how clients log in.
+"""Configurations of the two Kafka clients, made from Java's client properties, and their logins.
 
 ``client_config`` makes them; ``client_properties`` and ``client_definitions`` are its tables; the rest is security:
 TLS, SASL, OAuth tokens, Kerberos tickets. Imports ``config`` and ``kafka.errors``; all other rooms of ``kafka`` import

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java-style client properties to the properties of the two Kafka clients, with Java's defaults where they differ.
+"""Translation of Java-style client properties to those of the two Kafka clients, with Java's defaults.
 
 Above this package all properties are Java's. `producer_config`, `consumer_config` and `admin_config` make librdkafka's,
 `kafka_python_config` makes kafka-python's. A property that neither knows is named once in a warning, with the nearest
@@ -19,21 +19,21 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError
 from headrace.kafka.clients import client_properties as names
-from headrace.kafka.clients.kafka_python_log import tame
+from headrace.kafka.clients.kafka_python_log import configure_kafka_python_loggers
 from headrace.kafka.clients.kerberos import NEEDED
 from headrace.kafka.clients.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 from headrace.kafka.errors import kafka_error
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _warned: set[str] = set()
 
-tame()
+configure_kafka_python_loggers()
 
 _SASL_FACILITIES: Final = ("LIBSASL", "[LIBSASL]")
-_SASL_AGAIN_AFTER: Final = 60.0
+_SASL_LOG_INTERVAL_S: Final = 60.0
 _QUIET_FACILITIES = ("[FAIL]", "[ERROR]", "FAIL ", "ERROR ", "GETPID", "[GETPID]", "[TERMINATE]")
 
-# What Java's clients do and librdkafka would do otherwise.
+# Java's defaults, where librdkafka's differ.
 _COMMON_DEFAULTS = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 1000, "socket.nagle.disable": True}
 _PRODUCER_DEFAULTS = {
     "acks": "all",
@@ -56,29 +56,31 @@ _ASSIGNORS = {
 
 
 class _LibrdkafkaLog:
-    """Takes librdkafka's log lines, which it would print to stderr. Called on whatever thread polls the client.
+    """A logger for librdkafka's lines, which it would print to stderr. Called on whatever thread polls the client.
 
-    It reports every attempt to connect that fails as an error although it goes on trying: such lines are for debugging.
-    Cyrus SASL's are so, too, but say why as nobody else does: once a minute.
+    librdkafka reports each failed attempt to connect as an error though it goes on trying: such lines are logged at
+    DEBUG. So are Cyrus SASL's, but they alone give the reason: one a minute is logged at its own level.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._logger = logging.getLogger("headrace.kafka.librdkafka")
         self._clock = clock
-        self._sasl_told = ("", 0.0)
+        self._last_sasl_reason = ("", 0.0)
 
     def log(self, level: int, text: str, *args: object) -> None:
         line = text % args if args else text
-        quiet = line.startswith(_QUIET_FACILITIES) or (line.startswith(_SASL_FACILITIES) and self._told_lately(line))
+        quiet = line.startswith(_QUIET_FACILITIES) or (
+            line.startswith(_SASL_FACILITIES) and self._logged_recently(line)
+        )
         self._logger.log(logging.DEBUG if quiet else min(level, logging.WARNING), "%s", line)
 
-    def _told_lately(self, line: str) -> bool:
-        """Whatever the broker and the client: the reason stands at the end."""
+    def _logged_recently(self, line: str) -> bool:
+        """Return True if the line's reason, its end, was logged within a minute, for whichever broker and client."""
         reason, now = line.rpartition(": ")[2], self._clock()
-        told, at = self._sasl_told
-        if reason == told and now - at < _SASL_AGAIN_AFTER:
+        last, at = self._last_sasl_reason
+        if reason == last and now - at < _SASL_LOG_INTERVAL_S:
             return True
-        self._sasl_told = (reason, now)
+        self._last_sasl_reason = (reason, now)
         return False
 
 
@@ -86,7 +88,7 @@ LIBRDKAFKA_LOG = _LibrdkafkaLog()
 
 
 def producer_config(props: Mapping[str, str]) -> dict[str, Any]:
-    """librdkafka's configuration of a producer. Records are placed as Java places them (``murmur2_random``)."""
+    """Return librdkafka's configuration of a producer; keys choose partitions as in Java (``murmur2_random``)."""
     result = {**_COMMON_DEFAULTS, **_PRODUCER_DEFAULTS, **_translate(props, names.SAME_NAME_PRODUCER)}
     if "buffer.memory" in props:
         result["queue.buffering.max.kbytes"] = max(1, _integer(props, "buffer.memory") // 1024)
@@ -100,12 +102,12 @@ def producer_config(props: Mapping[str, str]) -> dict[str, Any]:
 
 
 def consumer_config(props: Mapping[str, str]) -> dict[str, Any]:
-    """librdkafka's configuration of a consumer. It wants a ``group.id`` even where none is used: one is made up."""
+    """Return librdkafka's configuration of a consumer, with a ``group.id``: librdkafka requires one even if unused."""
     result = {**_COMMON_DEFAULTS, **_CONSUMER_DEFAULTS, **_translate(props, names.SAME_NAME_CONSUMER)}
     if result["auto.offset.reset"] == "none":
         result["auto.offset.reset"] = "error"
     if "partition.assignment.strategy" in props:
-        # Java takes a list to migrate between assignors; librdkafka refuses a mixed one, so the preferred one it is.
+        # Java takes a list to migrate between assignors; librdkafka refuses a mixed one, so the first is used.
         first = props["partition.assignment.strategy"].partition(",")[0].strip()
         result["partition.assignment.strategy"] = _ASSIGNORS.get(first.rpartition(".")[2], first)
     result.setdefault("group.id", "headrace")
@@ -113,12 +115,12 @@ def consumer_config(props: Mapping[str, str]) -> dict[str, Any]:
 
 
 def admin_config(props: Mapping[str, str]) -> dict[str, Any]:
-    """librdkafka's configuration of an admin client. Properties of the other clients are left out silently."""
+    """Return librdkafka's configuration of an admin client; properties of the other clients are left out silently."""
     return {**_COMMON_DEFAULTS, **_translate(props, frozenset(), ignored=names.KNOWN)}
 
 
 def kafka_python_config(props: Mapping[str, str]) -> dict[str, Any]:
-    """kafka-python's connection settings; sessions and groups are their users' own to add."""
+    """Return kafka-python's connection settings; callers add those of sessions and groups."""
     result: dict[str, Any] = {
         "bootstrap_servers": [server.strip() for server in props.get("bootstrap.servers", "").split(",")],
         **kafka_python_security(props),
@@ -133,21 +135,21 @@ def kafka_python_config(props: Mapping[str, str]) -> dict[str, Any]:
 
 
 def producer(props: Mapping[str, str]) -> Producer:
-    """A new producer. Make it in the process that uses it: librdkafka's threads do not survive a fork."""
-    return _made(Producer, props, _checked(props, producer_config(props), "a producer"))
+    """Make a producer, in the process that uses it: librdkafka's threads do not survive a fork."""
+    return _create_client(Producer, props, _checked(props, producer_config(props), "a producer"))
 
 
 def consumer(props: Mapping[str, str]) -> Consumer:
-    """A new consumer."""
-    return _made(Consumer, props, _checked(props, consumer_config(props), "a consumer"))
+    """Make a consumer, in the process that uses it."""
+    return _create_client(Consumer, props, _checked(props, consumer_config(props), "a consumer"))
 
 
 def admin_client(props: Mapping[str, str]) -> AdminClient:
-    """A new admin client."""
-    return _made(AdminClient, props, _checked(props, admin_config(props), "an admin client"))
+    """Make an admin client, in the process that uses it."""
+    return _create_client(AdminClient, props, _checked(props, admin_config(props), "an admin client"))
 
 
-def unusable(error: Exception, props: Mapping[str, str], what: str) -> ConfigError:
+def unusable_properties_error(error: Exception, props: Mapping[str, str], what: str) -> ConfigError:
     """Return the error for properties of ``what``, such as "producer", that librdkafka refuses to make one of."""
     if uses_sasl(props, GSSAPI) and "SASL mechanism" in str(error):
         return ConfigError.invalid("sasl.mechanism", props.get("sasl.mechanism", GSSAPI), NEEDED)
@@ -155,11 +157,11 @@ def unusable(error: Exception, props: Mapping[str, str], what: str) -> ConfigErr
     return ConfigError(f"The {what}'s properties cannot be used: {found.str() if found is not None else error}")
 
 
-def _made(kind: type[_Client], props: Mapping[str, str], config: dict[str, Any]) -> _Client:
+def _create_client(kind: type[_Client], props: Mapping[str, str], config: dict[str, Any]) -> _Client:
     try:
         return kind(config)
     except (KafkaException, ValueError) as error:
-        raise unusable(error, props, _NAMES[kind]) from error
+        raise unusable_properties_error(error, props, _NAMES[kind]) from error
 
 
 def _checked(props: Mapping[str, str], config: dict[str, Any], what: str) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def _checked(props: Mapping[str, str], config: dict[str, Any], what: str) -> dic
 def _translate(
     props: Mapping[str, str], own_names: frozenset[str], ignored: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The properties whose names or values librdkafka shares with Java, within librdkafka's ranges."""
+    """Return the properties whose names or values librdkafka shares with Java, within librdkafka's ranges."""
     result: dict[str, Any] = {}
     for name, value in props.items():
         if name in own_names or name in names.SAME_NAME_COMMON:
@@ -217,7 +219,7 @@ def _warn_unknown(name: str, known: frozenset[str]) -> None:
     _warned.add(name)
     near = difflib.get_close_matches(name, sorted(known), n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    _log.warning("The Kafka client property '%s' is not known and has no effect%s", name, hint)
+    log.warning("The Kafka client property '%s' is not known and has no effect%s", name, hint)
 
 
 def _compression_level(props: Mapping[str, str]) -> dict[str, int]:
@@ -226,7 +228,7 @@ def _compression_level(props: Mapping[str, str]) -> dict[str, int]:
 
 
 def _partitioner(props: Mapping[str, str]) -> str:
-    """librdkafka's default hashes otherwise than Java does: a key's records would change their partition."""
+    """Return the partitioner that hashes as Java's: with librdkafka's default, keys would change their partitions."""
     if props.get("partitioner.ignore.keys", "false").strip().lower() == "true":
         return "random"
     given = props.get("partitioner.class", "").rpartition(".")[2]
@@ -236,7 +238,7 @@ def _partitioner(props: Mapping[str, str]) -> str:
 
 
 def _can_be_idempotent(config: Mapping[str, Any]) -> bool:
-    """Java's rule: idempotence is on unless another property contradicts it."""
+    """Apply Java's rule: idempotence is on unless another property contradicts it."""
     return (
         str(config["acks"]) in ("all", "-1")
         and int(config["max.in.flight.requests.per.connection"]) <= 5
@@ -245,7 +247,7 @@ def _can_be_idempotent(config: Mapping[str, Any]) -> bool:
 
 
 def _fit_into_transaction_timeout(config: dict[str, Any]) -> None:
-    """librdkafka refuses a transactional producer whose deliveries or requests could outlast a transaction."""
+    """Lower timeouts to the transaction's: librdkafka refuses deliveries or requests that could outlast it."""
     timeout = config.setdefault("transaction.timeout.ms", 60_000)
     for name in ("delivery.timeout.ms", "message.timeout.ms"):
         if name in config:

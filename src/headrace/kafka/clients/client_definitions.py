@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 REQUIRED: Final = "<required>"
-"""In the place of a default."""
+"""Stands for the default of a property that has none and must be given."""
 
 NONE: Final = "<none>"
-"""The default is null."""
+"""Stands for the default null."""
 
 # Clients (p: producer, c: consumer, a: admin), name, type, importance, default; the last may be empty.
 TABLE: Final = """\

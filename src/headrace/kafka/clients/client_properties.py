@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java client properties and what librdkafka calls them: tables only, used by ``clients``."""
+"""Java client properties and librdkafka's names for them: tables only, used by ``client_config``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LIBRDKAFKA_ONLY = frozenset(
         "sticky.partitioning.linger.ms", "topic.metadata.refresh.interval.ms",
     }
 )  # fmt: skip
-"""librdkafka's own names, passed on for those who tune it."""
+"""librdkafka's own names, passed on for tuning."""
 
 TRANSLATED_ELSEWHERE = frozenset(
     {
@@ -69,7 +69,7 @@ TRANSLATED_ELSEWHERE = frozenset(
         "ssl.truststore.type",
     }
 )  # fmt: skip
-"""Java's names that need more than a new name; ``clients`` and ``security_properties`` do it."""
+"""Java's names that need more than a new name; ``client_config`` and ``security_properties`` translate them."""
 
 WITHOUT_EFFECT = frozenset(
     {
@@ -86,7 +86,7 @@ WITHOUT_EFFECT = frozenset(
         "transaction.two.phase.commit.enable", "value.deserializer", "value.serializer",
     }
 )  # fmt: skip
-"""Java's names that mean nothing to librdkafka, or that their users read themselves (``max.block.ms``)."""
+"""Java's names that have no counterpart in librdkafka, or that callers read themselves (``max.block.ms``)."""
 
 COMMON = SAME_NAME_COMMON | frozenset(JAVA_TO_LIBRDKAFKA) | LIBRDKAFKA_ONLY | TRANSLATED_ELSEWHERE | WITHOUT_EFFECT
 KNOWN = COMMON | SAME_NAME_PRODUCER | SAME_NAME_CONSUMER
@@ -133,4 +133,4 @@ CHOICES = {
     "compression.type": frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
     "isolation.level": frozenset({"read_committed", "read_uncommitted"}),
 }
-"""What these may be; librdkafka's own complaint names other properties than Java's."""
+"""The values allowed; librdkafka's own errors would name other properties than Java's."""

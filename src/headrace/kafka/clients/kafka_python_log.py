@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kafka-python's log: without what a client logs in with, and quiet about attempts to connect that fail."""
+"""Settings of kafka-python's loggers: no secrets of a login, and no errors for failed attempts to connect."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _LOGINS: Final = ("SaslAuthenticate", "SaslBytes")
 
 
 class _WithoutLogins(logging.Filter):
-    """Never drops a record."""
+    """A filter that replaces logins in a record's arguments; it never drops a record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
-            record.args = tuple(map(_shown, record.args))
+            record.args = tuple(map(_redacted, record.args))
         return True
 
 
-def _shown(argument: object) -> object:
+def _redacted(argument: object) -> object:
     if isinstance(argument, bytes | bytearray | memoryview):
         return f"({len(argument)} bytes)"
     name = type(argument).__name__
     return f"{name}(…)" if name.startswith(_LOGINS) else argument
 
 
-def tame() -> None:
-    """Set the loggers up; to be called once, before any client is made."""
+def configure_kafka_python_loggers() -> None:
+    """Configure the loggers; call it once, before any client is made."""
     for name in _REQUESTS_IN_FULL:
         logging.getLogger(name).addFilter(_WithoutLogins())
     # kafka-python reports every attempt to connect that fails as an error, though it goes on trying.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kerberos of all Kafka clients of a process: tickets of a keytab, in its memory alone, or those of a ticket cache.
+"""Kerberos login for all Kafka clients of a process: tickets of a keytab, kept in memory, or of a ticket cache.
 
 Both client libraries use MIT Kerberos, which itself gets tickets for a "client keytab" and gets new ones half-way to
-their end. So nobody runs ``kinit``, no shell is given anything, and no two processes write one cache. Java:
-``KerberosLogin``, ``Krb5LoginModule``.
+their end. So no ``kinit`` and no shell runs, and no two processes write one cache. Java: ``KerberosLogin``,
+``Krb5LoginModule``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEEDED: Final = (
     "docs/guide/kafka-security.md; or use another mechanism"
 )
 _MEMORY: Final = "MEMORY:headrace"
-_KEYTAB_BEGINS: Final = b"\x05"
+_KEYTAB_MAGIC: Final = b"\x05"
 _KDC_UNREACHABLE: Final = 2529639068
 _NOTHING_IN_CACHE: Final = 2529639107
 """MIT's ``KRB5_KDC_UNREACH`` and ``KRB5_FCC_NOFILE``; the latter where a keytab has nothing of the principal."""
@@ -31,7 +31,7 @@ _NOTHING_IN_CACHE: Final = 2529639107
 
 @dataclass(frozen=True, slots=True)
 class KerberosLogin:
-    """Where tickets come from: ``keytab`` for ``principal`` (None: its first), else ``cache`` (None: MIT's default)."""
+    """The source of tickets: ``keytab`` for ``principal`` (None: its first), else ``cache`` (None: MIT's default)."""
 
     keytab: str | None = None
     principal: str | None = None
@@ -44,7 +44,7 @@ class KerberosLogin:
 
 
 _lock = threading.Lock()
-_present: KerberosLogin | None = None
+_login: KerberosLogin | None = None
 
 
 def kerberos_login(props: Mapping[str, str], options: Mapping[str, str]) -> KerberosLogin:
@@ -56,50 +56,50 @@ def kerberos_login(props: Mapping[str, str], options: Mapping[str, str]) -> Kerb
 
 
 def log_in(login: KerberosLogin) -> None:
-    """Return when this process has a ticket of ``login``'s for all its clients; a later one is got when it is needed.
+    """Get a ticket of ``login`` for all clients of this process; MIT Kerberos renews it when needed. Blocks.
 
     Raises:
-        ConfigError: there is no ticket to be had, this process has another login, or Kerberos is not installed.
+        ConfigError: the ticket is refused, this process has another login, or Kerberos is not installed.
         RetriableKafkaError: no KDC answers.
     """
-    global _present
+    global _login
     try:
         import gssapi
     except (ImportError, OSError) as error:
         raise ConfigError.invalid("sasl.mechanism", "GSSAPI", NEEDED) from error
     with _lock:
-        if _present not in (None, login):
+        if _login not in (None, login):
             raise ConfigError(
-                f"Invalid configuration {JAAS}: Kafka clients of this process log in to Kerberos {_present}, none can "
-                f"{login}; a worker has one login, and each task has one",
+                f"Invalid configuration {JAAS}: Kafka clients of this process log in to Kerberos {_login}, none "
+                f"can {login}; a worker has one login, and each task has one",
                 JAAS,
             )
         if login.keytab is not None:
             _check_keytab(login.keytab)
         try:
-            _have_ticket(gssapi, login)
+            _acquire_ticket(gssapi, login)
         except gssapi.exceptions.GSSError as error:
             raise _refusal(login, error) from error
-        _present = login
+        _login = login
 
 
 def reason(error: Any) -> str:
-    """What MIT Kerberos says of a ``GSSError``, without GSSAPI's own words if it says anything."""
+    """Return MIT Kerberos' message for a ``GSSError``, or GSSAPI's own if it has none."""
     return "; ".join(error.get_all_statuses(error.min_code, False)) or str(error)
 
 
 def _check_keytab(path: str) -> None:
-    """MIT says of a file that is none only that it has no tickets."""
+    """Raise ConfigError unless ``path`` is a keytab: MIT Kerberos only reports other files as without tickets."""
     try:
         with open(path, "rb") as file:
             begins = file.read(1)
     except OSError as error:
         raise _invalid(f"keyTab {path} cannot be read: {error.strerror or error}") from error
-    if begins != _KEYTAB_BEGINS:
+    if begins != _KEYTAB_MAGIC:
         raise _invalid(f"keyTab {path} is not a keytab")
 
 
-def _have_ticket(gssapi: Any, login: KerberosLogin) -> None:
+def _acquire_ticket(gssapi: Any, login: KerberosLogin) -> None:
     if login.keytab is None:
         store = None if login.cache is None else {"ccache": login.cache}
         if not gssapi.Credentials(usage="initiate", store=store).lifetime:
@@ -107,13 +107,13 @@ def _have_ticket(gssapi: Any, login: KerberosLogin) -> None:
     else:
         name = login.principal and gssapi.Name(login.principal, gssapi.NameType.kerberos_principal)
         gssapi.Credentials(name=name, usage="initiate", store={"client_keytab": login.keytab, "ccache": _MEMORY})
-        _set("KRB5_CLIENT_KTNAME", login.keytab)
+        _set_variable("KRB5_CLIENT_KTNAME", login.keytab)
     cache = login.cache if login.keytab is None else _MEMORY
     if cache is not None:
-        _set("KRB5CCNAME", cache)
+        _set_variable("KRB5CCNAME", cache)
 
 
-def _set(name: str, value: str) -> None:
+def _set_variable(name: str, value: str) -> None:
     # Not in `os.environ`: the JVM that a worker starts may have a ticket cache of its own, such as for HDFS.
     os.putenv(name, value)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kerberos for kafka-python: a ticket that cannot be had is a failed connection, to be tried again."""
+"""Kerberos for kafka-python: a missing ticket is a failed connection, which is tried again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.kafka.clients.kerberos import reason
 
 
 class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
-    """KafkaConnectionError for all that Kerberos refuses: connecting goes on."""
+    """GSSAPI with a KafkaConnectionError for each error of Kerberos, so that connecting goes on."""
 
     def __init__(self, **config: Any) -> None:
         with _as_connection_error():
@@ -28,7 +28,7 @@ class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
 
 
 def register() -> None:
-    """Have kafka-python use it from now on."""
+    """Register the mechanism with kafka-python, in the place of its own."""
     register_sasl_mechanism("GSSAPI", KerberosMechanism, overwrite=True)
 
 

@@ -17,15 +17,15 @@ from headrace.api.errors import ConfigError
 from headrace.kafka.clients.oauth_settings import URL, Credentials, OAuthSettings
 from headrace.kafka.errors import RetriableKafkaError
 
-_LONGEST_ANSWER: Final = 1 << 20
-_TRY_AGAIN: Final = frozenset({408, 425, 429})
-_TELLING: Final = ("error", "error_description")
-"""What is shown of an endpoint's refusal (RFC 6749): never the rest of its answer, which could hold a secret."""
+_MAX_ANSWER_BYTES: Final = 1 << 20
+_RETRIABLE_STATUSES: Final = frozenset({408, 425, 429})
+_ERROR_FIELDS: Final = ("error", "error_description")
+"""The fields of an endpoint's refusal that messages show (RFC 6749): the rest of its answer could hold a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and the times between which it is good, in seconds since 1970."""
+    """A token, and the times between which it is valid, in seconds since 1970."""
 
     value: str = field(repr=False)
     issued: float
@@ -33,10 +33,10 @@ class Token:
 
 
 def request_token(settings: OAuthSettings) -> Token:
-    """Return a new token. Blocks.
+    """Request a token from the endpoint, or read it from the file, and return it. Blocks.
 
     Raises:
-        ConfigError: the endpoint refuses the client, or what is there is no token.
+        ConfigError: the endpoint refuses the client, or its answer is no token.
         RetriableKafkaError: the endpoint does not answer at present, or the token has expired.
     """
     name = settings.file
@@ -56,7 +56,7 @@ def _of_file(settings: OAuthSettings, name: str) -> str:
 
 
 def _of_endpoint(settings: OAuthSettings) -> tuple[str, float | None]:
-    # This, and what reads keys, takes its time to import and is needed here alone.
+    # Slow to import and needed here alone, as is what reads keys.
     import httpx2
 
     assert settings.credentials is not None
@@ -94,20 +94,20 @@ def _basic(credentials: Credentials) -> str:
 
 def _refusal(settings: OAuthSettings, status: int, content: bytes) -> ConfigError | RetriableKafkaError:
     answered = _json(content)
-    told = "".join(f", {answered[name]}" for name in _TELLING if isinstance(answered.get(name), str))
-    if status >= 500 or status in _TRY_AGAIN:
-        return RetriableKafkaError(f"{URL}={settings.url} gives no token at present: it answers {status}{told}")
+    details = "".join(f", {answered[name]}" for name in _ERROR_FIELDS if isinstance(answered.get(name), str))
+    if status >= 500 or status in _RETRIABLE_STATUSES:
+        return RetriableKafkaError(f"{URL}={settings.url} gives no token at present: it answers {status}{details}")
     assert settings.credentials is not None
     return ConfigError.invalid(
         URL,
         settings.url,
-        f"it gives no token to client '{settings.credentials.client_id}': it answers {status}{told}; see clientId, "
+        f"it gives no token to client '{settings.credentials.client_id}': it answers {status}{details}; see clientId, "
         "clientSecret and scope, in sasl.jaas.config or as sasl.oauthbearer.client.credentials.*",
     )
 
 
 def _answered(settings: OAuthSettings, content: bytes) -> tuple[str, float | None]:
-    answered = _json(content) if len(content) <= _LONGEST_ANSWER else {}
+    answered = _json(content) if len(content) <= _MAX_ANSWER_BYTES else {}
     token = answered.get("access_token") or answered.get("id_token")
     if not isinstance(token, str):
         raise ConfigError.invalid(URL, settings.url, "its answer is no JSON object with an access_token")
@@ -116,7 +116,7 @@ def _answered(settings: OAuthSettings, content: bytes) -> tuple[str, float | Non
 
 
 def _parsed(settings: OAuthSettings, text: str, lifetime: float | None) -> Token:
-    """As the token itself says, if it is a JWT; else as the answer says that it came with."""
+    """Return the token with the lifetime of its own claims if it is a JWT, else with that of the answer."""
     if not text or not text.isascii() or any(char.isspace() or not char.isprintable() for char in text):
         raise ConfigError.invalid(URL, settings.url, "what it gives is no token")
     now = time.time()
@@ -126,7 +126,7 @@ def _parsed(settings: OAuthSettings, text: str, lifetime: float | None) -> Token
         if lifetime is None:
             raise ConfigError.invalid(URL, settings.url, "nothing says when its token expires (claim exp of a JWT)")
         return Token(text, now, now + lifetime)
-    # Another machine's clock: that may not make the token's life negative.
+    # By another machine's clock, which must not make the token's lifetime negative.
     return Token(text, min(issued, now) if isinstance(issued, int | float) else now, expires)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Java's properties say of tokens for OAUTHBEARER. Pure. Java: ``OAuthBearerLoginCallbackHandler``, KIP-768."""
+"""Settings of OAUTHBEARER tokens from Java's properties. Pure. Java: ``OAuthBearerLoginCallbackHandler``, KIP-768."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ _RETRIEVERS: Final = ("DefaultJwtRetriever", "ClientCredentialsJwtRetriever", "F
 _CLIENT_ID: Final = ("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.id")
 _CLIENT_SECRET: Final = ("sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.client.secret")
 _EXTENSION: Final = "extension_"
-_NO_TIMEOUT: Final = 10.0
+_DEFAULT_TIMEOUT: Final = 10.0
 """Seconds, where Java would wait for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A client's, for the grant of type client_credentials."""
+    """A client's credentials, for the grant of type client_credentials."""
 
     client_id: str
     client_secret: str = field(repr=False)
     scope: str | None = None
     url_encoded: bool = False
-    """Whether id and secret are URL-encoded first, as RFC 6749 wants it and not every server does."""
+    """True to URL-encode id and secret first, as RFC 6749 requires and not every server expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestTimes:
-    """Of requests for a token, in seconds: ``sasl.login.connect.timeout.ms`` and its neighbours."""
+    """Times of requests for a token, in seconds: ``sasl.login.connect.timeout.ms`` and its neighbours."""
 
-    connect_timeout: float = _NO_TIMEOUT
-    read_timeout: float = _NO_TIMEOUT
+    connect_timeout: float = _DEFAULT_TIMEOUT
+    read_timeout: float = _DEFAULT_TIMEOUT
     backoff: float = 0.1
     longest: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshTimes:
-    """When a token is renewed (``sasl.login.refresh.*``): parts of its life, and seconds."""
+    """Times of a token's renewal (``sasl.login.refresh.*``): fractions of its lifetime, and seconds."""
 
     window: float = 0.8
     jitter: float = 0.05
@@ -54,7 +54,7 @@ class RefreshTimes:
 
 @dataclass(frozen=True, slots=True)
 class OAuthSettings:
-    """Where tokens come from, and when. Clients with equal settings share their tokens."""
+    """The source of tokens and the times of their renewal. Clients with equal settings share their tokens."""
 
     url: str
     credentials: Credentials | None
@@ -66,15 +66,15 @@ class OAuthSettings:
 
     @property
     def file(self) -> str | None:
-        """The file that has the token, None if an endpoint is asked for it."""
+        """The file that has the token, None if an endpoint gives it."""
         parts = urlsplit(self.url)
         return unquote(parts.path) if parts.scheme == "file" else None
 
 
 def oauth_settings(props: Mapping[str, str], options: Mapping[str, str]) -> OAuthSettings:
-    """Return what ``props`` and the ``options`` of their ``sasl.jaas.config`` say.
+    """Return the settings of ``props`` and of the ``options`` of their ``sasl.jaas.config``.
 
-    ConfigError, without any secret, for what is missing or cannot be had.
+    ConfigError, without any secret, for what is missing or not supported.
     """
     _refuse_other_classes(props)
     url = props.get(URL, "").strip()
@@ -129,8 +129,8 @@ def _prefixed(options: Mapping[str, str], prefix: str, *, cut: bool = False) -> 
 
 def _request_times(props: Mapping[str, str]) -> RequestTimes:
     return RequestTimes(
-        _number(props, "sasl.login.connect.timeout.ms", _NO_TIMEOUT * 1000) / 1000 or _NO_TIMEOUT,
-        _number(props, "sasl.login.read.timeout.ms", _NO_TIMEOUT * 1000) / 1000 or _NO_TIMEOUT,
+        _number(props, "sasl.login.connect.timeout.ms", _DEFAULT_TIMEOUT * 1000) / 1000 or _DEFAULT_TIMEOUT,
+        _number(props, "sasl.login.read.timeout.ms", _DEFAULT_TIMEOUT * 1000) / 1000 or _DEFAULT_TIMEOUT,
         _number(props, "sasl.login.retry.backoff.ms", 100) / 1000,
         _number(props, "sasl.login.retry.backoff.max.ms", 10_000) / 1000,
     )

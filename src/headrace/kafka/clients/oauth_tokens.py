@@ -19,18 +19,18 @@ from headrace.kafka.clients.oauth_settings import OAuthSettings, RefreshTimes
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.backoff import ExponentialBackoff
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
-_RETRY_AFTER: Final = 10.0
+_RETRY_INTERVAL_S: Final = 10.0
 """Seconds between attempts to renew a token; fewer as its end comes near."""
-_RETRY_SOONEST: Final = 1.0
-_SOONEST: Final = 0.5
+_MIN_RETRY_INTERVAL_S: Final = 1.0
+_MIN_RENEWAL_INTERVAL_S: Final = 0.5
 _sources: weakref.WeakValueDictionary[OAuthSettings, TokenSource] = weakref.WeakValueDictionary()
 _sources_lock = threading.Lock()
 
 
 def token_source(settings: OAuthSettings) -> TokenSource:
-    """Return the process' source for ``settings``, with a token that is good. Blocks; raises as ``request_token``."""
+    """Return the process' source for ``settings``, with a valid token. Blocks; raises as ``request_token``."""
     with _sources_lock:
         source = _sources.get(settings)
         if source is None:
@@ -39,8 +39,8 @@ def token_source(settings: OAuthSettings) -> TokenSource:
     return source
 
 
-def renewal(token: Token, times: RefreshTimes, now: float, jitter: float = 0.0) -> float:
-    """Return when to renew ``token``; ``jitter`` is between 0 and 1. Java: ``refreshMs``."""
+def renewal_time(token: Token, times: RefreshTimes, now: float, jitter: float = 0.0) -> float:
+    """Return the time to renew ``token``; ``jitter`` is between 0 and 1. Java: ``refreshMs``."""
     planned = token.issued + (token.expires - token.issued) * (times.window + times.jitter * jitter)
     if times.min_period + times.buffer <= token.expires - now:
         planned = max(min(planned, token.expires - times.buffer), now + times.min_period)
@@ -48,7 +48,7 @@ def renewal(token: Token, times: RefreshTimes, now: float, jitter: float = 0.0) 
 
 
 class TokenSource:
-    """Renews its token for as long as somebody has a reference to it. Thread-safe."""
+    """A token that is renewed for as long as there is a reference to its source. Thread-safe."""
 
     def __init__(
         self,
@@ -64,40 +64,40 @@ class TokenSource:
         self._token: Token | None = None
         self._requesting = threading.Lock()
         self._timer: threading.Timer | None = None
-        self._troubled = False
+        self._failing = False
 
     def ensure(self) -> None:
-        """Return when there is a good token; tries for ``sasl.login.retry.backoff.max.ms`` while nobody answers."""
+        """Wait for a valid token; while the endpoint is away, for ``sasl.login.retry.backoff.max.ms``."""
         with self._requesting:
-            if self._good() is None:
-                self._take(self._requested())
+            if self._valid_token() is None:
+                self._use(self._request_with_retries())
 
     def current(self) -> Token:
         """Return the token. Does not block. RetriableKafkaError if it has expired and could not be renewed yet."""
-        token = self._good()
+        token = self._valid_token()
         if token is None:
             raise RetriableKafkaError(f"There is no token of {self._settings.url} at present that has not expired")
         return token
 
     def for_librdkafka(self, _config: str) -> tuple[str, float, str, dict[str, str]]:
-        """Return what librdkafka asks for at 80% of the last answer's life, on a thread that may block."""
+        """Return a token for librdkafka, which calls at 80% of the last one's lifetime, on a thread that may block."""
         with self._requesting:
             token = self._token
-            if token is None or self._clock() >= renewal(token, self._settings.refresh, token.issued):
+            if token is None or self._clock() >= renewal_time(token, self._settings.refresh, token.issued):
                 self._renew()
         token = self.current()
         return token.value, token.expires, "", self.extensions
 
     @property
     def extensions(self) -> dict[str, str]:
-        """What is sent along with each token (the login module's options ``extension_…``)."""
+        """The SASL extensions sent with each token (the login module's options ``extension_…``)."""
         return dict(self._settings.extensions)
 
-    def _good(self) -> Token | None:
+    def _valid_token(self) -> Token | None:
         token = self._token
         return token if token is not None and token.expires > self._clock() else None
 
-    def _requested(self) -> Token:
+    def _request_with_retries(self) -> Token:
         times = self._settings.request
         waited, pauses = 0.0, ExponentialBackoff(times.backoff, times.longest).pauses()
         while True:
@@ -110,35 +110,37 @@ class TokenSource:
             self._sleep(pause)
             waited += pause
 
-    def _take(self, token: Token) -> None:
+    def _use(self, token: Token) -> None:
         self._token = token
         now = self._clock()
-        at = renewal(token, self._settings.refresh, now, random.random())
-        # A file's token may still be the one before: that is no reason to read it on and on.
-        self._wake_after(max(at - now, min(_RETRY_AFTER, (token.expires - now) / 4), _SOONEST))
+        at = renewal_time(token, self._settings.refresh, now, random.random())
+        # A file's token may still be the previous one: that must not make a loop of reads.
+        self._schedule_renewal(
+            max(at - now, min(_RETRY_INTERVAL_S, (token.expires - now) / 4), _MIN_RENEWAL_INTERVAL_S)
+        )
 
     def _renew(self) -> None:
-        """With ``_requesting`` held; a failure is logged once, and the present token goes on as long as it is good."""
+        """Renew the token with ``_requesting`` held; a failure is logged once, and a valid token stays in use."""
         try:
-            self._take(self._request(self._settings))
-        except Exception as error:  # of whatever kind: nobody else would ask again
-            if not self._troubled:
-                _log.warning("A token for OAUTHBEARER cannot be renewed, trying again: %s", error)
-            self._troubled = True
-            self._wake_after(self._retry_after())
+            self._use(self._request(self._settings))
+        except Exception as error:  # of whatever kind: no other thread would try again
+            if not self._failing:
+                log.warning("A token for OAUTHBEARER cannot be renewed, trying again: %s", error)
+            self._failing = True
+            self._schedule_renewal(self._retry_after())
             return
-        if self._troubled:
-            _log.info("Tokens for OAUTHBEARER can be renewed again (%s)", self._settings.url)
-        self._troubled = False
+        if self._failing:
+            log.info("Tokens for OAUTHBEARER can be renewed again (%s)", self._settings.url)
+        self._failing = False
 
     def _retry_after(self) -> float:
         remaining = self._token.expires - self._clock() if self._token is not None else 0.0
-        return min(max(remaining / 4, _RETRY_SOONEST), _RETRY_AFTER)
+        return min(max(remaining / 4, _MIN_RETRY_INTERVAL_S), _RETRY_INTERVAL_S)
 
-    def _wake_after(self, seconds: float) -> None:
+    def _schedule_renewal(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        # A weak reference: the last client that goes takes the source along, and nobody renews for nobody.
+        # A weak reference: with its last client the source is gone, and its token is not renewed any more.
         self._timer = threading.Timer(seconds, _renew, [weakref.ref(self)])
         self._timer.daemon = True
         self._timer.name = "oauth-token"

@@ -28,7 +28,7 @@ _LIBRDKAFKA_STORES: Final = {
 
 
 def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
-    """What ``props`` say of stores, host name checks and logins, in librdkafka's terms. Reads keys, asks for tokens."""
+    """Return librdkafka's settings of stores, host name checks and logins. Reads keys, requests tokens."""
     result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
     if uses_sasl(props, GSSAPI):
         _log_in_to_kerberos(props)
@@ -39,7 +39,7 @@ def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
 
 
 def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
-    """The same for kafka-python."""
+    """Return kafka-python's settings of stores, host name checks and logins. Reads keys, requests tokens."""
     protocol = props.get("security.protocol", "PLAINTEXT").upper()
     result: dict[str, Any] = {"security_protocol": protocol}
     if protocol.endswith("SSL"):
@@ -52,7 +52,7 @@ def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
 
 
 def uses_sasl(props: Mapping[str, str], mechanism: str) -> bool:
-    """Whether a client logs in by ``mechanism``; Java's default is GSSAPI."""
+    """Return True if a client logs in by ``mechanism``; Java's default is GSSAPI."""
     secured = props.get("security.protocol", "PLAINTEXT").upper().startswith("SASL")
     return secured and props.get("sasl.mechanism", GSSAPI).upper() == mechanism
 
@@ -89,7 +89,7 @@ def _tokens(props: Mapping[str, str]) -> TokenSource:
 
 
 def jaas_options(text: str) -> tuple[str, dict[str, str]]:
-    """The login module's class and its options of one ``sasl.jaas.config``."""
+    """Return the class of the login module in a ``sasl.jaas.config``, and its options."""
     module, rest = (*text.split(None, 1), "", "")[:2]
     options = {name: _unquoted(value) for name, value in _JAAS_OPTION.findall(rest)}
     return module, options
@@ -110,9 +110,9 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
     if kind in ("PlainLoginModule", "ScramLoginModule"):
         wanted = {"sasl.username": "username", "sasl.password": "password"}
     elif kind == "OAuthBearerLoginModule":
-        wanted = {}  # its options are for those who fetch tokens
+        wanted = {}  # its options are read by oauth_settings
     elif kind == "Krb5LoginModule":
-        wanted = {_SERVICE: "serviceName"}  # its other options are for who logs in
+        wanted = {_SERVICE: "serviceName"}  # its other options are read by kerberos_login
     else:
         # The value holds a password: a message may name the module, never the value.
         raise ConfigError(
@@ -131,7 +131,7 @@ def _host_name_check(props: Mapping[str, str]) -> dict[str, str]:
 def _stores(props: Mapping[str, str]) -> dict[str, str]:
     if not props.get("security.protocol", "PLAINTEXT").upper().endswith("SSL"):
         return {}
-    # What reads them is imported where there is TLS alone.
+    # Imported only where TLS is used.
     from headrace.config.key_stores import read_identity, read_trusted
 
     result = {}
@@ -144,7 +144,7 @@ def _stores(props: Mapping[str, str]) -> dict[str, str]:
 
 
 def _as_java(props: Mapping[str, str]) -> dict[str, str]:
-    """librdkafka's names for keys and certificates by Java's, for whom does not know them."""
+    """Return ``props`` with librdkafka's names of keys and certificates replaced by Java's, for kafka-python."""
     result = dict(props)
     for name, java in _LIBRDKAFKA_STORES.items():
         if name in props:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's idea of a TLS client, by Java's properties: for kafka-python and for token endpoints."""
+"""An ``ssl.SSLContext`` from Java's properties, for kafka-python and for token endpoints."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headrace.config.tls_files import load_identity
 
 
 def client_context(props: Mapping[str, str]) -> ssl.SSLContext:
-    """Return a context that trusts what the ``ssl.`` properties say, or what the machine trusts if they say nothing.
+    """Return a context with the trust store of the ``ssl.`` properties, or the machine's if they name none.
 
-    ConfigError that names the property.
+    ConfigError, naming the property, for a store that cannot be read.
     """
     # Not ``create_default_context``, which is stricter from Python 3.13 on than the other clients are.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens for kafka-python, which asks for one at every login, on the thread that also sends heartbeats."""
+"""Tokens for kafka-python, which requests one at every login, on the thread that also sends heartbeats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.kafka.errors import RetriableKafkaError
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """Answers at once with what ``source`` has. KafkaConnectionError if there is nothing good: connecting goes on."""
+    """A provider that never blocks. KafkaConnectionError if ``source`` has no valid token: connecting goes on."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source

@@ -18,7 +18,7 @@ RawHeaders = list[tuple[str, bytes | None]]
 class ConsumedMessages:
     """Messages, none of them an error, in the order of each partition.
 
-    ``topic`` and ``partition`` are given where it is known that all are of the same, which spares to ask each.
+    ``topic`` and ``partition`` are given if all messages are of the same, which saves a call per message.
     """
 
     def __init__(self, messages: Sequence[Message], topic: str | None = None, partition: int | None = None) -> None:
@@ -63,7 +63,7 @@ class ConsumedMessages:
         return _column(Message.headers, self.messages)
 
     def within(self, partitions: Collection[TopicPartition]) -> ConsumedMessages:
-        """Those of ``partitions``."""
+        """Return the messages of ``partitions``."""
         chosen = [place in partitions for place in zip(self.topics, self.partitions, strict=True)]
         return self if all(chosen) else ConsumedMessages(list(compress(self.messages, chosen)))
 
@@ -72,7 +72,7 @@ class ConsumedMessages:
         return self._topic is not None or len({*self.topics}) <= 1
 
     def bounds(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        """The first offset of each partition, and the one after the last."""
+        """Return the first offset of each partition, and the one after its last."""
         if self._topic is not None and self._partition is not None:
             only = TopicPartition(self._topic, self._partition)
             first, last = _offset(self.messages[0]), _offset(self.messages[-1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a consumer in its group while the thread that polls it is busy with something slow."""
+"""A thread that keeps a consumer in its group while the thread that polls it is busy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Call(Generic[T]):
-    """A call, and what came of it."""
+    """A call, and its result or error."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
@@ -35,13 +35,13 @@ class _Call(Generic[T]):
 
 
 class PollKeeper:
-    """``with keeper:`` around what may take long: from ``every`` seconds on, ``poll`` is called that often.
+    """A context manager around slow work: from ``every`` seconds on, ``poll`` is called that often.
 
-    ``poll`` runs on the keeper's thread, and is over when the block is left. What comes up in it that belongs on the
-    busy thread goes there by ``on_owner``, and is done when that leaves the block. Meanwhile the polled client answers
-    no other thread than the one that polls it: so the busy one makes its calls by ``on_poller``.
+    ``poll`` runs on the keeper's thread, and has ended when the block is left. Callbacks within it that belong on the
+    busy thread go there by ``run_on_owner``, and run when that leaves the block. Meanwhile the client may be used on
+    the thread that polls it only: so the busy thread makes its calls by ``call_on_poller``.
 
-    The keeper's thread comes into being with the first block, and ends with ``close``.
+    The keeper's thread starts with the first block, and ends with ``close``.
     """
 
     def __init__(self, poll: Callable[[], None], every: float, clock: Clock = time.monotonic) -> None:
@@ -67,13 +67,13 @@ class PollKeeper:
             self._since = None
             while self._polling:
                 if self._work is not None and not self._work.done:
-                    # Whoever waits for it cannot go on before this thread waits again, or is done.
+                    # The keeper's thread waits for it, and goes on when this thread waits again, or has left.
                     self._work.run()
                     self._changed.notify_all()
                 self._changed.wait_for(lambda: not self._polling or (self._work is not None and not self._work.done))
 
-    def on_owner(self, work: Callable[[], None]) -> None:
-        """Do ``work`` on the thread that uses the keeper: here, if this is that thread."""
+    def run_on_owner(self, work: Callable[[], None]) -> None:
+        """Run ``work`` on the thread that uses the keeper: here, if this is that thread."""
         if not self._is_keepers_thread():
             work()
             return
@@ -87,8 +87,8 @@ class PollKeeper:
         if handed.done:
             handed.result()
 
-    def on_poller(self, call: Callable[[], T]) -> T:
-        """What ``call`` gives; it is made on the keeper's thread while that polls, else here."""
+    def call_on_poller(self, call: Callable[[], T]) -> T:
+        """Return the result of ``call``, made on the keeper's thread while that polls, else here."""
         if self._is_keepers_thread():
             return call()
         with self._changed:
@@ -101,6 +101,7 @@ class PollKeeper:
         return result
 
     def close(self) -> None:
+        """End the keeper's thread."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A producer as a task's data path needs it: whole batches in, back-pressure by bytes, no delivery unaccounted for."""
+"""A producer of whole batches for a task, with back-pressure by bytes, that accounts for each delivery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, producer_config, unusable
+from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, producer_config, unusable_properties_error
 from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,
@@ -19,20 +19,20 @@ from headrace.kafka.errors import (
     RetriableKafkaError,
     TopicAuthorizationError,
     UncertainCommitError,
-    apart,
+    call_outside_handler,
+    clear_tracebacks,
+    clock_skew_error,
     connect_error,
     fatal_error,
-    forget_frames,
     is_refused,
     is_retriable,
     kafka_error,
-    mistimed,
     unauthorized_transaction,
 )
 
-Delivered = Callable[[str, int, int, int | None], None]
+DeliveryCallback = Callable[[str, int, int, int | None], None]
 """Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
-Refused = Callable[[ConnectError, bytes | None, bytes | None], None]
+RefusalCallback = Callable[[ConnectError, bytes | None, bytes | None], None]
 """Called for a record that the brokers refuse for good, with the reason, its key and its value."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
 
@@ -46,10 +46,10 @@ _TRANSPORT_CODES = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOW
 
 
 class RecordProducer:
-    """Sends records of one task. Used by the task's thread only; made in the task's process (after its fork).
+    """A producer of one task's records. Used by the task's thread only; made in the task's process (after its fork).
 
-    ``every_delivery`` False spares the calls of successful deliveries, and only failures are noted. Sending blocks
-    while ``buffer.memory`` bytes wait for the broker.
+    With ``every_delivery`` False no callback runs for a successful delivery, and only failures are noted. Sending
+    blocks while ``buffer.memory`` bytes wait for the broker.
     """
 
     def __init__(self, props: Mapping[str, str], *, every_delivery: bool = False) -> None:
@@ -67,13 +67,13 @@ class RecordProducer:
         self._transport_error: str | None = None
         self._unauthorized_topic: str | None = None
         self._failed: list[tuple[KafkaError, str]] = []
-        self._mistimed: str | None = None
+        self._clock_skew_topic: str | None = None
         self._every_delivery = every_delivery
         self._taken = self._delivered = self._lost = 0
         try:
             self.client = Producer(config)
         except KafkaException as error:
-            raise unusable(error, props, "producer") from error
+            raise unusable_properties_error(error, props, "producer") from error
 
     def send(
         self,
@@ -83,22 +83,22 @@ class RecordProducer:
         partition: int | None = None,
         timestamp: int | None = None,
         headers: RawHeaders | None = None,
-        on_delivered: Delivered | None = None,
-        on_refused: Refused | None = None,
+        on_delivered: DeliveryCallback | None = None,
+        on_refused: RefusalCallback | None = None,
     ) -> None:
-        """One record. KafkaClientError if it can never be sent (too large).
+        """Send one record. KafkaClientError if it can never be sent (too large).
 
-        What brokers refuse is told to ``on_refused``, and otherwise is a failed delivery.
+        A record that brokers refuse is reported to ``on_refused``; without that it is a failed delivery.
         """
         self._make_room((len(value) if value else 0) + (len(key) if key else 0))
-        heard = self._on_delivery_of_now if timestamp is None else self._on_delivery
+        on_delivery = self._on_delivery_of_now if timestamp is None else self._on_delivery
         try:
             self.client.produce(
                 topic,
                 value,
                 key,
                 -1 if partition is None else partition,
-                on_delivery=partial(heard, on_delivered, on_refused),
+                on_delivery=partial(on_delivery, on_delivered, on_refused),
                 timestamp=timestamp or 0,
                 headers=cast(Any, headers),
             )
@@ -111,12 +111,12 @@ class RecordProducer:
         topic: str,
         keys: Sequence[bytes | None] | None,
         values: Sequence[bytes | None],
-        on_delivered: Delivered | None = None,
-        on_refused: Refused | None = None,
+        on_delivered: DeliveryCallback | None = None,
+        on_refused: RefusalCallback | None = None,
     ) -> None:
-        """As ``send``, without partitions, timestamps and headers, in order: librdkafka takes them a chunk at a time.
+        """Send records as ``send``, without partitions, timestamps and headers, in order and a chunk at a time.
 
-        ``produce_batch`` drops headers and timestamps without a word, so nothing that has any may come this way.
+        ``produce_batch`` drops headers and timestamps silently: records that have any must go by ``send``.
         """
         on_delivery = partial(self._on_delivery_of_now, on_delivered, on_refused)
         for start in range(0, len(values), _CHUNK):
@@ -135,40 +135,40 @@ class RecordProducer:
                 raise self.failure(error, f"writing to topic {topic}") from error
             self._taken += queued
             if queued != len(messages):
-                raise self._refused(topic, messages)
+                raise self._refusal(topic, messages)
 
     @property
     def acknowledged(self) -> int:
         """Records that the brokers have acknowledged so far. Exact while nothing is under way.
 
-        Without ``every_delivery`` successes are not told one by one: the client ends each record that it took with an
-        acknowledgement or a failure, and failures are told.
+        Without ``every_delivery`` successes are not reported one by one: the client ends each record that it took with
+        an acknowledgement or a failure, and reports the failures.
         """
         return self._delivered if self._every_delivery else self._taken - self._lost
 
     def connect(self, timeout: float) -> None:
-        """Wait for a broker. Without one, librdkafka asks for a transaction coordinator only every half second.
+        """Wait for a broker: without one, librdkafka looks for a transaction coordinator only every half second.
 
-        The topic's name is no topic's: metadata of all topics would be much, and a real one could be made by asking.
+        The topic's name is no valid one: metadata of all topics would be much, and a valid one could be auto-created.
         """
         self.client.list_topics(_NO_TOPIC, timeout)
 
     def flush(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; whether it is."""
+        """Wait up to ``timeout`` seconds until all that was sent is delivered or failed; return True if it is."""
         if self._served(lambda: self.client.flush(timeout)) > 0:
             return False
         self._bytes = 0
         return True
 
     def serve(self, timeout: float = 0) -> None:
-        """Run the callbacks that are due."""
+        """Run the delivery and error callbacks that are due."""
         self._served(lambda: self.client.poll(timeout))
 
     def failure(self, error: BaseException, doing: str) -> ConnectError:
-        """The root of an ``error`` of the client's; the producer is good for nothing more.
+        """Return the root cause of an ``error`` of the client's; the producer must not be used any more.
 
-        Once a delivery has failed or the producer is fenced, every later call only says that the state is wrong. What
-        has ended the producer for good comes first, then what a delivery has failed with, then the error itself.
+        Once a delivery has failed or the producer is fenced, every later call only says that the state is wrong. So a
+        fatal error comes first, then the failure of a delivery, then the error itself.
         """
         fatal = fatal_error(self.client) or _fatal(error)
         if fatal is None:
@@ -180,12 +180,12 @@ class RecordProducer:
         return UncertainCommitError(str(cause))
 
     def delivery_failure(self) -> ConnectError | None:
-        """The first delivery that failed since this was asked last; a failure that stays is preferred."""
-        failed, late = self._failed, self._mistimed
+        """Return the first failed delivery since the last call; a lasting failure is preferred."""
+        failed, late = self._failed, self._clock_skew_topic
         self.forget_failures()
         lasting = next((f for f in failed if not _may_pass(f[0])), None)
         if lasting is None and late is not None:
-            return mistimed(f"writing to topic {late}")
+            return clock_skew_error(f"writing to topic {late}")
         if not failed:
             return None
         error, topic = lasting or failed[0]
@@ -197,22 +197,22 @@ class RecordProducer:
         return RetriableKafkaError(str(failure)) if _is_lost_login(error) else failure
 
     def forget_failures(self) -> None:
-        """Those of records that nobody waits for any more."""
-        self._failed, self._mistimed = [], None
+        """Discard the noted failures, those of records that are not needed any more."""
+        self._failed, self._clock_skew_topic = [], None
 
     def take_transport_error(self) -> str | None:
-        """The last transport error that the client met since this was asked last."""
+        """Return the last transport error of the client since the last call, None if there was none."""
         self.serve()
         error, self._transport_error = self._transport_error, None
         return error
 
     def close(self) -> None:
-        """Drop what is still queued; what is in flight may or may not arrive."""
+        """Drop the queued records; those in flight may or may not arrive."""
         try:
-            apart(lambda: self.client.purge(in_flight=True))
-            apart(lambda: self.client.poll(0))
+            call_outside_handler(lambda: self.client.purge(in_flight=True))
+            call_outside_handler(lambda: self.client.poll(0))
         except (KafkaException, SystemError) as error:
-            forget_frames(error)
+            clear_tracebacks(error)
 
     def _make_room(self, size: int) -> None:
         if self._bytes + size > self._limit:
@@ -220,22 +220,26 @@ class RecordProducer:
                 pass
         self._bytes += size
 
-    def _refused(self, topic: str, messages: list[dict[str, Any]]) -> ConnectError:
+    def _refusal(self, topic: str, messages: list[dict[str, Any]]) -> ConnectError:
         refused = next((m["_error"] for m in messages if "_error" in m), None)
         if refused is None:
             return KafkaClientError(f"writing to topic {topic} failed: the client did not take all records of a batch")
         return self.failure(KafkaException(refused), f"writing to topic {topic}")
 
     def _served(self, call: Callable[[], int]) -> int:
-        """Calls that run callbacks raise a fatal error out of them, as an error of Python's own at times."""
+        """Make a call that runs callbacks: a fatal error comes out of them, as a SystemError at times."""
         try:
             return call()
         except (KafkaException, SystemError) as error:
-            forget_frames(error)
+            clear_tracebacks(error)
             raise self.failure(error, "writing") from error
 
     def _on_delivery(
-        self, delivered: Delivered | None, refused: Refused | None, error: KafkaError | None, message: Message
+        self,
+        delivered: DeliveryCallback | None,
+        refused: RefusalCallback | None,
+        error: KafkaError | None,
+        message: Message,
     ) -> None:
         if error is not None:
             self._lost += 1
@@ -252,12 +256,16 @@ class RecordProducer:
             )
 
     def _on_delivery_of_now(
-        self, delivered: Delivered | None, refused: Refused | None, error: KafkaError | None, message: Message
+        self,
+        delivered: DeliveryCallback | None,
+        refused: RefusalCallback | None,
+        error: KafkaError | None,
+        message: Message,
     ) -> None:
-        """As ``_on_delivery``, of a record that the client has put the time on: a wrong time is not the record's."""
+        """Handle a delivery as ``_on_delivery``, for a record with the client's time: a wrong time is not its fault."""
         if error is not None and error.code() == KafkaError.INVALID_TIMESTAMP:
             self._lost += 1
-            self._mistimed = message.topic() or ""
+            self._clock_skew_topic = message.topic() or ""
             return
         self._on_delivery(delivered, refused, error, message)
 
@@ -273,10 +281,10 @@ class RecordProducer:
 
 
 class _Log:
-    """The client's log, in which alone it tells of a lost connection to the transaction coordinator, and which topic
-    the coordinator lets nobody write to.
+    """A logger that finds events which the client reports nowhere else.
 
-    The request that was on its way it sends again, without a word to the error callback.
+    They are a lost connection to the transaction coordinator, after which it sends its request again without calling
+    the error callback, and the topic for which the coordinator denied authorization.
     """
 
     def __init__(self, on_lost: Callable[[str], None], on_unauthorized: Callable[[str], None]) -> None:
@@ -302,10 +310,10 @@ def _may_pass(error: KafkaError) -> bool:
 
 
 def _is_lost_login(error: KafkaError) -> bool:
-    """Whether brokers refused to authenticate a client again, which they had authenticated before.
+    """Return True if brokers refused to authenticate again a client that they had authenticated before.
 
-    Records are sent only after a first login. Tickets and tokens are had again when their server is back; for what is
-    refused for good, the next attempt does not get through its own first login.
+    Records are sent only after a first login. Tickets and tokens are renewed when their server is back; after a lasting
+    refusal the next attempt fails at its own first login.
     """
     return error.code() == KafkaError._AUTHENTICATION
 

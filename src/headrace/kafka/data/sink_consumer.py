@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumer of a sink task: batches out of Kafka, partitions that come and go, offsets back into Kafka."""
+"""The consumer of a sink task: batches, rebalances, pauses, seeks and commits."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
-from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, consumer_config, unusable
+from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, consumer_config, unusable_properties_error
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.poll_keeper import PollKeeper
 from headrace.kafka.errors import AUTHORIZATION_CODES, connect_error, is_retriable
 from headrace.model.deadline import Deadline
 
-_log = logging.getLogger(__name__)
-_BLOCKING: Final = 10.0
-_METADATA: Final = 5.0
-_INTERNAL: Final = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
-_KEEPERS_POLL: Final = 0.01
+log = logging.getLogger(__name__)
+_REQUEST_TIMEOUT_S: Final = 10.0
+_METADATA_TIMEOUT_S: Final = 5.0
+_INTERNAL_TOPICS: Final = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+_KEEP_ALIVE_POLL_S: Final = 0.01
 _BATCH_BYTES: Final = 16 << 20
 _SAMPLE: Final = 16
-_SEEK_RETRY: Final = 0.01
+_SEEK_RETRY_S: Final = 0.01
 # Java's consumer asks again as soon as there is room, and holds little; librdkafka waits for a second, and holds 64 MB.
 _DEFAULTS: Final = {
     "fetch.queue.backoff.ms": 5,
@@ -41,27 +41,30 @@ Commit = tuple[dict[TopicPartition, int], ConnectError | None]
 
 
 class RebalanceListener(Protocol):
-    """Called on the thread that uses the consumer, within ``consume`` or a ``busy`` block's end.
+    """The callbacks of rebalances, called on the consumer's thread, within ``consume`` or a ``busy`` block's end.
 
-    What it raises comes out of the next ``consume``.
+    Their errors are raised by the next ``consume``.
     """
 
     def assigned(
         self, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int]:
-        """These are new. The answer overrides where to begin; ``committed`` or ``auto.offset.reset`` decides else."""
+        """Take over new partitions, and return offsets to begin at that override ``committed``.
+
+        Partitions in neither begin by ``auto.offset.reset``.
+        """
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """These go; offsets can still be committed."""
+        """Give up partitions; their offsets can still be committed."""
 
     def lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are somebody else's already."""
+        """Give up partitions that another member owns already: nothing can be committed."""
 
 
 class SinkConsumer:
-    """Used by the task's thread only; made in the task's process (after its fork).
+    """A sink task's consumer. Used by the task's thread only; made in the task's process (after its fork).
 
-    RetriableKafkaError for what may pass, AuthorizationError and KafkaClientError for what will not.
+    RetriableKafkaError for what may pass, AuthorizationError and KafkaClientError for what lasts.
     """
 
     def __init__(self, props: Mapping[str, str]) -> None:
@@ -72,23 +75,23 @@ class SinkConsumer:
         )
         self.assignment: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
-        self._gone: set[TopicPartition] = set()
+        self._revoked: set[TopicPartition] = set()
         self._failure: Exception | None = None
         self._commits: deque[Commit] = deque()
-        self._told: set[str] = set()
+        self._logged_errors: set[str] = set()
         self._kept_alive = False
-        self._fitting = _SAMPLE
+        self._batch_limit = _SAMPLE
         interval = int(config.get("max.poll.interval.ms", 300_000)) / 1000
         self._keeper = PollKeeper(self._keep_alive, interval / 4)
         self._wanted_paused: Callable[[], Collection[TopicPartition]] = frozenset
         try:
             self.client = Consumer(_without_conflicts(config))
         except (KafkaException, ValueError) as error:
-            raise unusable(error, props, "consumer") from error
+            raise unusable_properties_error(error, props, "consumer") from error
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Around whatever may take longer than ``max.poll.interval.ms``. Rebalances wait for the block's end."""
+        """Keep the membership during a block that may outlast ``max.poll.interval.ms``; rebalances wait for its end."""
         try:
             with self._keeper:
                 yield
@@ -98,7 +101,7 @@ class SinkConsumer:
                 self.apply_pauses()
 
     def subscribe(self, topics: Sequence[str], listener: RebalanceListener) -> None:
-        """From now on these topics and no others; none is allowed too."""
+        """Subscribe to these topics and no others; to none if ``topics`` is empty."""
         self._listener = listener
         callbacks = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_lost}
         try:
@@ -110,27 +113,35 @@ class SinkConsumer:
             raise connect_error(error, f"subscribing to {', '.join(topics)}") from error
 
     def consume(self, limit: int, timeout: float) -> ConsumedMessages:
-        """Up to ``limit`` messages, fewer large ones, as soon as there are some; none after ``timeout`` seconds."""
-        self._gone.clear()
-        messages = self._consume(min(limit, self._fitting), timeout)
+        """Return up to ``limit`` messages, fewer large ones, as soon as there are some; none after ``timeout`` seconds.
+
+        Raises what a listener has raised, and errors of the client that last.
+        """
+        self._revoked.clear()
+        messages = self._consume(min(limit, self._batch_limit), timeout)
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
         if any(map(Message.error, messages)):
             messages = [message for message in messages if not self._is_error(message)]
         if messages:
-            self._fitting = _fitting(messages)
-        if self._gone and messages:
-            return self._without_gone(ConsumedMessages(messages))
-        return ConsumedMessages(messages, *self._only())
+            self._batch_limit = _batch_limit(messages)
+        if self._revoked and messages:
+            return self._without_revoked(ConsumedMessages(messages))
+        return ConsumedMessages(messages, *self._single_source())
 
     def existing(self, topics: Sequence[str] | None) -> set[str]:
-        """Those of ``topics`` that exist; all but Kafka's own if None. AuthorizationError for a hidden one."""
+        """Return those of ``topics`` that exist, all but Kafka's own if None.
+
+        AuthorizationError for a topic that the principal may not describe.
+        """
         found: set[str] = set()
         try:
             for asked in [None] if topics is None else topics:
                 listed = (
-                    self.client.list_topics(asked, _METADATA) if asked else self.client.list_topics(timeout=_METADATA)
+                    self.client.list_topics(asked, _METADATA_TIMEOUT_S)
+                    if asked
+                    else self.client.list_topics(timeout=_METADATA_TIMEOUT_S)
                 )
                 for name, topic in listed.topics.items():
                     if topic.error is None:
@@ -139,35 +150,37 @@ class SinkConsumer:
                         raise connect_error(topic.error, f"reading topic {name}")
         except KafkaException as error:
             raise connect_error(error, "asking which topics there are") from error
-        return found - _INTERNAL
+        return found - _INTERNAL_TOPICS
 
     def pause_whenever(self, wanted: Callable[[], Collection[TopicPartition]]) -> None:
-        """``wanted`` tells which partitions are to deliver nothing; ``apply_pauses`` asks it. Any thread may."""
+        """Set the function that returns the partitions to pause; ``apply_pauses`` calls it. Any thread may set it."""
         self._wanted_paused = wanted
 
     def apply_pauses(self) -> None:
-        """Pause and resume what has to be, by what ``pause_whenever`` was given."""
+        """Pause and resume partitions by the function given to ``pause_whenever``."""
         self._set_paused(self._wanted_paused())
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Go on there. Blocks until the partitions are being read at all, which takes a moment after an assignment."""
-        deadline = Deadline.after(_BLOCKING)
+        """Seek to ``offsets``. Blocks until the partitions are fetched at all, a moment after their assignment."""
+        deadline = Deadline.after(_REQUEST_TIMEOUT_S)
         for where, offset in offsets.items():
-            while not self._sought(where, offset, deadline):
-                time.sleep(_SEEK_RETRY)
+            while not self._try_seek(where, offset, deadline):
+                time.sleep(_SEEK_RETRY_S)
 
     def commit_async(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """``take_commits`` will tell how it went."""
+        """Commit offsets without waiting; ``take_commits`` returns the outcome."""
         try:
-            self._keeper.on_poller(lambda: self.client.commit(offsets=_positions(offsets), asynchronous=True))
+            self._keeper.call_on_poller(lambda: self.client.commit(offsets=_positions(offsets), asynchronous=True))
         except KafkaException as error:
             self._commits.append((dict(offsets), connect_error(error, "committing offsets")))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Blocks until the offsets are committed."""
+        """Commit offsets, and wait until it is done."""
         try:
             positions = _positions(offsets)
-            answered = self._keeper.on_poller(lambda: self.client.commit(offsets=positions, asynchronous=False)) or ()
+            answered = (
+                self._keeper.call_on_poller(lambda: self.client.commit(offsets=positions, asynchronous=False)) or ()
+            )
         except KafkaException as error:
             raise connect_error(error, "committing offsets") from error
         for position in answered:
@@ -175,7 +188,7 @@ class SinkConsumer:
                 raise connect_error(position.error, f"committing the offset of {position.topic}-{position.partition}")
 
     def take_commits(self) -> list[Commit]:
-        """Answers to ``commit_async`` since this was asked last: the offsets, and the error if there was one."""
+        """Return the outcomes of ``commit_async`` since the last call: the offsets, and the error if there was one."""
         return [self._commits.popleft() for _ in range(len(self._commits))]
 
     def close(self) -> None:
@@ -187,8 +200,8 @@ class SinkConsumer:
 
     # ---- consuming
 
-    def _only(self) -> tuple[str | None, int | None]:
-        """The topic and the partition that all messages are of, where that is known."""
+    def _single_source(self) -> tuple[str | None, int | None]:
+        """Return the topic and the partition of all messages, each None if there may be several."""
         if len(self.assignment) == 1:
             [where] = self.assignment
             return where.topic, where.partition
@@ -196,7 +209,7 @@ class SinkConsumer:
         return (topics.pop() if len(topics) == 1 else None), None
 
     def _consume(self, limit: int, timeout: float) -> list[Message]:
-        """A batch is never waited for once there is a first message."""
+        """Return a batch without waiting for more once there is a first message."""
         try:
             messages: list[Message] = self.client.consume(limit, 0)
             if not messages:
@@ -208,33 +221,36 @@ class SinkConsumer:
         return messages
 
     def _is_error(self, message: Message) -> bool:
-        """Whether it is one; raises what will not pass, and says once what may."""
+        """Return True for an error event; raise it if it lasts, and log each kind once if it may pass."""
         error = message.error()
         if error is None:
             return False
         if error.code() == KafkaError._PARTITION_EOF:
             return True
         what = f"consuming from topic {message.topic()}" if message.topic() else "consuming"
-        if not is_retriable(error) and error.code() not in _PASSING:
+        if not is_retriable(error) and error.code() not in _TRANSIENT_CODES:
             raise connect_error(error, what)
         text = f"{what}: {error.str()} ({error.name()})"
-        if text not in self._told:
-            self._told.add(text)
-            _log.warning("%s; going on", text)
+        if text not in self._logged_errors:
+            self._logged_errors.add(text)
+            log.warning("%s; going on", text)
         return True
 
-    def _without_gone(self, batch: ConsumedMessages) -> ConsumedMessages:
-        """A rebalance fell within the batch: what its partitions had before it, they will deliver again, or others."""
-        rest = batch.within(self.assignment - self._gone)
+    def _without_revoked(self, batch: ConsumedMessages) -> ConsumedMessages:
+        """Drop the messages of partitions that a rebalance has revoked within the batch.
+
+        They are delivered again: here, by a seek, if the partition is assigned again, else to another member.
+        """
+        rest = batch.within(self.assignment - self._revoked)
         if rest is not batch:
-            again = batch.within(self.assignment & self._gone)
-            if again:
-                self.seek(again.bounds()[0])
+            reassigned = batch.within(self.assignment & self._revoked)
+            if reassigned:
+                self.seek(reassigned.bounds()[0])
         return rest
 
-    def _sought(self, where: TopicPartition, offset: int, deadline: Deadline) -> bool:
+    def _try_seek(self, where: TopicPartition, offset: int, deadline: Deadline) -> bool:
         try:
-            self._keeper.on_poller(lambda: self.client.seek(Position(where.topic, where.partition, offset)))
+            self._keeper.call_on_poller(lambda: self.client.seek(Position(where.topic, where.partition, offset)))
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE and deadline.remaining() > 0:
                 return False
@@ -254,69 +270,73 @@ class SinkConsumer:
                 if resume:
                     self.client.resume([Position(*where) for where in resume])
 
-        self._keeper.on_poller(set_paused)
+        self._keeper.call_on_poller(set_paused)
 
     def _keep_alive(self) -> None:
-        """On the keeper's thread. What it gets all the same is not lost: it is read again."""
+        """Poll on the keeper's thread, with all partitions paused; a message that arrives is read again by a seek."""
         self._kept_alive = True
         self._set_paused(self.assignment)
         # Not 0: only a poll that waits is one during which librdkafka does not count the time since the last poll.
-        message = self.client.poll(_KEEPERS_POLL)
+        message = self.client.poll(_KEEP_ALIVE_POLL_S)
         if message is not None and message.error() is None:
-            self._guarded(lambda: self.seek(ConsumedMessages([message]).bounds()[0]))
+            self._keep_failure(lambda: self.seek(ConsumedMessages([message]).bounds()[0]))
 
     # ---- rebalances
 
     def _on_assign(self, _: Consumer, positions: list[Position]) -> None:
-        self._keeper.on_owner(lambda: self._assign(_places(positions)))
+        self._keeper.run_on_owner(lambda: self._assign(_topic_partitions(positions)))
 
     def _on_revoke(self, _: Consumer, positions: list[Position]) -> None:
         listener = self._listener
-        self._keeper.on_owner(lambda: self._unassign(_places(positions), listener.revoked if listener else None))
+        self._keeper.run_on_owner(
+            lambda: self._unassign(_topic_partitions(positions), listener.revoked if listener else None)
+        )
 
     def _on_lost(self, _: Consumer, positions: list[Position]) -> None:
         listener = self._listener
-        self._keeper.on_owner(lambda: self._unassign(_places(positions), listener.lost if listener else None))
+        self._keeper.run_on_owner(
+            lambda: self._unassign(_topic_partitions(positions), listener.lost if listener else None)
+        )
 
     def _assign(self, partitions: list[TopicPartition]) -> None:
         listener = self._listener
         begin = {} if listener is None else self._committed(partitions)
         self.assignment.update(partitions)
         if listener is not None:
-            self._guarded(lambda: begin.update(listener.assigned(partitions, dict(begin))))
+            self._keep_failure(lambda: begin.update(listener.assigned(partitions, dict(begin))))
         positions = [Position(where.topic, where.partition, begin.get(where, OFFSET_INVALID)) for where in partitions]
         assign = self.client.incremental_assign if self._incremental else self.client.assign
-        self._guarded(lambda: self._keeper.on_poller(lambda: assign(positions)))
+        self._keep_failure(lambda: self._keeper.call_on_poller(lambda: assign(positions)))
         self._paused.difference_update(partitions)
         self.apply_pauses()
 
     def _unassign(
-        self, partitions: list[TopicPartition], tell: Callable[[Sequence[TopicPartition]], None] | None
+        self, partitions: list[TopicPartition], notify: Callable[[Sequence[TopicPartition]], None] | None
     ) -> None:
-        if partitions and tell is not None:
-            self._guarded(lambda: tell(partitions))
-        self._gone.update(partitions)
+        if partitions and notify is not None:
+            self._keep_failure(lambda: notify(partitions))
+        self._revoked.update(partitions)
         # A pause would outlast the assignment in the client.
         self._set_paused(self._paused.difference(partitions))
-        gone = [Position(*where) for where in partitions]
-        unassign = (lambda: self.client.incremental_unassign(gone)) if self._incremental else self.client.unassign
-        self._guarded(lambda: self._keeper.on_poller(unassign))
+        positions = [Position(*where) for where in partitions]
+        unassign = (lambda: self.client.incremental_unassign(positions)) if self._incremental else self.client.unassign
+        self._keep_failure(lambda: self._keeper.call_on_poller(unassign))
         self.assignment.difference_update(partitions)
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where the group goes on; left to the client where that cannot be found out now."""
+        """Return the group's committed offsets; empty, which leaves them to the client, if they cannot be read now."""
         if not partitions:
             return {}
         try:
             asked = [Position(*where) for where in partitions]
-            found = self._keeper.on_poller(lambda: self.client.committed(asked, timeout=_BLOCKING))
+            found = self._keeper.call_on_poller(lambda: self.client.committed(asked, timeout=_REQUEST_TIMEOUT_S))
         except KafkaException as error:
-            _log.warning("%s", connect_error(error, "reading committed offsets"))
+            log.warning("%s", connect_error(error, "reading committed offsets"))
             return {}
         return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
-    def _guarded(self, call: Callable[[], object]) -> None:
-        """The client would swallow an exception, or crash of it."""
+    def _keep_failure(self, call: Callable[[], object]) -> None:
+        """Keep an exception for the next ``consume``: the client would swallow it, or crash of it."""
         try:
             call()
         except Exception as error:
@@ -328,13 +348,13 @@ class SinkConsumer:
         self._commits.append((offsets, None if failed is None else connect_error(failed, "committing offsets")))
 
 
-_PASSING: Final = frozenset(
+_TRANSIENT_CODES: Final = frozenset(
     {KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}
 )
 
 
-def _fitting(messages: Sequence[Message]) -> int:
-    """How many such messages are enough: a batch is copied a few times on its way, and memory has to stay bounded."""
+def _batch_limit(messages: Sequence[Message]) -> int:
+    """Return the limit for a batch of such messages: it is copied a few times, and memory has to stay bounded."""
     sample = messages[:: len(messages) // _SAMPLE + 1]
     size = sum(len(message.value() or b"") + len(message.key() or b"") for message in sample)
     return max(1, _BATCH_BYTES * len(sample) // max(1, size))
@@ -344,12 +364,12 @@ def _positions(offsets: Mapping[TopicPartition, int]) -> list[Position]:
     return [Position(where.topic, where.partition, offset) for where, offset in offsets.items()]
 
 
-def _places(positions: Sequence[Position]) -> list[TopicPartition]:
+def _topic_partitions(positions: Sequence[Position]) -> list[TopicPartition]:
     return [TopicPartition(each.topic, each.partition) for each in positions]
 
 
 def _without_conflicts(config: dict[str, object]) -> dict[str, object]:
-    """The group protocol of KIP-848 assigns on the broker, and knows none of these."""
+    """Return ``config`` without what the group protocol of KIP-848 refuses: it assigns on the broker."""
     if config.get("group.protocol") != "consumer":
         return config
     unknown = ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms")

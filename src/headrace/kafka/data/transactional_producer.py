@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transactional producer whose life is one table, and which is never used again after anything uncertain."""
+"""A transactional producer whose states are one table, and which is closed after any uncertain outcome."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from headrace.kafka.errors import (
     KafkaClientError,
     ProducerFencedError,
     UncertainCommitError,
-    apart,
+    call_outside_handler,
+    clear_tracebacks,
     connect_error,
-    forget_frames,
 )
 
 _ABORT_SECONDS: Final = 5.0
 
 
 class ProducerState(Enum):
-    """Where a transactional producer is."""
+    """The states of a transactional producer."""
 
     NEW = "NEW"
     READY = "READY"
@@ -48,11 +48,11 @@ TRANSITIONS: Mapping[ProducerState, frozenset[ProducerState]] = {
 
 
 class IllegalProducerStateError(ConnectError):
-    """A move that the table does not have: a defect of the caller."""
+    """A transition that the table does not have: a defect of the caller."""
 
 
 class TransactionalProducer:
-    """One attempt's producer. Used by the task's thread only.
+    """The producer of one attempt. Used by the task's thread only.
 
     Every method may raise ProducerFencedError (another attempt owns the transactional id, invariant 2),
     UncertainCommitError (tainted; a new attempt has to find out what is committed, invariant 5),
@@ -65,75 +65,76 @@ class TransactionalProducer:
         self.records = RecordProducer(props, every_delivery=every_delivery)
         self._state = ProducerState.NEW
         self._history = [ProducerState.NEW]
-        self._spoiled = False
-        self._lost: str | None = None
-        self._before = 0
+        self._abort_on_close = False
+        self._end_error: str | None = None
+        self._acknowledged_before = 0
 
     @property
     def in_transaction(self) -> bool:
         return self._state is ProducerState.IN_TRANSACTION
 
     def init_transactions(self, timeout: float) -> None:
-        """Fence whoever used the transactional id before, and end what it left open."""
+        """Fence earlier producers of the transactional id, and abort the transaction that they left open."""
         self._require(ProducerState.NEW)
-        self._do("connecting", lambda: self.records.connect(timeout))
-        self._do("init_transactions", lambda: self.records.client.init_transactions(timeout))
+        self._call_client("connecting", lambda: self.records.connect(timeout))
+        self._call_client("init_transactions", lambda: self.records.client.init_transactions(timeout))
         self._move(ProducerState.READY)
 
     def begin(self) -> None:
-        """Begin a transaction. If the end of the last one met a transport error, that taints, though it was answered.
+        """Begin a transaction. A transport error at the end of the last one taints, though the end was answered.
 
         The lost request may still be on its way and would end the transaction that begins now (KAFKA-17754).
         """
         self._require(ProducerState.READY)
-        if self._lost is not None:
+        if self._end_error is not None:
             self._move(ProducerState.TAINTED)
             raise UncertainCommitError(
-                f"producer {self.transactional_id} lost its connection while it ended a transaction: {self._lost}"
+                f"producer {self.transactional_id} lost its connection while it ended a transaction: {self._end_error}"
             )
-        self._do("begin_transaction", self.records.client.begin_transaction)
-        self._before = self.records.acknowledged
+        self._call_client("begin_transaction", self.records.client.begin_transaction)
+        self._acknowledged_before = self.records.acknowledged
         self._move(ProducerState.IN_TRANSACTION)
 
     def commit(self, timeout: float, records: int | None = None) -> None:
         """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds.
 
-        ``records`` is how many the transaction has to have, by the caller's own count. With another number acknowledged
-        nothing is committed: a transaction without its offset record would be read again and again.
+        ``records`` is the number that the transaction must have, by the caller's own count. If another number is
+        acknowledged, nothing is committed: a transaction without its offset record would be read again and again.
         """
         self._require(ProducerState.IN_TRANSACTION)
         self._flush(timeout)
         self._check_complete(records)
-        self._end("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
+        self._end_transaction("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
 
     def abort(self, timeout: float) -> None:
-        """Nothing that was sent since ``begin`` ever becomes visible."""
+        """Abort the transaction: nothing that was sent since ``begin`` ever becomes visible."""
         self._require(ProducerState.IN_TRANSACTION)
         # An abort that overtakes the transaction's first partitions on their way to the coordinator ends the producer.
         with suppress(ConnectError):
             self.records.flush(timeout)
-        self._end("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
-        # The records that it purged were told as failed.
+        self._end_transaction("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
+        # The records that it purged were reported as failed.
         self.records.forget_failures()
 
     def close(self) -> None:
-        """Abort a transaction that nobody will commit; where the brokers are at fault the next attempt's init does it.
+        """Close the producer, and abort a transaction that will not be committed.
 
-        Left open it would hold up all readers of its topics, the offsets topic too, until ``transaction.timeout.ms``.
+        Left open it would delay all readers of its topics, the offsets topic too, until ``transaction.timeout.ms``. If
+        the brokers are at fault, it is left to the next attempt's init.
         """
         if self._state is ProducerState.CLOSED:
             return
-        unwanted = self._spoiled or self.in_transaction
+        unwanted = self._abort_on_close or self.in_transaction
         self._move(ProducerState.CLOSED)
         if unwanted:
             try:
-                apart(lambda: self.records.client.abort_transaction(_ABORT_SECONDS))
+                call_outside_handler(lambda: self.records.client.abort_transaction(_ABORT_SECONDS))
             except (KafkaException, SystemError) as error:
-                forget_frames(error)
+                clear_tracebacks(error)
         self.records.close()
 
     def _flush(self, timeout: float) -> None:
-        """All records delivered, or the reason why not: a transaction with a hole must not be committed."""
+        """Wait until all records are delivered, or raise: a transaction with a gap must not be committed."""
         delivered, failure = False, None
         try:
             delivered = self.records.flush(timeout)
@@ -144,63 +145,63 @@ class TransactionalProducer:
             failure = UncertainCommitError(f"producer {self.transactional_id} could not deliver in {timeout:g} s")
         if failure is not None:
             self._move(ProducerState.TAINTED)
-            final = self._final(failure)
+            final = self._classify(failure)
             # No commit was sent, and no new attempt will follow whose init would end the transaction.
-            self._spoiled = not isinstance(final, (ProducerFencedError, UncertainCommitError))
+            self._abort_on_close = not isinstance(final, (ProducerFencedError, UncertainCommitError))
             raise final from failure
 
     def _check_complete(self, records: int | None) -> None:
-        acknowledged = self.records.acknowledged - self._before
+        acknowledged = self.records.acknowledged - self._acknowledged_before
         if records is None or records == acknowledged:
             return
         self._move(ProducerState.TAINTED)
-        self._spoiled = True
+        self._abort_on_close = True
         raise IncompleteTransactionError(
             f"the transaction of producer {self.transactional_id} is not committed: {records} records belong to it, "
             f"{acknowledged} were acknowledged"
         )
 
-    def _end(self, what: str, call: Callable[[], object]) -> None:
-        # What the connection met before says nothing: brokers close idle ones.
+    def _end_transaction(self, what: str, call: Callable[[], object]) -> None:
+        # Earlier transport errors say nothing: brokers close idle connections.
         self.records.take_transport_error()
-        self._do(what, call)
+        self._call_client(what, call)
         self._move(ProducerState.READY)
-        self._lost = self.records.take_transport_error()
+        self._end_error = self.records.take_transport_error()
 
-    def _do(self, what: str, call: Callable[[], object]) -> None:
+    def _call_client(self, what: str, call: Callable[[], object]) -> None:
         doing = f"{what} of producer {self.transactional_id}"
         new = self._state is ProducerState.NEW
         try:
             call()
         except (KafkaException, SystemError) as error:
-            forget_frames(error)
+            clear_tracebacks(error)
             self._move(ProducerState.TAINTED)
-            # Nothing was sent before init: what is fatal there is the configuration's or the principal's fault.
+            # Nothing was sent before init: a fatal error there is the configuration's or the principal's fault.
             if new:
-                raise self._final(connect_error(error, doing)) from error
+                raise self._classify(connect_error(error, doing)) from error
             failure = self.records.failure(error, doing)
             if type(failure) is KafkaClientError:
-                # No record is at fault here. A coordinator that stumbles over its own state, as when a commit meets
-                # another producer's init, says no more than that something went wrong (invariant 5).
+                # No record is at fault here. A coordinator with a conflict in its own state, as when a commit meets
+                # another producer's init, answers with an unspecific error (invariant 5).
                 failure = UncertainCommitError(str(failure))
-            raise self._final(failure) from error
+            raise self._classify(failure) from error
 
-    def _final(self, failure: ConnectError) -> ConnectError:
+    def _classify(self, failure: ConnectError) -> ConnectError:
         if isinstance(failure, (ProducerFencedError, AuthorizationError)) or type(failure) is KafkaClientError:
             return failure
         return failure if isinstance(failure, UncertainCommitError) else UncertainCommitError(str(failure))
 
     def _require(self, state: ProducerState) -> None:
         if self._state is not state:
-            raise self._illegal(state)
+            raise self._illegal_transition(state)
 
     def _move(self, state: ProducerState) -> None:
         if state not in TRANSITIONS[self._state]:
-            raise self._illegal(state)
+            raise self._illegal_transition(state)
         self._state = state
         self._history = [*self._history[-7:], state]
 
-    def _illegal(self, state: ProducerState) -> IllegalProducerStateError:
+    def _illegal_transition(self, state: ProducerState) -> IllegalProducerStateError:
         history = " → ".join(s.value for s in self._history)
         return IllegalProducerStateError(
             f"producer {self.transactional_id} cannot go from {self._state.value} to {state.value} (history: {history})"

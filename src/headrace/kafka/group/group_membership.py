@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Membership in a group of workers through Kafka's group coordinator, protocol type "connect".
 
-Everything of the membership happens on one IO thread of its own (kafka-python's event loop): joining, heartbeats and
-the leader's assignment. So heartbeats never wait for the rest of the worker, and what is called back from here must be
-quick. Java: ``WorkerGroupMember``, ``AbstractCoordinator``.
+The membership has one IO thread of its own (kafka-python's event loop) for joining, heartbeats and the leader's
+assignment. So heartbeats never wait for the rest of the worker, and callbacks must not block. Java:
+``WorkerGroupMember``, ``AbstractCoordinator``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from headrace.api.errors import ConnectError
 from headrace.kafka.errors import KafkaClientError
 from headrace.kafka.group.heartbeat import EagerHeartbeat
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _RETRY_BACKOFF = 0.1
 """Seconds between attempts to join while the brokers do not answer or refuse."""
 _RECONNECT_BACKOFF_MAX_MS = 1000
 _LEAVE_TIMEOUT_MS = 5000
-_READY_CHECK = 0.02
+_READY_CHECK_INTERVAL = 0.02
 """Seconds between two questions whether the rest of the worker is ready to join."""
 _NOTHING_IN_COMMON = (
     "a member of the group speaks no protocol that this worker does, which is {}; look at connect.protocol and "
@@ -41,24 +41,24 @@ _NOTHING_IN_COMMON = (
 
 
 class GroupListener(Protocol):
-    """The rest of the worker, as the membership sees it. Called on the IO thread; none of these may block."""
+    """The callbacks of a membership. Called on the IO thread; none of them may block."""
 
     def ready_to_join(self) -> bool:
-        """Asked before each (re)join, again and again until it is so; heartbeats go on meanwhile."""
+        """Return True if the worker may (re)join now; called repeatedly until then, while heartbeats go on."""
 
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
-        """Protocol names, most wanted first, each with the metadata to join with. Asked at every (re)join."""
+        """Return protocol names, the preferred first, each with the metadata to join with. Called at every (re)join."""
 
     def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Member ids and their metadata to their assignments. Asked of the member that leads the group."""
+        """Return each member's assignment, by its id, from the members' metadata. Called on the leader only."""
 
     def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        """The group has settled on ``generation``. ConnectError if the assignment is none: ``on_lost`` follows."""
+        """Take the assignment of ``generation``. ConnectError if it cannot be read: ``on_lost`` follows."""
 
     def on_lost(self, reason: str) -> None:
-        """The session is over: others may be given this member's work from now on (invariant 10).
+        """Give up the work: the session has ended, and others may be assigned it from now on (invariant 10).
 
-        The member goes on trying to join; ``on_assigned`` follows when it has.
+        The member goes on trying to join; ``on_assigned`` follows when it has joined.
         """
 
 
@@ -73,7 +73,7 @@ class GroupSettings:
 
 
 class GroupMember:
-    """One membership, from ``start`` to ``leave``. All methods may be called from any thread."""
+    """A worker's membership, from ``start`` to ``leave``. All methods may be called from any thread."""
 
     def __init__(
         self,
@@ -99,53 +99,53 @@ class GroupMember:
         self._failure: BaseException | None = None
 
     def start(self) -> None:
-        """Begins to join and returns at once. Brokers that are down are waited for."""
+        """Begin to join, and return at once. The member waits for brokers that are down."""
         self._client = KafkaNetClient(**self._client_config)
-        shell = _Shell(self._listener, self._joined, self._lost, self._clock)
-        self._coordinator = _Coordinator(self._client, self._settings, shell)
+        callbacks = _Callbacks(self._listener, self._on_joined, self._on_session_lost, self._clock)
+        self._coordinator = _Coordinator(self._client, self._settings, callbacks)
         self._client._net.start()
-        # Only now: a thread that is about to start is not alive, and who asks meanwhile would take it for dead.
+        # Only now: a thread that is about to start is not alive, and ``failure`` would take it for dead.
         self._thread = self._client._net._io_thread
         for watch in (self._stay_joined, self._watch_session):
-            self._client._net.call_soon_with_future(watch, self._coordinator).add_errback(self._died)
+            self._client._net.call_soon_with_future(watch, self._coordinator).add_errback(self._on_thread_died)
 
     def request_rejoin(self) -> None:
-        """Asks for a rebalance; ``on_assigned`` follows. No effect before ``start``."""
+        """Request a rebalance; ``on_assigned`` follows. No effect before ``start``."""
         if self._coordinator is not None:
             self._coordinator.request_rejoin()
 
-    def step_out(self, reason: str, pause: float) -> None:
-        """Leaves the group, so that nobody waits for this member, and joins again after ``pause`` seconds or later.
+    def leave_and_rejoin(self, reason: str, pause: float) -> None:
+        """Leave the group, so that no rebalance waits for this member, and rejoin after ``pause`` seconds or later.
 
         Returns at once. ``on_lost`` is called when it has left, and ``on_assigned`` when it is back.
         """
         if self._client is not None and self._coordinator is not None and not self._leaving:
-            _log.warning("Leaving group %s for at least %g s: %s", self._settings.group_id, pause, reason)
-            self._client._net.call_soon_with_future(self._coordinator.step_out, reason, self._clock() + pause)
+            log.warning("Leaving group %s for at least %g s: %s", self._settings.group_id, pause, reason)
+            self._client._net.call_soon_with_future(self._coordinator.leave_and_rejoin, reason, self._clock() + pause)
 
     def in_session(self) -> bool:
-        """Whether the work that was last assigned is still this member's."""
+        """Return True while the work that was last assigned is still this member's."""
         return self._in_session
 
     def failure(self) -> BaseException | None:
-        """Why the membership is watched over no more, if so: nobody would hear of a lost session (invariant 10)."""
+        """Return the error that has ended the IO thread, which watches the session (invariant 10); else None."""
         if self._failure is None and not self._leaving and self._thread is not None and not self._thread.is_alive():
             self._failure = KafkaClientError(f"The thread of the membership in {self._settings.group_id} has died")
         return self._failure
 
-    def _died(self, error: BaseException) -> None:
+    def _on_thread_died(self, error: BaseException) -> None:
         if not self._leaving:
-            _log.critical("The membership in group %s has died", self._settings.group_id, exc_info=error)
+            log.critical("The membership in group %s has died", self._settings.group_id, exc_info=error)
             self._failure = error
 
     def trouble(self) -> str | None:
-        """Why it cannot join at present, None if all is well."""
+        """Return the reason why it cannot join at present, None if it can."""
         return self._trouble
 
     def absence(self, least: float = 0.0) -> str | None:
-        """How it is without its group, and for how long; None if for less than ``least`` seconds, or never joined yet.
+        """Describe the member's absence from its group; None if shorter than ``least`` seconds, or before it joined.
 
-        Also of a session that may still last: its coordinator is not heard. A join is waited for without a sound.
+        A session that may still last counts too if its coordinator does not answer. A pending join is silent normally.
         """
         lost_at, coordinator, group = self._lost_at, self._coordinator, self._settings.group_id
         if lost_at is not None:
@@ -160,7 +160,7 @@ class GroupMember:
         return f"without an answer from the coordinator of group {group} for {silence:.0f} s"
 
     def leave(self, timeout: float) -> None:
-        """Leaves the group, so that others need not wait for the session to expire; at most ``timeout`` seconds."""
+        """Leave the group, so that others need not wait for the session to expire; at most ``timeout`` seconds."""
         client, coordinator = self._client, self._coordinator
         if client is None or coordinator is None or self._leaving:
             return
@@ -175,7 +175,7 @@ class GroupMember:
         try:
             left.result(timeout)
         except FutureTimeoutError:
-            _log.warning("Could not leave group %s within %g s", self._settings.group_id, timeout)
+            log.warning("Could not leave group %s within %g s", self._settings.group_id, timeout)
         coordinator.wakeup.notify()
         client._net.stop(timeout_ms=1000)
         client.close()
@@ -188,19 +188,19 @@ class GroupMember:
                 coordinator.poll_heartbeat()
                 self._trouble = None
             except Exception as error:
-                self._tell_trouble(error)
+                self._report_trouble(error)
                 await coordinator.wakeup(_RETRY_BACKOFF)
                 continue
             if not coordinator.need_rejoin():
                 await coordinator.wakeup(self._settings.session_timeout / 3)
 
     async def _watch_session(self, coordinator: _Coordinator) -> None:
-        """Ends the session here when the broker must have ended it there, reachable or not (invariant 10)."""
+        """End the session here when the broker must have ended it there, reachable or not (invariant 10)."""
         while not self._leaving:
             if self._in_session:
                 silence = self._silence(coordinator)
                 if silence > self._allowed_silence(coordinator):
-                    self._lost(f"no answer from the group coordinator for {silence:.1f} s", silence)
+                    self._on_session_lost(f"no answer from the group coordinator for {silence:.1f} s", silence)
                     coordinator.request_rejoin()
             await coordinator._net.sleep(min(1.0, self._settings.session_timeout / 10))
 
@@ -208,12 +208,12 @@ class GroupMember:
         return float(self._clock() - max(self._joined_at, coordinator.heartbeat.last_receive))
 
     def _allowed_silence(self, coordinator: _Coordinator) -> float:
-        """No heartbeats are sent during a join, which the broker may hold until the rebalance timeout."""
+        """Return the silence after which the session is over; longer in a join, when no heartbeats are sent."""
         if coordinator.rebalance_in_progress():
             return max(self._settings.session_timeout, self._settings.rebalance_timeout)
         return self._settings.session_timeout
 
-    def _joined(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+    def _on_joined(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
         if self._leaving:
             return
         self._joined_at = self._clock()
@@ -222,29 +222,29 @@ class GroupMember:
         try:
             self._listener.on_assigned(generation, member_id, protocol, assignment)
         except ConnectError as error:
-            # Nobody knows what the group has decided about this member's work (invariant 10).
-            self._lost(f"the leader's assignment of generation {generation} cannot be used: {error}")
+            # What the group has decided about this member's work is unknown (invariant 10).
+            self._on_session_lost(f"the leader's assignment of generation {generation} cannot be used: {error}")
             assert self._coordinator is not None
             self._coordinator.request_rejoin()
             raise
 
-    def _lost(self, reason: str, silence: float = 0.0) -> None:
-        """``silence`` is for how long nothing was heard already, in seconds."""
+    def _on_session_lost(self, reason: str, silence: float = 0.0) -> None:
+        """End the session; ``silence`` is the time since the coordinator's last answer, in seconds."""
         if self._leaving or not self._in_session:
             return
         self._in_session = False
         self._lost_at, self._lost_by = self._clock() - silence, reason
-        _log.warning("Lost the session in group %s: %s", self._settings.group_id, reason)
+        log.warning("Lost the session in group %s: %s", self._settings.group_id, reason)
         self._listener.on_lost(reason)
 
-    def _tell_trouble(self, error: Exception) -> None:
+    def _report_trouble(self, error: Exception) -> None:
         trouble = f"{type(error).__name__}: {error}"
         if isinstance(error, InconsistentGroupProtocolError):
             trouble = _NOTHING_IN_COMMON.format(", ".join(name for name, _ in self._listener.offered_protocols()))
         if self._leaving or trouble == self._trouble:
             return
         self._trouble = trouble
-        _log.warning(
+        log.warning(
             "Cannot join group %s, will try again: %s",
             self._settings.group_id,
             trouble,
@@ -253,8 +253,8 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shell:
-    """What kafka-python's side of the group protocol calls back."""
+class _Callbacks:
+    """The callbacks of ``_Coordinator``."""
 
     listener: GroupListener
     joined: Callable[[int, str, str, bytes], None]
@@ -263,11 +263,11 @@ class _Shell:
 
 
 class _Coordinator(BaseCoordinator):  # type: ignore[misc]
-    """kafka-python's side of the group protocol, with every wish to rejoin acted upon at once instead of polled for."""
+    """kafka-python's side of the group protocol, which rejoins at once on request instead of at the next poll."""
 
-    def __init__(self, client: Any, settings: GroupSettings, shell: _Shell) -> None:
+    def __init__(self, client: Any, settings: GroupSettings, callbacks: _Callbacks) -> None:
         self.wakeup = WakeupNotifier(client._net)
-        self._shell = shell
+        self._callbacks = callbacks
         self._away_until = 0.0
         super().__init__(
             client,
@@ -283,23 +283,23 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
         return "connect"
 
     def group_protocols(self) -> list[tuple[str, bytes]]:
-        return list(self._shell.listener.offered_protocols())
+        return list(self._callbacks.listener.offered_protocols())
 
     async def _on_join_prepare_async(self, generation: int, member_id: str, timeout_ms: float | None = None) -> None:
-        while self._shell.clock() < self._away_until or not self._shell.listener.ready_to_join():
-            await self._net.sleep(_READY_CHECK)
+        while self._callbacks.clock() < self._away_until or not self._callbacks.listener.ready_to_join():
+            await self._net.sleep(_READY_CHECK_INTERVAL)
 
     def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> dict[str, bytes]:
         metadata = {member.member_id: bytes(member.metadata) for member in members}
-        return dict(self._shell.listener.assign(leader_id, protocol, metadata))
+        return dict(self._callbacks.listener.assign(leader_id, protocol, metadata))
 
     async def _on_join_complete_async(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        self._shell.joined(generation, member_id, protocol, bytes(assignment))
+        self._callbacks.joined(generation, member_id, protocol, bytes(assignment))
 
-    async def step_out(self, reason: str, until: float) -> None:
+    async def leave_and_rejoin(self, reason: str, until: float) -> None:
         self._away_until = until
         await self.maybe_leave_group_async(reason, _LEAVE_TIMEOUT_MS)
-        # A join that was under way ends by having left, and must not go on without waiting for its time.
+        # A join that was under way has ended by leaving, and must not go on before ``until``.
         self.rejoining = False
 
     def request_rejoin(self) -> None:
@@ -307,7 +307,7 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
         self.wakeup.notify()
 
     def reset_generation(self, *args: Any, **kwargs: Any) -> None:
-        """The broker knows us no longer; joining for the first time comes by here as well, but owns nothing."""
+        """End the session, as the broker has removed this member; a first join comes by here too, without a session."""
         super().reset_generation(*args, **kwargs)
-        self._shell.lost("the group coordinator has removed this member")
+        self._callbacks.lost("the group coordinator has removed this member")
         self.wakeup.notify()

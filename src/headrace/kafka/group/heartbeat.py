@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a member of a group sends its heartbeats."""
+"""The times of a group member's heartbeats."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 
 from kafka.coordinator.heartbeat import Heartbeat
 
-_SHORTEST = 0.1
+_MIN_PAUSE = 0.1
 """Seconds between two heartbeats, at least."""
-_SHARE = 0.1
-"""Of the time between the last round and a heartbeat: so long is the pause that follows it."""
+_PAUSE_RATIO = 0.1
+"""The pause after a heartbeat, as a part of the time since the last rebalance."""
 
 
 class EagerHeartbeat(Heartbeat):  # type: ignore[misc]
-    """Beats often right after a round of the group, then ever more seldom, and never more seldom than configured.
+    """A heartbeat that is frequent right after a rebalance, then ever slower, down to the configured interval.
 
-    One round is often followed by another: what it takes from one member is given to another in the next, of which
-    members only hear by the answer to a heartbeat. On the membership's thread, as its base class.
+    One rebalance is often followed by another: work revoked from one member is assigned to another in the next, and
+    members learn of that only by the answer to a heartbeat. On the membership's thread, as its base class.
     """
 
     def time_to_next_heartbeat(self) -> float:
@@ -25,5 +25,5 @@ class EagerHeartbeat(Heartbeat):  # type: ignore[misc]
         if self.heartbeat_failed:
             return configured
         began, last = float(self.last_reset), max(float(self.last_send), float(self.last_reset))
-        pause = max(_SHORTEST, _SHARE * (last - began))
+        pause = max(_MIN_PAUSE, _PAUSE_RATIO * (last - began))
         return min(configured, max(0.0, last + pause - time.monotonic()))

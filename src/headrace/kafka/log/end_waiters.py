@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for a log to be read to its end, and when each may go on (invariant 3)."""
+"""Futures that end when a log has been read to its end (invariant 3)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.errors import RetriableKafkaError, connect_error, kafka_error
 from headrace.kafka.log.topic_identity import TopicIdentity
 
-_FIRST_PATIENCE = 0.002
+_FIRST_POLL_TIMEOUT = 0.002
 _RETRY_AFTER = 0.25
 # A request that was made while the brokers were away is not sent when they come back: so each must be short.
-_ANSWER_WITHIN = 3.0
+_REQUEST_TIMEOUT = 3.0
 
 
 class _Waiter:
-    """One ``read_to_end``: it learns the end offsets (its targets), then waits for the positions to reach them."""
+    """One ``read_to_end``: it requests the end offsets (its targets), then waits for the positions to reach them."""
 
     __slots__ = ("asked", "committed", "error", "future", "left", "retry_at", "since", "stale", "targets")
 
@@ -42,8 +42,11 @@ class _Waiter:
 
 
 class EndWaiters:
-    """Thread-safe. ``add`` is called by anyone, ``advance``, ``reached`` and ``patience`` by the log's thread, and the
-    answers of the admin client come in on its thread; whoever sees a waiter's targets reached ends its future."""
+    """The waiters of one log. Thread-safe.
+
+    Any thread calls ``add``; the log's thread calls ``advance``, ``reached`` and ``poll_timeout``; the admin client's
+    answers arrive on its own thread. The thread that sees a waiter's targets reached ends its future.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class EndWaiters:
         partitions: Callable[[], tuple[int, ...]],
         identity: TopicIdentity | None = None,
     ) -> None:
-        """``identity`` says whether ends that the brokers tell are those of the topic that is read."""
+        """``identity`` checks that the brokers' end offsets are those of the topic that is read."""
         self.failure: BaseException | None = None
         self._identity = identity
         self._topic = topic
@@ -74,31 +77,33 @@ class EndWaiters:
             if self.failure is None:
                 self._waiting.append(waiter)
         if self.failure is not None:
-            self._end(waiter, self._dead())
+            self._finish(waiter, self._failure_of_log())
         elif ends is None:
-            self._ask(waiter)
+            self._request_end_offsets(waiter)
         else:
             self._end_reached()
         return waiter.future
 
     def waiting(self) -> bool:
-        """Whether anybody waits."""
+        """Return True if there is a waiter."""
         return bool(self._waiting)
 
-    def patience(self, idle: float) -> float:
-        """How long the log's thread may wait for a record. Nothing wakes it when only transaction markers arrive, so it
-        looks often while somebody has just begun to wait, and less and less so."""
+    def poll_timeout(self, idle: float) -> float:
+        """Return the seconds for which the log's thread may wait for a record.
+
+        Nothing wakes it when only transaction markers arrive: so it polls often for a new waiter, then less and less.
+        """
         with self._lock:
             since = self._waiting[0].since if self._waiting else None
-        return idle if since is None else min(idle, _FIRST_PATIENCE + (time.monotonic() - since) / 10)
+        return idle if since is None else min(idle, _FIRST_POLL_TIMEOUT + (time.monotonic() - since) / 10)
 
     def reached(self, partition: int, offset: int) -> None:
-        """The partition was read up to ``offset`` for now; what lies before it was skipped or handed out."""
+        """Note that the partition was read up to its end ``offset``; all before it was skipped or handed out."""
         with self._lock:
             self._positions[partition] = max(offset, self._positions.get(partition, 0))
 
     def advance(self, positions: Mapping[int, int]) -> None:
-        """All records before ``positions`` have been handed out."""
+        """Note that all records before ``positions`` have been handed out."""
         with self._lock:
             self._positions.update(positions)
             if not self._waiting:
@@ -109,26 +114,26 @@ class EndWaiters:
             self._admin.renew()
         for waiter in due:
             waiter.retry_at, waiter.stale = None, False
-            self._ask(waiter)
+            self._request_end_offsets(waiter)
         self._end_reached()
 
-    def begin_anew(self) -> None:
-        """The topic is another one: where it is read begins at its start, and where it ends is asked again."""
+    def start_again(self) -> None:
+        """Start again with another topic of the name: positions are at its start, end offsets requested again."""
         with self._lock:
             self._positions = {}
             for waiter in self._waiting:
                 waiter.targets, waiter.retry_at = None, time.monotonic()
 
     def fail_all(self, failure: BaseException) -> None:
-        """The log is dead: nobody will ever reach anything."""
+        """Fail all waiters, present and future: the log's thread has ended."""
         with self._lock:
             self.failure = failure
             waiting, self._waiting = self._waiting, []
         for waiter in waiting:
-            self._end(waiter, self._dead())
+            self._finish(waiter, self._failure_of_log())
 
     def describe(self) -> str | None:
-        """What the oldest waiter waits for."""
+        """Describe what the oldest waiter waits for; None if there is no waiter."""
         with self._lock:
             if not self._waiting:
                 return None
@@ -146,7 +151,7 @@ class EndWaiters:
 
     def _transaction_hint(self, partition: int, position: int, end: int) -> str:
         try:
-            asked = self._admin.list_offsets(self._topic, [partition], committed=True, timeout=_ANSWER_WITHIN)
+            asked = self._admin.list_offsets(self._topic, [partition], committed=True, timeout=_REQUEST_TIMEOUT)
             stable = int(asked[partition].result(5).offset)
         except Exception:
             return "; the brokers do not answer"
@@ -155,23 +160,23 @@ class EndWaiters:
     def _owner(self, partition: int) -> str:
         try:
             return str(self._admin.open_transactions(self._topic, partition)[0])
-        except Exception:  # older brokers do not tell, nor do others to a principal that may not ask
+        except Exception:  # older brokers cannot describe them, others may deny it to the principal
             return "of an unknown producer"
 
-    def _ask(self, waiter: _Waiter) -> None:
+    def _request_end_offsets(self, waiter: _Waiter) -> None:
         partitions = self._partitions()
         waiter.left = len(partitions)
         try:
             waiter.asked = self._admin.list_offsets(
-                self._topic, partitions, committed=waiter.committed, timeout=_ANSWER_WITHIN
+                self._topic, partitions, committed=waiter.committed, timeout=_REQUEST_TIMEOUT
             )
         except ConnectError as e:
-            self._not_told(waiter, e)
+            self._on_request_failed(waiter, e)
             return
         for future in list(waiter.asked.values()):
-            future.add_done_callback(lambda _: self._told(waiter))
+            future.add_done_callback(lambda _: self._on_end_offset(waiter))
 
-    def _told(self, waiter: _Waiter) -> None:
+    def _on_end_offset(self, waiter: _Waiter) -> None:
         with self._lock:
             waiter.left -= 1
             if waiter.left:
@@ -183,47 +188,52 @@ class EndWaiters:
                 self._identity.doubt()
             answered = kafka_error(e)
             waiter.stale = answered is not None and answered.code() > 0
-            self._not_told(waiter, connect_error(e, f"listing the end offsets of topic '{self._topic}'"))
+            self._on_request_failed(waiter, connect_error(e, f"listing the end offsets of topic '{self._topic}'"))
             return
         if self._identity is None:
-            self._aim(waiter, targets)
+            self._set_targets(waiter, targets)
         else:
-            self._check(waiter, targets, self._identity)
+            self._check_identity(waiter, targets, self._identity)
 
-    def _check(self, waiter: _Waiter, targets: Mapping[int, int], identity: TopicIdentity) -> None:
-        """Ends of another topic are none: those of a deleted one that was made again lie before what was read, and
-        whoever waited would be told what was known when it was deleted. Asked after the ends: ids never come back."""
+    def _check_identity(self, waiter: _Waiter, targets: Mapping[int, int], identity: TopicIdentity) -> None:
+        """Use end offsets as targets only if they are of the topic that is read.
 
-        def told(answer: Future[Any]) -> None:
+        Those of a topic that was made again lie before what was read, and its waiters would go on with what was known
+        when it was deleted. The id is requested after the end offsets: ids never come back.
+        """
+
+        def on_description(answer: Future[Any]) -> None:
             try:
                 another = identity.is_another(self._admin.description(self._topic, answer))
             except ConnectError as e:
-                self._not_told(waiter, e)
+                self._on_request_failed(waiter, e)
                 return
-            if another:  # the log's thread looks into it
-                self._not_told(waiter, RetriableKafkaError(f"topic '{self._topic}' is not the one that was read"))
+            if another:  # the log's thread handles it
+                self._on_request_failed(
+                    waiter, RetriableKafkaError(f"topic '{self._topic}' is not the one that was read")
+                )
             else:
-                self._aim(waiter, targets)
+                self._set_targets(waiter, targets)
 
         try:
-            self._admin.ask_to_describe(self._topic, _ANSWER_WITHIN).add_done_callback(told)
+            self._admin.ask_to_describe(self._topic, _REQUEST_TIMEOUT).add_done_callback(on_description)
         except ConnectError as e:
-            self._not_told(waiter, e)
+            self._on_request_failed(waiter, e)
 
-    def _aim(self, waiter: _Waiter, targets: Mapping[int, int]) -> None:
+    def _set_targets(self, waiter: _Waiter, targets: Mapping[int, int]) -> None:
         with self._lock:
             waiter.targets = targets
         self._end_reached()
 
-    def _not_told(self, waiter: _Waiter, error: ConnectError) -> None:
-        """Brokers that are away come back; anything else is the waiter's error."""
+    def _on_request_failed(self, waiter: _Waiter, error: ConnectError) -> None:
+        """Schedule a retry if brokers are away; any other error is the waiter's."""
         if isinstance(error, RetriableError):
             waiter.error = error
             waiter.retry_at = time.monotonic() + _RETRY_AFTER
             return
         with self._lock:
             self._waiting = [other for other in self._waiting if other is not waiter]
-        self._end(waiter, error)
+        self._finish(waiter, error)
 
     def _end_reached(self) -> None:
         with self._lock:
@@ -231,14 +241,14 @@ class EndWaiters:
             if ended:
                 self._waiting = [waiter for waiter in self._waiting if waiter not in ended]
         for waiter in ended:
-            self._end(waiter, None)
+            self._finish(waiter, None)
 
-    def _dead(self) -> BaseException:
+    def _failure_of_log(self) -> BaseException:
         failure = self.failure
         return failure if isinstance(failure, ConnectError) else connect_error(failure or Exception(), self._topic)
 
     @staticmethod
-    def _end(waiter: _Waiter, error: BaseException | None) -> None:
+    def _finish(waiter: _Waiter, error: BaseException | None) -> None:
         if waiter.future.done():
             return
         if error is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topic that is read by everybody from its start and written by anybody: shared state by replay.
+"""A topic that all workers read from its start and any of them writes: shared state by replay.
 
 Java: ``org.apache.kafka.connect.util.KafkaBasedLog``.
 """
@@ -31,14 +31,14 @@ from headrace.kafka.log.end_waiters import EndWaiters
 from headrace.kafka.log.topic_identity import TopicIdentity, TopicLostError
 from headrace.model.backoff import ExponentialBackoff
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _BATCH = 1000
 _IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
-_LOOK_EVERY = 5.0
-"""Seconds between two looks whether the topic is still there, and has more partitions."""
-_LOOK = 5.0
-_MAKING = 30.0
+_DESCRIBE_INTERVAL = 5.0
+"""Seconds between two descriptions of the topic, which show its deletion and new partitions."""
+_REQUEST_TIMEOUT = 5.0
+_CREATION_TIMEOUT = 30.0
 _METADATA_BACKOFF = ExponentialBackoff(0.005, 0.5)
 
 
@@ -52,12 +52,12 @@ class LogRecord(NamedTuple):
 
 
 class KafkaBasedLog:
-    """Tails a topic on a thread of its own and hands every batch to ``on_records``, on that thread, in partition order.
+    """A topic that is tailed on a thread of its own, which calls ``on_records`` with each batch, in partition order.
 
     ``start``, ``stop``, ``flush`` block; ``send`` and ``read_to_end`` do not. Any thread may call them. An error that
     ends the log's thread (an exception of ``on_records``, a lost ACL, a corrupt record) fails all waiters, present and
-    future. So does the end of the topic: whoever deletes it, and makes another of its name, gets a TopicLostError from
-    all logs that have read it. A log with ``on_remade`` makes the topic again instead, compacted, and calls that on its
+    future. So does the topic's deletion: all logs that have read it fail with a TopicLostError, even if there is
+    another topic of its name. A log with ``on_remade`` makes the topic again instead, compacted, and calls that on its
     thread.
     With ``isolation.level=read_committed`` in ``consumer_props`` only committed records are handed out.
     """
@@ -75,8 +75,8 @@ class KafkaBasedLog:
         self.topic = topic
         self._on_remade = on_remade
         self._identity = TopicIdentity(topic, time.monotonic)
-        self._look_at = 0.0
-        self._asked: Future[Any] | None = None
+        self._next_description = 0.0
+        self._pending_description: Future[Any] | None = None
         self._consumer_props = _tailing(consumer_props)
         self._on_records = on_records
         self._create = create
@@ -99,15 +99,15 @@ class KafkaBasedLog:
         return self._identity.id
 
     def start(self, timeout: float = 120.0) -> None:
-        """Make the topic if it is absent (and was asked for), tail it, return when it was read to its present end.
+        """Create the topic if it is absent (and ``create`` given), tail it, return when it was read to its present end.
 
-        RetriableError if that takes longer than ``timeout`` seconds: it may be called again, and then begins anew.
-        ConfigError if a topic that was to be compacted is not, or cannot be made as asked for.
+        RetriableError if that takes longer than ``timeout`` seconds: it may be called again, and starts again then.
+        ConfigError if a topic that must be compacted is not, or cannot be created as specified.
         """
         self._admin = TopicAdmin(self._admin_props)
         if self._create is not None:
             self._ensure_topic(self._admin, self._create)
-        self._settle(self._await_topic(self._admin, time.monotonic() + timeout))
+        self._accept_topic(self._await_topic(self._admin, time.monotonic() + timeout))
         self._waiters = EndWaiters(self.topic, self._admin, lambda: self._partitions, self._identity)
         self._consumer: Consumer = client_config.consumer(self._consumer_props)
         self._check_readable()
@@ -115,8 +115,8 @@ class KafkaBasedLog:
         self._thread = threading.Thread(target=self._run, name=f"log-{self.topic}", daemon=True)
         self._thread.start()
         try:
-            # An open transaction may be that of a task which only this start brings back: it is not waited for. Those
-            # who have to know what becomes of it read to the end (invariant 3).
+            # An open transaction may be that of a task which only this start brings back: do not wait for it. Callers
+            # that need its outcome call read_to_end (invariant 3).
             self._waiters.add(committed=True).result(timeout)
         except TimeoutError:
             reason = self.waiting_for() or "no answer from the brokers"
@@ -138,7 +138,7 @@ class KafkaBasedLog:
             thread.join()
 
     def send(self, key: bytes | None, value: bytes | None) -> Future[None]:
-        """Write one record; the future ends when the brokers have it, with RetriableError if they do not for now."""
+        """Write one record; the future ends when the brokers have it, with RetriableError if they refuse it for now."""
         if self._sender is None:
             raise KafkaClientError(f"The log of topic '{self.topic}' is read-only here")
         return self._sender.send(key, value)
@@ -149,37 +149,37 @@ class KafkaBasedLog:
             self._sender.flush(timeout)
 
     def read_to_end(self) -> Future[None]:
-        """Ends when ``on_records`` has had every record that was in the topic when this was called (invariant 3).
+        """Return a future that ends when ``on_records`` has had every record that is in the topic now (invariant 3).
 
         The end is the high watermark: with an open transaction in the topic a read_committed log waits until that ends.
-        The future ends on one of several threads: callbacks must be short. Outlives an outage of the brokers.
+        The future ends on one of several threads: callbacks must be short. It outlasts an outage of the brokers.
         """
         if self._waiters is None:
             raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
         return self._waiters.add()
 
     def read_up_to(self, ends: Mapping[int, int]) -> Future[None]:
-        """Ends when ``on_records`` has had every record before ``ends``, offsets by partition.
+        """Return a future that ends when ``on_records`` has had every record before ``ends``, offsets by partition.
 
-        For who has written the records: that spares the question where the topic ends.
+        For the writer of the records, which knows their offsets: no request for the end offsets is needed.
         """
         if self._waiters is None:
             raise KafkaClientError(f"The log of topic '{self.topic}' has not been started")
         return self._waiters.add(ends)
 
     def check_topic(self) -> None:
-        """TopicLostError unless the topic is the one that was read. Blocks; for who is about to write to it."""
+        """Raise TopicLostError unless the topic is the one that was read. Blocks; call it before writing."""
         assert self._admin is not None
         found = self._admin.describe(self.topic)
         if self._identity.is_another(found):
-            raise self._lost(self._identity.loss(found) or f"topic '{self.topic}' does not exist any more")
+            raise self._lost_error(self._identity.loss(found) or f"topic '{self.topic}' does not exist any more")
 
     def waiting_for(self) -> str | None:
-        """What the oldest ``read_to_end`` waits for, in words; None if nobody waits. May ask the brokers."""
+        """Describe what the oldest ``read_to_end`` waits for; None if there is none. May send requests to brokers."""
         return self._waiters.describe() if self._waiters is not None else None
 
     def failure(self) -> BaseException | None:
-        """Why the log's thread has died, if it has."""
+        """Return the error that has ended the log's thread, None while it runs."""
         return self._waiters.failure if self._waiters is not None else None
 
     def _ensure_topic(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
@@ -187,12 +187,12 @@ class KafkaBasedLog:
         if not created and wanted.config.get("cleanup.policy") == "compact":
             admin.verify_compacted(self.topic, wanted.name_property)
 
-    def _settle(self, found: TopicDescription) -> None:
+    def _accept_topic(self, found: TopicDescription) -> None:
         self._partitions = found.partitions
-        self._identity.settle(found)
+        self._identity.accept(found)
 
     def _await_topic(self, admin: TopicAdmin, deadline: float) -> TopicDescription:
-        """A topic that was just made takes a moment until all brokers know it."""
+        """Wait until the brokers know the topic: one that was just created takes a moment."""
         pauses = _METADATA_BACKOFF.pauses()
         while True:
             found = admin.describe(self.topic)
@@ -203,11 +203,11 @@ class KafkaBasedLog:
             self._stopping.wait(next(pauses))
 
     def _check_readable(self) -> None:
-        """AuthorizationError if the consumer is not even told of the topic: it would wait for it without a word."""
+        """Raise AuthorizationError if the consumer may not read the topic: it would wait for it silently."""
         try:
-            error = self._consumer.list_topics(self.topic, timeout=_LOOK).topics[self.topic].error
+            error = self._consumer.list_topics(self.topic, timeout=_REQUEST_TIMEOUT).topics[self.topic].error
         except KafkaException:
-            return  # brokers that are away for now are waited for
+            return  # the log waits for brokers that are away for now
         if error is not None and error.code() in AUTHORIZATION_CODES:
             self._consumer.close()
             raise connect_error(error, f"reading topic '{self.topic}'")
@@ -223,22 +223,22 @@ class KafkaBasedLog:
             self._tail(waiters)
         except Exception as e:
             failure = e
-            _log.error("The log of topic '%s' has died: %s", self.topic, e, exc_info=not isinstance(e, ConnectError))
+            log.error("The log of topic '%s' has died: %s", self.topic, e, exc_info=not isinstance(e, ConnectError))
         finally:
             waiters.fail_all(failure)
             self._consumer.close()
 
     def _tail(self, waiters: EndWaiters) -> None:
-        self._look_at = time.monotonic() + _LOOK_EVERY
+        self._next_description = time.monotonic() + _DESCRIBE_INTERVAL
         while not self._stopping.is_set():
-            first = self._consumer.poll(waiters.patience(_IDLE_WAIT))
+            first = self._consumer.poll(waiters.poll_timeout(_IDLE_WAIT))
             self._read_available(first, waiters)
             if first is not None or waiters.waiting():
                 waiters.advance(self._positions())
-            self._look(waiters)
+            self._watch_topic(waiters)
 
     def _read_available(self, first: Message | None, waiters: EndWaiters) -> None:
-        """Hand out all that is there. Draining matters: transaction markers behind the records advance the position."""
+        """Hand out all records that are there. Transaction markers behind them advance the position, so drain it."""
         while first is not None:
             messages = [first, *self._consumer.consume(_BATCH, 0)]
             records = [record for message in messages if (record := self._record(message, waiters)) is not None]
@@ -258,74 +258,74 @@ class KafkaBasedLog:
             assert partition is not None and offset is not None
             waiters.reached(partition, offset)
         elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            # The client looks for a coordinator, though it joins no group and commits nothing: who may read the topic
-            # needs no right to a group (KIP-618).
-            _log.debug("Reading topic '%s' goes on without a group: %s", self.topic, error.str())
+            # The client looks for a coordinator, though it joins no group and commits nothing: reading the topic needs
+            # no right to a group (KIP-618).
+            log.debug("Reading topic '%s' goes on without a group: %s", self.topic, error.str())
         elif error.fatal() or error.code() in AUTHORIZATION_CODES:
             raise connect_error(error, f"reading topic '{self.topic}'")
         elif error.code() in UNREADABLE_CODES:
             where = f"topic '{self.topic}' partition {partition}, offset {offset}"
             raise KafkaClientError(f"Records cannot be read, and must not be left out: {where}: {error.str()}")
         else:
-            _log.warning("Reading topic '%s' goes on after an error: %s", self.topic, error.str())
+            log.warning("Reading topic '%s' goes on after an error: %s", self.topic, error.str())
         return None
 
     def _positions(self) -> dict[int, int]:
-        """The offset behind the last record handed out or marker skipped; partitions never read from are left out."""
+        """Return the offset after the last record handed out or marker skipped, for partitions that were read."""
         wanted = [TopicPartition(self.topic, partition) for partition in self._partitions]
         return {tp.partition: tp.offset for tp in self._consumer.position(wanted) if tp.offset >= 0}
 
-    def _look(self, waiters: EndWaiters) -> None:
-        """Ask now and then what has become of the topic; records go on being read until the answer is there."""
+    def _watch_topic(self, waiters: EndWaiters) -> None:
+        """Describe the topic every few seconds, without waiting: records are read until the answer is there."""
         assert self._admin is not None
-        if self._asked is None:
-            if self._identity.take_doubt() or time.monotonic() >= self._look_at:
-                self._look_at = time.monotonic() + _LOOK_EVERY
+        if self._pending_description is None:
+            if self._identity.take_doubt() or time.monotonic() >= self._next_description:
+                self._next_description = time.monotonic() + _DESCRIBE_INTERVAL
                 with suppress(RetriableError):
-                    self._asked = self._admin.ask_to_describe(self.topic, _LOOK)
-        elif self._asked.done():
-            asked, self._asked = self._asked, None
+                    self._pending_description = self._admin.ask_to_describe(self.topic, _REQUEST_TIMEOUT)
+        elif self._pending_description.done():
+            asked, self._pending_description = self._pending_description, None
             try:
                 found = self._admin.description(self.topic, asked)
             except RetriableError:
                 return
-            self._seen(found, waiters)
+            self._on_description(found, waiters)
 
-    def _seen(self, found: TopicDescription | None, waiters: EndWaiters) -> None:
+    def _on_description(self, found: TopicDescription | None, waiters: EndWaiters) -> None:
         loss = self._identity.loss(found)
         if loss is not None:
-            self._replace(loss, waiters)
+            self._recreate_topic(loss, waiters)
         elif found is not None:
             added = tuple(partition for partition in found.partitions if partition not in self._partitions)
             if added:
                 self._assign(added)
                 self._partitions = tuple(sorted((*self._partitions, *added)))
 
-    def _replace(self, loss: str, waiters: EndWaiters) -> None:
-        """Make the topic again, where that is wanted: brokers that make topics by themselves do not compact them."""
+    def _recreate_topic(self, loss: str, waiters: EndWaiters) -> None:
+        """Create the topic again, if ``on_remade`` is given: topics that brokers auto-create are not compacted."""
         admin, wanted = self._admin, self._create
         if self._on_remade is None or admin is None or wanted is None:
-            raise self._lost(loss)
-        _log.error("%s. It is made again, compacted, and filled with what is known here", _sentence(loss))
+            raise self._lost_error(loss)
+        log.error("%s. It is made again, compacted, and filled with what is known here", _sentence(loss))
         try:
-            self._make_again(admin, wanted)
-        except RetriableError as e:  # the next look finds the same
-            _log.warning("Topic '%s' is not made again yet: %s", self.topic, e)
+            self._create_again(admin, wanted)
+        except RetriableError as e:  # the next description finds the same
+            log.warning("Topic '%s' is not made again yet: %s", self.topic, e)
             return
         self._consumer.close()
         self._consumer = client_config.consumer(self._consumer_props)
         self._assign(self._partitions)
-        waiters.begin_anew()
+        waiters.start_again()
         self._on_remade()
 
-    def _make_again(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
+    def _create_again(self, admin: TopicAdmin, wanted: TopicSpec) -> None:
         try:
             self._ensure_topic(admin, wanted)
         except ConfigError:
             admin.make_compacted(self.topic)
-        self._settle(self._await_topic(admin, time.monotonic() + _MAKING))
+        self._accept_topic(self._await_topic(admin, time.monotonic() + _CREATION_TIMEOUT))
 
-    def _lost(self, loss: str) -> TopicLostError:
+    def _lost_error(self, loss: str) -> TopicLostError:
         named_by = f" ({self._create.name_property})" if self._create is not None else ""
         advice = f". {self._create.loss}" if self._create is not None and self._create.loss else ""
         return TopicLostError(f"{_sentence(loss)}{named_by}{advice}")
@@ -336,9 +336,9 @@ def _sentence(text: str) -> str:
 
 
 def _tailing(props: Mapping[str, str]) -> dict[str, str]:
-    """Read from the start, without a group, and answer at once when a record arrives.
+    """Return a consumer's properties to read from the start, without a group or delay.
 
-    Partition ends are reported: where compaction removed the last records they alone tell that nothing follows.
+    Partition ends are reported: if compaction has removed the last records, only they show that the end is reached.
     """
     fixed: dict[str, Any] = {
         "auto.offset.reset": "earliest",

@@ -179,7 +179,7 @@ def _remove_former_attempts(spec: TaskSpec) -> None:
     """
     group, client_id = spec.consumer[GROUP_ID], spec.consumer.get("client.id", "")
     if client_id == f"connector-consumer-{spec.id}":
-        removed = ConsumerGroups(spec.consumer).expel(group, client_id)
+        removed = ConsumerGroups(spec.consumer).remove_members(group, client_id)
         if removed:
             log.info("Task %s: a former attempt was removed from group '%s'", spec.id, group)
 

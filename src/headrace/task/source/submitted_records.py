@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
-from headrace.kafka.data.record_producer import RecordProducer, Refused
+from headrace.kafka.data.record_producer import RecordProducer, RefusalCallback
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
@@ -86,7 +86,7 @@ class RefusedRecords:
         self._timeout = timeout
         self._waiting: deque[tuple[SubmittedBatch, TopicBatch, int]] = deque()
 
-    def callback(self, submitted: SubmittedBatch, batch: TopicBatch) -> Refused:
+    def callback(self, submitted: SubmittedBatch, batch: TopicBatch) -> RefusalCallback:
         """Return the producer's callback for refused records of ``batch``, which is part of ``submitted``."""
         rows: dict[KeyAndValue, deque[int]] = {}
 

@@ -62,11 +62,13 @@ class SinkOffsets:
 
     def write(self, wanted: Sequence[ConnectorOffset]) -> None:
         parsed = parse_sink_offsets(wanted)
-        self._groups.alter(self._group, {where: offset for where, offset in parsed.items() if offset is not None})
-        self._groups.forget(self._group, [where for where, offset in parsed.items() if offset is None])
+        self._groups.alter_offsets(
+            self._group, {where: offset for where, offset in parsed.items() if offset is not None}
+        )
+        self._groups.delete_offsets(self._group, [where for where, offset in parsed.items() if offset is None])
 
     def reset(self, known: Sequence[ConnectorOffset]) -> None:
-        self._groups.delete(self._group)
+        self._groups.delete_group(self._group)
 
     def _new_offsets(self, wanted: Sequence[ConnectorOffset] | None) -> dict[TopicPartition, NewOffset]:
         """Return the positions at which the group will continue.
