@@ -88,7 +88,7 @@ outage: setup ## A broker that is frozen for ten minutes, and one that is dead f
 .PHONY: mutations
 mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the group protocol (CASES=100000)
 	@HEADRACE_MUTATIONS=$(or $(CASES),10000) $(PY) -m pytest -q tests/unit/storage/test_mutated_records.py \
-		tests/unit/distributed/test_strangers.py $(PYTEST_ARGS)
+		tests/unit/distributed/test_foreign_members.py $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## Generated requests of each role, and of nobody, to a worker with users and rules (CASES=50 an operation)

@@ -201,7 +201,7 @@ def test_in_the_eager_protocol_a_round_is_asked_for_after_each_rebalance(stage: 
     s.hold(actions.Rejoin)
     s.lines.clear()
     s.happen(s.topic.write(PutTaskConfigs("c", [{"part": "x"}, {"part": "y"}])))
-    s.happen(events.SessionLost(s.state.heard + 1))
+    s.happen(events.SessionLost(s.state.last_membership_event + 1))
     s.say("the tasks have ended, and the group has settled")
     s.happen(replace(s.assign(connectors=set()), sessioned=False))
     s.happen(s.topic.write(PutTaskCount("c", generation(s), 2)))

@@ -19,8 +19,8 @@ from headrace.distributed.core.config_writes import PutConnector, PutTaskConfigs
 from headrace.distributed.core.herder_state import RunPhase
 from headrace.distributed.group.assignors import Share, all_work, share_of, union
 from headrace.distributed.group.connect_protocol import ConnectProtocol
-from headrace.distributed.group.former_tasks import FormerTasks
 from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from tests.tiers import examples
 
@@ -54,7 +54,7 @@ class Worker:
         at_once = self.stage._results
         self.stage._results = lambda action: [] if group.asked(self, action) else at_once(action)
         view = HerderView(lambda: self.stage.state.config, self.inbox.append, lambda: self.stage.state)
-        leader, former = GroupLeader(DELAY, lambda: group.now), FormerTasks(5.0, lambda: group.now)
+        leader, former = GroupLeader(DELAY, lambda: group.now), OutdatedTasksWait(5.0, lambda: group.now)
         offered = ConnectProtocol.offered(protocol)
         self.coordinator = WorkerCoordinator(f"http://{name}/", offered, leader, former, view)
 
@@ -94,7 +94,7 @@ class Group:
         worker = Worker(self, name, f"{name}-{self._joined}", protocol)
         self.workers[name] = worker
         worker.stage.happen(events.StoresStarted(self.topic.state))
-        self.settle()
+        self.reconcile()
         return worker
 
     def leave(self, name: str) -> None:
@@ -102,7 +102,7 @@ class Group:
         self.blind.discard(name)
         self.away.pop(name, None)
         self._wanted = True
-        self.settle()
+        self.reconcile()
 
     def create(self, name: str, tasks: int) -> None:
         self.write(PutConnector(0, name, {"connector.class": "Source", "name": name}, None, allow_replace=True))
@@ -110,7 +110,7 @@ class Group:
 
     def write(self, write: WriteRequest) -> None:
         self._updates.append(self.topic.write(write))
-        self.settle()
+        self.reconcile()
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -119,11 +119,11 @@ class Group:
         for _, worker, event in due:
             if worker in self.workers.values():
                 worker.stage.happen(event)
-        self.settle()
+        self.reconcile()
 
     def lose_session(self, name: str) -> None:
         self._lose(self.workers[name])
-        self.settle()
+        self.reconcile()
 
     def _lose(self, worker: Worker) -> None:
         self._joined += 1
@@ -141,7 +141,7 @@ class Group:
             elif worker in self.workers.values():
                 worker.stage.happen(events.ConfigUpdated(self.topic.state))
                 worker.stage.happen(events.CaughtUp(read.rejoin))
-        self.settle()
+        self.reconcile()
 
     # ---- the world
 
@@ -162,7 +162,7 @@ class Group:
                 return False
         return True
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """All that follows by itself, but for what is held and what lagging workers do not hear."""
         for _ in range(60):
             self._pump()
@@ -243,7 +243,7 @@ def test_a_worker_joins(group: Group, golden: Golden) -> None:
     group.say("it has stopped")
     a.stage.release(actions.StopTasks)
     a.stage.happen(events.TasksStopped(tuple(sorted(a.stage.state.tasks.keys() - a.stage.state.membership.tasks))))
-    group.settle()
+    group.reconcile()
     group.pass_time(2.0)
     group.check_all_runs_evenly()
     golden(group)
@@ -303,7 +303,7 @@ def test_a_session_is_lost_while_a_task_is_slow_to_stop(group: Group, golden: Go
     group.say("it has stopped")
     b.stage.release(actions.StopTasks)
     b.stage.happen(events.TasksStopped(tuple(b.stage.state.tasks)))
-    group.settle()
+    group.reconcile()
     group.pass_time(DELAY)
     group.check_all_runs_evenly()
     golden(group)
@@ -349,7 +349,7 @@ def test_a_follower_that_cannot_read_the_config_topic(group: Group, golden: Gold
     assert "b" not in group.away, "what still runs here must not be given to others yet"
     group.workers["b"].stage.release(actions.StopTasks)
     group.workers["b"].stage.happen(events.TasksStopped(tuple(group.workers["b"].stage.state.tasks)))
-    group.settle()
+    group.reconcile()
     assert "b" in group.away and before["a"].tasks <= group.workers["a"].share().tasks
     group.pass_time(60.0)
     assert "b" in group.away
@@ -435,14 +435,14 @@ class Play:
         stage.happen(events.TasksStopped(tuple(id for id, run in stage.state.tasks.items() if run.stopping)))
         for connector in [n for n, run in stage.state.connectors.items() if run.phase is RunPhase.STOPPING]:
             stage.happen(events.ConnectorStopped(connector))
-        self.group.settle()
+        self.group.reconcile()
 
     def lag(self, name: str) -> None:
         self.group.lagging.add(name)
 
     def attend(self, name: str) -> None:
         self.group.lagging.discard(name)
-        self.group.settle()
+        self.group.reconcile()
 
     def blind(self, name: str) -> None:
         if name in self.group.workers:

@@ -48,7 +48,7 @@ from headrace.worker.failures import trace_of
 from headrace.worker.stages import SerialExecutor, Stages
 from headrace.worker.worker import Worker
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _READ_TIMEOUT = 60.0
 """Seconds that a read of the config topic to its end may take before it counts as failed."""
@@ -57,7 +57,7 @@ _RETRY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class HerderServices:
     """Everything that actions are done with."""
 
     worker: Worker
@@ -75,11 +75,11 @@ class Hands:
 class ActionRunner:
     """One method per kind of action. Results come back as events, so nothing here is waited for."""
 
-    def __init__(self, hands: Hands, callbacks: HerderCallbacks) -> None:
-        self._hands = hands
+    def __init__(self, services: HerderServices, callbacks: HerderCallbacks) -> None:
+        self._services = services
         self._callbacks = callbacks
         # One after the other, lest older task configs of a connector overtake newer ones.
-        self._to_leader = SerialExecutor("requests to the leader", hands.stages)
+        self._to_leader = SerialExecutor("requests to the leader", services.stages)
 
     def close(self) -> None:
         """End the threads of its own. Returns at once."""
@@ -94,39 +94,39 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.Join) -> None:
-        self._hands.member.start()
+        self._services.member.start()
 
     @run.register
     def _(self, action: actions.Rejoin) -> None:
-        self._hands.member.request_rejoin()
+        self._services.member.request_rejoin()
 
     @run.register
     def _(self, action: actions.StepOut) -> None:
-        self._hands.member.leave_and_rejoin("it lags behind the config topic", action.pause)
+        self._services.member.leave_and_rejoin("it lags behind the config topic", action.pause)
 
     @run.register
     def _(self, action: actions.CatchUp) -> None:
         def ended(future: Future[Any]) -> None:
             if future.exception() is None:
-                self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+                self._post(events.ConfigUpdated(self._services.config_store.snapshot()))
                 self._post(events.CaughtUp(action.rejoin))
             else:
-                _log.warning("Cannot read the config topic to its end, will try again: %s", future.exception())
-                self._hands.inbox.post_later(_RETRY, events.CaughtUp(action.rejoin))
+                log.warning("Cannot read the config topic to its end, will try again: %s", future.exception())
+                self._services.inbox.post_later(_RETRY, events.CaughtUp(action.rejoin))
 
-        read = self._hands.stages.run_in_background(
-            "read of the config topic to its end", lambda: self._hands.config_store.refresh(_READ_TIMEOUT)
+        read = self._services.stages.run_in_background(
+            "read of the config topic to its end", lambda: self._services.config_store.refresh(_READ_TIMEOUT)
         )
         read.add_done_callback(ended)
 
     @run.register
     def _(self, action: actions.ClaimWrites) -> None:
         def claim() -> None:
-            self._hands.config_store.claim_write_privileges()
-            self._hands.config_store.refresh(_READ_TIMEOUT)
-            self._hands.config_store.write(writes.OffsetsTopicWrite(self._hands.offsets_topic()))
+            self._services.config_store.claim_write_privileges()
+            self._services.config_store.refresh(_READ_TIMEOUT)
+            self._services.config_store.write(writes.OffsetsTopicWrite(self._services.offsets_topic()))
 
-        self._background(
+        self._run_in_background(
             "claim of the config topic for this leader",
             claim,
             lambda _: events.WritesClaimed(),
@@ -135,20 +135,20 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.ReleaseWrites) -> None:
-        self._hands.stages.run_in_background(
-            "release of the config topic", self._hands.config_store.release_write_privileges
+        self._services.stages.run_in_background(
+            "release of the config topic", self._services.config_store.release_write_privileges
         )
 
     @run.register
     def _(self, action: actions.Write) -> None:
         def done(_: None) -> HerderEvent:
             # Not every record makes the store call back, but the next write has to be judged by a state with this one.
-            self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+            self._post(events.ConfigUpdated(self._services.config_store.snapshot()))
             return events.WriteDone(action.write)
 
-        self._background(
+        self._run_in_background(
             f"{_describe(action.write)} in the config topic",
-            lambda: self._hands.config_store.write(config_write(action.write)),
+            lambda: self._services.config_store.write(config_write(action.write)),
             done,
             lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),
         )
@@ -157,11 +157,11 @@ class ActionRunner:
     def _(self, action: actions.Fence) -> None:
         def fence() -> None:
             # Zombies of newer task configs than we know of must not be overlooked: KIP-618 reads to the end first.
-            state = self._hands.config_store.refresh(_READ_TIMEOUT)
+            state = self._services.config_store.refresh(_READ_TIMEOUT)
             if state.generation(action.connector) == action.generation:
-                self._hands.worker.fence_zombies(action.config, action.producers).result()
+                self._services.worker.fence_zombies(action.config, action.producers).result()
 
-        self._background(
+        self._run_in_background(
             f"round of zombie fencing of connector {action.connector}",
             fence,
             lambda _: events.FencingDone(action.connector, action.generation),
@@ -172,7 +172,7 @@ class ActionRunner:
     def _(self, action: actions.AskForFencing) -> None:
         name, generation = action.connector, action.generation
 
-        _log.info(
+        log.info(
             "Tasks of connector %s wait for a round of zombie fencing, for no task count record follows their task "
             "configs at offset %d of the config topic; asking the leader at %s",
             name,
@@ -181,12 +181,12 @@ class ActionRunner:
         )
 
         def ask() -> None:
-            key = self._hands.config_store.snapshot().session_key
-            self._hands.leader.fence_zombies(action.leader_url, name, key)
-            self._hands.config_store.refresh(_READ_TIMEOUT)
-            self._post(events.ConfigUpdated(self._hands.config_store.snapshot()))
+            key = self._services.config_store.snapshot().session_key
+            self._services.leader.fence_zombies(action.leader_url, name, key)
+            self._services.config_store.refresh(_READ_TIMEOUT)
+            self._post(events.ConfigUpdated(self._services.config_store.snapshot()))
 
-        self._background(
+        self._run_in_background(
             f"round of zombie fencing of connector {name} by the leader at {action.leader_url}",
             ask,
             lambda _: events.FencingAnswered(name, generation),
@@ -198,8 +198,8 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.ChangeOffsets) -> None:
         wanted = action.wanted
-        self._follow(
-            self._hands.worker.change_offsets(wanted.name, action.config, wanted.change),
+        self._post_outcome(
+            self._services.worker.change_offsets(wanted.name, action.config, wanted.change),
             lambda result: events.OffsetsEnded(wanted, result),
             lambda error: events.OffsetsEnded(wanted, error=error),
         )
@@ -208,23 +208,23 @@ class ActionRunner:
     def _(self, action: actions.DeleteRemovedOffsets) -> None:
         def delete() -> None:
             if action.producers:
-                self._hands.worker.fence_zombies(action.config, action.producers).result()
-            self._hands.worker.change_offsets(action.name, action.config, OffsetsChange(None, removal=True)).result()
+                self._services.worker.fence_zombies(action.config, action.producers).result()
+            self._services.worker.change_offsets(action.name, action.config, OffsetsChange(None, removal=True)).result()
 
         def failed(error: Exception) -> HerderEvent:
             if isinstance(error, RetriableError):
                 return events.RemovedOffsetsStay(action.name)
-            _log.error("The offsets of the removed connector %s stay: they cannot be deleted", action.name)
+            log.error("The offsets of the removed connector %s stay: they cannot be deleted", action.name)
             return events.RemovedOffsetsGone(action.name)
 
         stage = f"deletion of the offsets of the removed connector {action.name}"
-        self._background(stage, delete, lambda _: events.RemovedOffsetsGone(action.name), failed)
+        self._run_in_background(stage, delete, lambda _: events.RemovedOffsetsGone(action.name), failed)
 
     # ---- connectors and tasks
 
     @run.register
     def _(self, action: actions.PlanRestart) -> None:
-        plan = self._hands.statuses.restart_plan(
+        plan = self._services.statuses.restart_plan(
             action.name, only_failed=action.only_failed, include_tasks=action.include_tasks
         )
         tasks = tuple(ConnectorTaskId(action.name, task) for task in plan.tasks)
@@ -232,22 +232,22 @@ class ActionRunner:
 
     @run.register
     def _(self, action: actions.TellRestart) -> None:
-        self._hands.statuses.on_restart(action.id, None)
+        self._services.statuses.on_restart(action.id, None)
 
     @run.register
     def _(self, action: actions.FindType) -> None:
         name = action.connector_class
-        self._background(
+        self._run_in_background(
             f"import of connector class {name}",
-            lambda: self._hands.worker.connector_type({CONNECTOR_CLASS: name}),
+            lambda: self._services.worker.connector_type({CONNECTOR_CLASS: name}),
             lambda type: events.TypeFound(name, type),
             lambda error: events.TypeFound(name, "unknown"),
         )
 
     @run.register
     def _(self, action: actions.StartConnector) -> None:
-        started = self._hands.worker.start_connector(action.name, action.config, action.target, self._callbacks)
-        self._follow(
+        started = self._services.worker.start_connector(action.name, action.config, action.target, self._callbacks)
+        self._post_outcome(
             started,
             lambda _: events.ConnectorStarted(action.name),
             lambda error: events.ConnectorFailed(action.name),
@@ -256,12 +256,12 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.StopConnector) -> None:
         stopped = events.ConnectorStopped(action.name)
-        self._follow(self._hands.worker.stop_connector(action.name), lambda _: stopped, lambda error: stopped)
+        self._post_outcome(self._services.worker.stop_connector(action.name), lambda _: stopped, lambda error: stopped)
 
     @run.register
     def _(self, action: actions.SetConnectorTarget) -> None:
-        changed = self._hands.worker.set_connector_target_state(action.name, action.target)
-        self._follow(
+        changed = self._services.worker.set_connector_target_state(action.name, action.target)
+        self._post_outcome(
             changed,
             lambda _: events.ConnectorStarted(action.name),
             lambda error: events.ConnectorFailed(action.name),
@@ -270,22 +270,22 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.ComputeTaskConfigs) -> None:
         def failed(error: Exception) -> HerderEvent:
-            _log.error("No task configs of connector %s: %s", action.name, error)
+            log.error("No task configs of connector %s: %s", action.name, error)
             if isinstance(error, RetriableError):
                 return events.TaskConfigsFailed(action.name)
             return events.ConnectorFailed(action.name)
 
-        computed = self._hands.worker.connector_task_configs(action.name)
-        self._follow(computed, lambda configs: events.TaskConfigsComputed(action.name, configs), failed)
+        computed = self._services.worker.connector_task_configs(action.name)
+        self._post_outcome(computed, lambda configs: events.TaskConfigsComputed(action.name, configs), failed)
 
     @run.register
     def _(self, action: actions.PublishTaskConfigs) -> None:
         def publish() -> None:
-            key = self._hands.config_store.snapshot().session_key
-            self._hands.leader.put_task_configs(action.leader_url, action.name, action.configs, key)
+            key = self._services.config_store.snapshot().session_key
+            self._services.leader.put_task_configs(action.leader_url, action.name, action.configs, key)
 
         stage = f"publication of the task configs of connector {action.name} by the leader at {action.leader_url}"
-        self._follow_aloud(
+        self._post_logged_outcome(
             stage,
             self._to_leader.submit(stage, publish),
             lambda _: events.TaskConfigsPublished(action.name),
@@ -295,24 +295,24 @@ class ActionRunner:
     @run.register
     def _(self, action: actions.StartTask) -> None:
         try:
-            self._hands.worker.start_task(
+            self._services.worker.start_task(
                 action.id, action.connector_config, action.task_config, action.target, self._callbacks
             )
         except ConnectError as error:
-            self._hands.statuses.on_failure(action.id, error_text(error))
+            self._services.statuses.on_failure(action.id, error_text(error))
 
     @run.register
     def _(self, action: actions.FailTask) -> None:
-        self._hands.statuses.on_failure(action.id, action.trace)
+        self._services.statuses.on_failure(action.id, action.trace)
 
     @run.register
     def _(self, action: actions.StopTasks) -> None:
         stopped = events.TasksStopped(action.ids)
-        self._follow(self._hands.worker.stop_tasks(action.ids), lambda _: stopped, lambda error: stopped)
+        self._post_outcome(self._services.worker.stop_tasks(action.ids), lambda _: stopped, lambda error: stopped)
 
     @run.register
     def _(self, action: actions.SetTaskTarget) -> None:
-        self._hands.worker.set_task_target_state(action.id, action.target)
+        self._services.worker.set_task_target_state(action.id, action.target)
 
     # ---- the rest
 
@@ -320,44 +320,44 @@ class ActionRunner:
     def _(self, action: actions.WatchSessionKey) -> None:
         left = action.rules.time_left(action.key, _now_ms())
         if left is not None:
-            self._hands.inbox.post_later(left, events.SessionKeyExpired(action.key))
+            self._services.inbox.post_later(left, events.SessionKeyExpired(action.key))
 
     @run.register
     def _(self, action: actions.Later) -> None:
-        self._hands.inbox.post_later(action.delay, action.event)
+        self._services.inbox.post_later(action.delay, action.event)
 
     @run.register
     def _(self, action: actions.SweepStatuses) -> None:
-        self._background(
+        self._run_in_background(
             "removal of statuses of what does not exist",
-            lambda: sweep_statuses(self._hands.status_store, self._hands.config_store.refresh),
+            lambda: sweep_statuses(self._services.status_store, self._services.config_store.refresh),
             lambda _: events.SweepEnded(),
             lambda error: events.SweepEnded(failed=True),
         )
 
-    def _background(
+    def _run_in_background(
         self,
         stage: str,
         work: Callable[[], Any],
         done: Callable[[Any], HerderEvent],
         failed: Callable[[Exception], HerderEvent],
     ) -> None:
-        self._follow_aloud(stage, self._hands.stages.run_in_background(stage, work), done, failed)
+        self._post_logged_outcome(stage, self._services.stages.run_in_background(stage, work), done, failed)
 
-    def _follow_aloud(
+    def _post_logged_outcome(
         self,
         stage: str,
         future: Future[Any],
         done: Callable[[Any], HerderEvent],
         failed: Callable[[Exception], HerderEvent],
     ) -> None:
-        def failed_aloud(error: Exception) -> HerderEvent:
-            _log.warning("The %s failed: %s", stage, error_text(error))
+        def log_failure(error: Exception) -> HerderEvent:
+            log.warning("The %s failed: %s", stage, error_text(error))
             return failed(error)
 
-        self._follow(future, done, failed_aloud)
+        self._post_outcome(future, done, log_failure)
 
-    def _follow(
+    def _post_outcome(
         self,
         future: Future[Any],
         done: Callable[[Any], HerderEvent | None],
@@ -374,7 +374,7 @@ class ActionRunner:
         future.add_done_callback(ended)
 
     def _post(self, event: HerderEvent) -> None:
-        self._hands.inbox.post(event)
+        self._services.inbox.post(event)
 
 
 def config_write(request: WriteRequest) -> writes.ConfigWrite:

@@ -12,18 +12,18 @@ from headrace.config import client_configs
 from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
-from headrace.distributed.action_runner import Hands
+from headrace.distributed.action_runner import HerderServices
 from headrace.distributed.config_update_listener import ConfigUpdateListener
 from headrace.distributed.core.config_lag import sync_rules
 from headrace.distributed.core.herder_events import StrayStatusSeen
 from headrace.distributed.core.herder_state import HerderState, SyncRules
 from headrace.distributed.core.session_keys import SessionKeyRules
-from headrace.distributed.distributed_herder import DistributedHerder, Surface
+from headrace.distributed.distributed_herder import DistributedHerder, QueryServices
 from headrace.distributed.group.connect_protocol import ConnectProtocol
-from headrace.distributed.group.former_tasks import FormerTasks
+from headrace.distributed.group.foreign_members import foreign_group_error
 from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
-from headrace.distributed.group.strangers import clash
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.distributed.herder_inbox import HerderInbox
 from headrace.distributed.leader_requests import LeaderRequests
@@ -50,7 +50,7 @@ from headrace.worker.stages import Stages
 from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def distributed_herder(
@@ -77,13 +77,13 @@ def distributed_herder(
     topics = GroupTopics(config.config_topic.name, config.offset_topic.name, config.status_topic.name)
 
     def refused(theirs: GroupTopics, url: str) -> None:
-        herder.fail(clash(config.group_id, topics, theirs, url))
+        herder.fail(foreign_group_error(config.group_id, topics, theirs, url))
 
     coordinator = WorkerCoordinator(
         advertised_url,
         ConnectProtocol.offered(config.connect_protocol, config.connect_protocol_minimum),
         GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
-        FormerTasks(config.graceful_timeout, clock),
+        OutdatedTasksWait(config.graceful_timeout, clock),
         HerderView(config_store.snapshot, inbox.post, lambda: herder.state, refused),
         topics,
     )
@@ -124,9 +124,9 @@ def distributed_herder(
         HerderState(
             exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
         ),
-        Hands(worker, config_store, status_store, statuses, member, inbox, stages, leader, offsets_topic),
+        HerderServices(worker, config_store, status_store, statuses, member, inbox, stages, leader, offsets_topic),
         stores,
-        Surface(queries, validator, rebalances),
+        QueryServices(queries, validator, rebalances),
         clock,
     )
     return herder
@@ -134,7 +134,7 @@ def distributed_herder(
 
 def _session_keys(config: DistributedConfig) -> SessionKeyRules | None:
     if config.connect_protocol != "sessioned":
-        _log.warning(
+        log.warning(
             "connect.protocol=%s has no session keys: no worker of the group signs what it asks of others, so whoever "
             "reaches a worker can change task configs. Use sessioned if that is not intended (KIP-507)",
             config.connect_protocol,

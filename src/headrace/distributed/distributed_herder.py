@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed.action_runner import ActionRunner, Hands
+from headrace.distributed.action_runner import ActionRunner, HerderServices
 from headrace.distributed.core import config_lag
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
@@ -57,13 +57,13 @@ from headrace.model.info import (
 from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _READ_TIMEOUT = 60.0
 """Seconds that the question whether a task is still ours may take."""
-_WORTH_TELLING = 1.0
+_SLOW_STAGE = 1.0
 """Seconds after which something that is waited for is named in ``stage``."""
-_SHORT_ABSENCE = 10.0
+_TOLERATED_ABSENCE = 10.0
 """Seconds without its group, or a status topic that takes statuses, that a worker's health bears."""
 _CLOSING = 2.0
 """Seconds of a stop that are kept for leaving the group and closing the stores."""
@@ -75,7 +75,7 @@ _UNSIGNED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class QueryServices:
     """What requests and queries are served with, beside the herder's own thread."""
 
     queries: HerderQueries
@@ -90,16 +90,18 @@ class DistributedHerder:
     that thread: see ``ActionRunner``. Java: ``DistributedHerder``.
     """
 
-    def __init__(self, state: HerderState, hands: Hands, stores: Stores, surface: Surface, clock: Clock) -> None:
+    def __init__(
+        self, state: HerderState, services: HerderServices, stores: Stores, surface: QueryServices, clock: Clock
+    ) -> None:
         self._state = state
-        self._hands = hands
+        self._services = services
         self._stores = stores
         self._queries = surface.queries
         self._validator = surface.validator
         self._rebalances = surface.rebalances
         self._clock = clock
         self._requests = PendingRequests()
-        self._runner = ActionRunner(hands, self)
+        self._runner = ActionRunner(services, self)
         self._failure: BaseException | None = None
         self._joined = False
         self._closing = threading.Lock()
@@ -108,13 +110,13 @@ class DistributedHerder:
     # ---- life
 
     def start(self) -> None:
-        self._hands.worker.start()
+        self._services.worker.start()
         self._thread.start()
         self._stores.start(self._stores_started, self.fail)
 
     def stop(self, timeout: float) -> None:
         deadline = Deadline.after(timeout, self._clock)
-        self._hands.inbox.post(events.StopRequested())
+        self._services.inbox.post(events.StopRequested())
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline.remaining() - _CLOSING))
         self._close(deadline)
@@ -129,24 +131,24 @@ class DistributedHerder:
         and offsets that stand still would be taken for what is. And a membership that nobody watches over: others may
         have been given what runs here (invariant 10)."""
         if self._failure is None and self._state.phase is Phase.ACTIVE:
-            return self._stores.failure() or self._hands.member.failure()
+            return self._stores.failure() or self._services.member.failure()
         return self._failure
 
     def stage(self) -> str:
         if self._failure is not None:
             return f"the herder has failed: {self._failure}"
-        slow = self._hands.worker.blocked() + self._hands.stages.longer_than(_WORTH_TELLING)
+        slow = self._services.worker.blocked() + self._services.stages.longer_than(_SLOW_STAGE)
         waiting = f"waiting for the {slow[0]}" if slow else "waiting for the herder"
         if self._state.phase is Phase.STARTING:
             trouble = self._stores.trouble()
             return f"waiting for Kafka to answer ({trouble})" if trouble else f"reading the internal topics; {waiting}"
         if self._state.membership is None:
-            trouble = self._hands.member.absence() or self._hands.member.trouble() or _lag(self._state)
+            trouble = self._services.member.absence() or self._services.member.trouble() or _lag(self._state)
             return f"joining the group{f' ({trouble})' if trouble else ''}; {waiting}"
         return waiting
 
     def _stores_started(self) -> None:
-        self._hands.inbox.post(events.StoresStarted(self._hands.config_store.snapshot()))
+        self._services.inbox.post(events.StoresStarted(self._services.config_store.snapshot()))
 
     # ---- the herder's thread
 
@@ -155,16 +157,16 @@ class DistributedHerder:
             while self._state.phase is not Phase.STOPPED:
                 self._tick()
         except BaseException as error:
-            _log.exception("The herder has failed")
+            log.exception("The herder has failed")
             self.fail(error)
 
     def _tick(self) -> None:
         """Takes what came, decides, publishes, acts; in this order for each event."""
-        for event in self._hands.inbox.take():
+        for event in self._services.inbox.take():
             state, actions = step(self._state, event)
             # Published before acting: a task that starts asks other threads at once whether it is ours.
             if state.signed != self._state.signed:
-                _log.warning("%s", _SIGNED if state.signed else _UNSIGNED)
+                log.warning("%s", _SIGNED if state.signed else _UNSIGNED)
             self._state = state
             self._joined = self._joined or state.membership is not None
             for action in actions:
@@ -192,8 +194,8 @@ class DistributedHerder:
             return
         self._failure = error
         self._requests.fail_all(ConnectError(f"The herder has failed: {error_line(error)}"))
-        self._hands.inbox.post(events.StopRequested())
-        self._hands.stages.run_in_background(
+        self._services.inbox.post(events.StopRequested())
+        self._services.stages.run_in_background(
             "stop after a failure", lambda: self._close(Deadline.after(_CLOSING, self._clock))
         )
 
@@ -202,23 +204,25 @@ class DistributedHerder:
         with self._closing:
             self._requests.fail_all(ConnectError("The worker is stopping"))
             if self._state.phase is Phase.STOPPED:
-                self._hands.member.leave(_CLOSING)
-            self._hands.worker.stop(deadline.remaining())
-            self._hands.member.leave(_CLOSING)
+                self._services.member.leave(_CLOSING)
+            self._services.worker.stop(deadline.remaining())
+            self._services.member.leave(_CLOSING)
             self._runner.close()
             self._stores.stop()
 
     # ---- what connectors and tasks ask (any thread)
 
     def request_task_reconfiguration(self, connector: str) -> None:
-        self._hands.inbox.post(events.ReconfigurationRequested(connector))
+        self._services.inbox.post(events.ReconfigurationRequested(connector))
 
     def owns_task_generation(self, id: ConnectorTaskId) -> bool:
         """Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6)."""
-        config = self._hands.config_store.refresh(_READ_TIMEOUT)
-        reason = self._state.refusal(id, config) if self._hands.member.in_session() else "this worker is in no session"
+        config = self._services.config_store.refresh(_READ_TIMEOUT)
+        reason = (
+            self._state.refusal(id, config) if self._services.member.in_session() else "this worker is in no session"
+        )
         if reason is not None:
-            _log.warning("Task %s may not go on here: %s", id, reason)
+            log.warning("Task %s may not go on here: %s", id, reason)
         return reason is None
 
     # ---- requests
@@ -237,11 +241,11 @@ class DistributedHerder:
 
     def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
         """Made from the configuration that it meets in its turn: a patch that was overtaken is made again."""
-        elsewhere = self._elsewhere()
+        elsewhere = self._not_leader_error()
         if elsewhere is not None:
             return failed_future(elsewhere)
         try:
-            base = self._known().connector_info(name).config
+            base = self._started_queries().connector_info(name).config
         except (NotFoundError, RetriableError) as error:
             return failed_future(error)
         patched = {key: text for key, text in {**base, **patch}.items() if key not in patch or text is not None}
@@ -259,20 +263,20 @@ class DistributedHerder:
                 written, lambda created: PutResult(created, self._queries.describe_connector(name, checked))
             )
 
-        elsewhere = self._elsewhere()
+        elsewhere = self._not_leader_error()
         if elsewhere is not None:  # the leader will validate it anyway
             return failed_future(elsewhere)
         stage = f"validation of the configuration of connector {name}"
         return chain_future(
-            self._hands.stages.run_in_background(stage, lambda: self._validator.check(name, config)), put
+            self._services.stages.run_in_background(stage, lambda: self._validator.check(name, config)), put
         )
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
         stage = f"validation of a configuration for {plugin}"
-        return self._hands.stages.run_in_background(stage, lambda: self._validator.validate(plugin, config))
+        return self._services.stages.run_in_background(stage, lambda: self._validator.validate(plugin, config))
 
     def connector_plugin_config(self, plugin: str) -> Future[tuple[ConfigKeyInfo, ...]]:
-        return self._hands.stages.run_in_background(
+        return self._services.stages.run_in_background(
             f"config of plugin {plugin}", lambda: self._validator.plugin_config(plugin)
         )
 
@@ -284,20 +288,20 @@ class DistributedHerder:
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         try:
-            config = self._known().connector_info(name).config
+            config = self._started_queries().connector_info(name).config
         except (NotFoundError, RetriableError) as error:
             return failed_future(error)
-        return self._hands.worker.connector_offsets(name, config)
+        return self._services.worker.connector_offsets(name, config)
 
     def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
         return self._ask(lambda number: events.OffsetsRequested(OffsetsRequest(number, name, change)))
 
     def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
-        elsewhere = self._elsewhere()
+        elsewhere = self._not_leader_error()
         if elsewhere is not None:
             return failed_future(elsewhere)
         try:
-            status = self._known().connector_status(name)
+            status = self._started_queries().connector_status(name)
         except (NotFoundError, RetriableError) as error:
             return failed_future(error)
         shown = with_restarting(
@@ -310,8 +314,8 @@ class DistributedHerder:
         return map_future(self._request(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None)
 
     def reset_active_topics(self, name: str) -> None:
-        check_topic_reset(self._hands.worker.config)
-        self._hands.statuses.reset_topics(name)
+        check_topic_reset(self._services.worker.config)
+        self._services.statuses.reset_topics(name)
 
     def put_logger_level(self, logger: str, level: str) -> Future[None]:
         """A follower asks the leader itself: where users ask for levels other workers need not be able to."""
@@ -326,10 +330,10 @@ class DistributedHerder:
 
         def put() -> None:
             # A group that has just formed has a key, but perhaps not here yet.
-            key = self._hands.config_store.refresh(_READ_TIMEOUT).session_key
-            self._hands.leader.put_logger_level(url, logger, level, key)
+            key = self._services.config_store.refresh(_READ_TIMEOUT).session_key
+            self._services.leader.put_logger_level(url, logger, level, key)
 
-        return self._hands.stages.run_in_background(
+        return self._services.stages.run_in_background(
             f"write of the level of logger {logger} by the leader at {url}", put
         )
 
@@ -343,10 +347,10 @@ class DistributedHerder:
         if failure is not None:
             return failed_future(ConnectError(f"The herder has failed: {failure}"))
         future: Future[Any] = Future()
-        self._hands.inbox.post(make(self._requests.add(future)))
+        self._services.inbox.post(make(self._requests.add(future)))
         return future
 
-    def _elsewhere(self) -> NotLeaderError | None:
+    def _not_leader_error(self) -> NotLeaderError | None:
         """Why a request cannot be served here, if that is sure already; else the core finds out in its turn."""
         membership = self._state.membership
         return None if membership is None or membership.is_leader else _not_leader(membership.leader_url)
@@ -357,7 +361,7 @@ class DistributedHerder:
         return self._state.signed
 
     def session_key(self) -> SessionKey | None:
-        return self._hands.config_store.snapshot().session_key
+        return self._services.config_store.snapshot().session_key
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return map_future(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
@@ -381,41 +385,43 @@ class DistributedHerder:
         return map_future(self._ask(events.HealthAsked), lambda _: None)
 
     def _hindrance(self) -> str | None:
-        absence = self._hands.member.absence(_SHORT_ABSENCE)
-        return f"It has been {absence}" if absence is not None else self._hands.status_store.trouble(_SHORT_ABSENCE)
+        absence = self._services.member.absence(_TOLERATED_ABSENCE)
+        return (
+            f"It has been {absence}" if absence is not None else self._services.status_store.trouble(_TOLERATED_ABSENCE)
+        )
 
     def figures(self) -> WorkerFigures:
-        return replace(self._hands.worker.figures(), group=self._rebalances.figures(self._state.membership))
+        return replace(self._services.worker.figures(), group=self._rebalances.figures(self._state.membership))
 
     def server_info(self) -> ServerInfo:
         return self._queries.server_info()
 
     def connectors(self) -> tuple[str, ...]:
-        return self._known().connectors()
+        return self._started_queries().connectors()
 
     def connector_info(self, name: str) -> ConnectorInfo:
-        return self._known().connector_info(name)
+        return self._started_queries().connector_info(name)
 
     def connector_status(self, name: str) -> ConnectorStateInfo:
-        return self._known().connector_status(name)
+        return self._started_queries().connector_status(name)
 
     def task_status(self, id: ConnectorTaskId) -> TaskState:
-        return self._known().task_status(id)
+        return self._started_queries().task_status(id)
 
     def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
-        return self._hands.worker.spark_attempts(name)
+        return self._services.worker.spark_attempts(name)
 
     def active_topics(self, name: str) -> tuple[str, ...]:
-        check_topic_tracking(self._hands.worker.config)
-        return self._known().active_topics(name)
+        check_topic_tracking(self._services.worker.config)
+        return self._started_queries().active_topics(name)
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]:
-        return self._known().task_infos(name)
+        return self._started_queries().task_infos(name)
 
     def connector_plugins(self, connectors_only: bool = True) -> tuple[PluginInfo, ...]:
         return self._queries.connector_plugins(connectors_only)
 
-    def _known(self) -> HerderQueries:
+    def _started_queries(self) -> HerderQueries:
         """Queries about connectors. RetriableError while the config topic was not read: there may be any."""
         if self._state.phase is Phase.STARTING:
             raise RetriableError(f"The worker is starting: {self.stage()}")
@@ -424,7 +430,7 @@ class DistributedHerder:
 
 def _lag(state: HerderState) -> str | None:
     """Why it cannot join yet, if the config topic is what it waits for."""
-    if not config_lag.behind(state):
+    if not config_lag.is_behind(state):
         return None
     return f"the config topic is read up to offset {state.config.offset}, the group is at {state.needed_offset}"
 

@@ -13,7 +13,7 @@ from headrace.api.errors import ConnectError, RetriableError
 from headrace.model.backoff import ExponentialBackoff
 from headrace.worker.stages import Stages
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _PATIENCE = 3.0
 """Seconds after which brokers that have not answered are complained about."""
@@ -63,7 +63,7 @@ class Stores:
                     for topic, store in self._stores
                 ]
                 if wait(starts, _PATIENCE).not_done and not self._stopping.is_set():
-                    self._tell(f"no answer for {_PATIENCE:g} s")
+                    self._report_trouble(f"no answer for {_PATIENCE:g} s")
                 for start in starts:
                     start.result()
                 self._trouble = None
@@ -103,7 +103,7 @@ class Stores:
             except RetriableError:
                 self._stopping.wait(_BACKOFF.first)
             except ConnectError as error:
-                _log.warning("The Kafka cluster's id is not known: %s", error)
+                log.warning("The Kafka cluster's id is not known: %s", error)
                 return
 
     def _starter(self, store: Store) -> Callable[[], None]:
@@ -113,17 +113,17 @@ class Stores:
                 try:
                     store.start()
                 except RetriableError as error:
-                    self._tell(str(error))
+                    self._report_trouble(str(error))
                     self._stopping.wait(next(pauses))
                 else:
                     return
 
         return start
 
-    def _tell(self, trouble: str) -> None:
+    def _report_trouble(self, trouble: str) -> None:
         """One line when trouble begins, not one per attempt."""
         if self._trouble is None:
-            _log.warning(
+            log.warning(
                 "Kafka cannot be reached at bootstrap.servers=%s, will go on trying: %s", self._brokers, trouble
             )
         self._trouble = f"bootstrap.servers={self._brokers}: {trouble}"

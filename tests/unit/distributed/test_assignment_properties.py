@@ -97,7 +97,7 @@ class Group:
     def stop_what_leaves(self, id: str) -> None:
         self.workers[id].leaving = NOTHING
 
-    def settle(self) -> None:
+    def reconcile(self) -> None:
         """Lets everything happen that is still to happen, in a bounded number of rounds."""
         self.round()
         for _ in range(2 * len(self.workers) + len(self.memory.losses) + 6):
@@ -181,7 +181,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def all_settles(self) -> None:
-        self.group.settle()
+        self.group.reconcile()
         self.group.check_settled()
 
     @invariant()
@@ -191,7 +191,7 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "group"):
-            self.group.settle()
+            self.group.reconcile()
             self.group.check_settled()
 
 
@@ -203,7 +203,7 @@ def settled_group(tasks: Mapping[str, int], urls: int, delay: float = 300.0) -> 
     group = Group(delay, work_of(tasks))
     for number in range(urls):
         group.join(f"u{number}")
-    group.settle()
+    group.reconcile()
     return group
 
 
@@ -219,7 +219,7 @@ def test_a_join_moves_no_more_than_the_newcomer_gets(tasks: dict[str, int], work
     group.round()
     connectors, ids = len(tasks), sum(tasks.values())
     assert group.revoked == connectors // (workers + 1) + ids // (workers + 1)
-    group.settle()
+    group.reconcile()
     assert all(not group.workers[id].owned - share for id, share in before.items()), "moved between old workers"
     assert len(group.workers[newcomer].owned) == connectors // (workers + 1) + ids // (workers + 1)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from headrace.distributed.group.assignors import NOTHING, Share
-from headrace.distributed.group.load_balance import place, surplus
+from headrace.distributed.group.load_balance import place_work, surplus
 from headrace.model.ids import ConnectorTaskId
 
 
@@ -14,20 +14,20 @@ def tasks(name: str, *numbers: int) -> frozenset[ConnectorTaskId]:
 
 def test_new_work_goes_to_who_has_least() -> None:
     busy = Share(frozenset({"a"}), tasks("a", 0, 1, 2, 3))
-    placed = place({"busy": busy, "idle": NOTHING}, Share(frozenset({"b"}), tasks("b", 0, 1, 2)))
+    placed = place_work({"busy": busy, "idle": NOTHING}, Share(frozenset({"b"}), tasks("b", 0, 1, 2)))
     assert placed == {"busy": busy, "idle": Share(frozenset({"b"}), tasks("b", 0, 1, 2))}
 
 
 def test_tasks_of_one_connector_are_spread() -> None:
     work = Share(frozenset("abc"), tasks("a", 0, 1, 2) | tasks("b", 0, 1, 2) | tasks("c", 0, 1, 2))
-    for share in place(dict.fromkeys("mno", NOTHING), work).values():
+    for share in place_work(dict.fromkeys("mno", NOTHING), work).values():
         assert len(share.connectors) == 1
         assert sorted(task.connector for task in share.tasks) == ["a", "b", "c"]
 
 
 def test_equal_numbers_of_tasks_go_where_the_connector_has_fewest() -> None:
     shares = {"m": Share(tasks=tasks("a", 0)), "n": Share(tasks=tasks("b", 0))}
-    assert place(shares, Share(tasks=tasks("a", 1)))["n"].tasks == tasks("b", 0) | tasks("a", 1)
+    assert place_work(shares, Share(tasks=tasks("a", 1)))["n"].tasks == tasks("b", 0) | tasks("a", 1)
 
 
 def test_no_more_is_surplus_than_evenness_needs() -> None:

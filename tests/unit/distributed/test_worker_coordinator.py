@@ -16,8 +16,8 @@ from headrace.distributed.group.connect_protocol import (
     decode_metadata,
     encode_metadata,
 )
-from headrace.distributed.group.former_tasks import FormerTasks
 from headrace.distributed.group.group_leader import GroupLeader
+from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -37,7 +37,7 @@ class Worker:
         self.now = 0.0
         self.herder = HerderState(exactly_once=False)
         view = HerderView(lambda: self.config, self.events.append, lambda: self.herder)
-        leader, former = GroupLeader(300.0, lambda: self.now), FormerTasks(5.0, lambda: self.now)
+        leader, former = GroupLeader(300.0, lambda: self.now), OutdatedTasksWait(5.0, lambda: self.now)
         self.coordinator = WorkerCoordinator("http://me/", ConnectProtocol.offered(protocol), leader, former, view)
 
     def metadata(self, protocol: str = "sessioned") -> bytes:
@@ -54,9 +54,9 @@ class Worker:
 
     def runs(self, *tasks: ConnectorTaskId) -> None:
         """The herder has heard of everything, and these run."""
-        heard = self.events[-1].number if self.events else 0  # type: ignore[attr-defined]
+        last_membership_event = self.events[-1].number if self.events else 0  # type: ignore[attr-defined]
         runs = {id: TaskRun(1, TargetState.STARTED) for id in tasks}
-        self.herder = replace(self.herder, heard=heard, tasks=runs)
+        self.herder = replace(self.herder, last_membership_event=last_membership_event, tasks=runs)
 
 
 def other(url: str = "http://other/", offset: int = 5, protocol: ConnectProtocol = ConnectProtocol.SESSIONED) -> bytes:

@@ -14,7 +14,7 @@ from headrace.model.state import TargetState
 
 @dataclass(frozen=True, slots=True)
 class PutConnector:
-    """A user's request ``request``; None as a target state leaves the one there is."""
+    """Create or change a connector, for a user's request ``request``. A target state of None keeps the present one."""
 
     request: int
     name: str
@@ -22,14 +22,14 @@ class PutConnector:
     target_state: TargetState | None
     allow_replace: bool
     replaces: bool = False
-    """Whether there was such a connector when its turn came."""
+    """True if there was such a connector when the write's turn came."""
     base: Config | None = None
-    """The configuration that this one was made from, where it has to be the newest one still."""
+    """The configuration that this one was made from, where that still has to be the newest one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveConnector:
-    """``with_offsets``: its offsets go as well, as soon as its tasks are gone."""
+    """Remove a connector; ``with_offsets`` also its offsets, as soon as its tasks have ended."""
 
     request: int
     name: str
@@ -38,6 +38,8 @@ class RemoveConnector:
 
 @dataclass(frozen=True, slots=True)
 class PutTargetState:
+    """Start, pause or stop a connector."""
+
     request: int
     name: str
     state: TargetState
@@ -45,7 +47,7 @@ class PutTargetState:
 
 @dataclass(frozen=True, slots=True)
 class PutRestart:
-    """Every worker hears of it through the config topic and restarts what it has of the connector (KIP-745)."""
+    """Have every worker restart its part of a connector; the config topic carries the request (KIP-745)."""
 
     request: int
     name: str
@@ -55,7 +57,7 @@ class PutRestart:
 
 @dataclass(frozen=True, slots=True)
 class PutTaskRestart:
-    """As ``PutRestart``, of one task alone."""
+    """Have one task restarted, as ``PutRestart`` does."""
 
     request: int
     name: str
@@ -64,7 +66,7 @@ class PutTaskRestart:
 
 @dataclass(frozen=True, slots=True)
 class PutTaskConfigs:
-    """What a connector has made for its tasks, in order; ``request`` is that of a follower who has the connector."""
+    """A connector's new task configs, in order; ``request`` is that of the follower that runs the connector."""
 
     name: str
     configs: Sequence[Config]
@@ -82,14 +84,14 @@ class PutTaskCount:
 
 @dataclass(frozen=True, slots=True)
 class PutOffsetsDeleted:
-    """The offsets of a connector that was removed with them are gone."""
+    """A note that the offsets of a connector that was removed with them are deleted."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PutSessionKey:
-    """A new key to sign requests with, by ``rules``, in the place of ``replaces`` (KIP-507)."""
+    """A new key to sign requests with, made by ``rules``, in place of the key ``replaces`` (KIP-507)."""
 
     replaces: SessionKey | None
     rules: SessionKeyRules
@@ -97,7 +99,7 @@ class PutSessionKey:
 
 @dataclass(frozen=True, slots=True)
 class PutLoggerLevel:
-    """A logger's level, for every worker that hears of it (KIP-976)."""
+    """A logger's level, for all workers of the group (KIP-976)."""
 
     request: int
     logger: str
@@ -111,7 +113,7 @@ WriteRequest = UserWrite | PutTaskConfigs | PutTaskCount | PutOffsetsDeleted | O
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRequest:
-    """A user's wish for other source or sink offsets; no write of the config topic, but one that excludes others."""
+    """A user's change of source or sink offsets: no write, but exclusive with the connector's writes."""
 
     request: int
     name: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's core, part 6: rounds of zombie fencing between workers (KIP-618).
+"""The herder's core: requests for rounds of zombie fencing between workers (KIP-618).
 
 A worker asks the leader for a round as soon as nothing else keeps the tasks that it was assigned from starting. The
-leader serves such requests whether its own exactly-once source support is on or not: so a group may have it switched on
-worker by worker.
+leader serves such requests even if its own exactly-once source support is off, so that a group may switch it on worker
+by worker.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from headrace.api.errors import RetriableError
 from headrace.distributed.core.herder_actions import AskForFencing, HerderAction, Later, Reply
 from headrace.distributed.core.herder_events import FencingAnswered, FencingAskDue, FencingRequested
 from headrace.distributed.core.herder_state import FencingAsked, HerderState, Privileges
-from headrace.distributed.core.leader_duties import Settled, lead, refusal
-from headrace.distributed.core.own_work import fail_starts
+from headrace.distributed.core.leader_duties import refusal
+from headrace.distributed.core.local_work import fail_starts
+from headrace.distributed.core.transition import Transition, with_leadership
 from headrace.herder.errors import BadRequestError, NotFoundError
 
 _RETRY = 1.0
 """Seconds until the leader is asked again."""
 
 
-# ---- what this worker asks of the leader
+# ---- requests of this worker to the leader
 
 
-def settle_asks(state: HerderState) -> Settled:
-    """Asks for what tasks here wait for; again when there is another leader, or when task configs are newer."""
+def reconcile_asks(state: HerderState) -> Transition:
+    """Ask for the rounds that tasks here wait for; again after a change of the leader or of the task configs."""
     membership = state.membership
     if membership is None or membership.is_leader:
         return state, []
@@ -40,8 +41,11 @@ def settle_asks(state: HerderState) -> Settled:
     return state, actions
 
 
-def fencing_answered(state: HerderState, event: FencingAnswered) -> Settled:
-    """A round that failed for good fails the tasks that wait for it; they may be restarted, which asks for another."""
+def fencing_answered(state: HerderState, event: FencingAnswered) -> Transition:
+    """Start the tasks that waited, ask again later, or fail them for an error that is not retriable.
+
+    A restart of failed tasks asks for another round.
+    """
     asked = state.fencing_asked.get(event.connector)
     if asked is None or asked.generation != event.generation:
         return state, []
@@ -54,32 +58,37 @@ def fencing_answered(state: HerderState, event: FencingAnswered) -> Settled:
 
 
 def fencing_ask_due(state: HerderState, connector: str) -> HerderState:
+    """Forget the last request, so that the leader is asked again."""
     return replace(state, fencing_asked=_without(state.fencing_asked, connector))
 
 
 def _without(asked: Mapping[str, FencingAsked], connector: str) -> dict[str, FencingAsked]:
-    return {name: what for name, what in asked.items() if name != connector}
+    return {name: request for name, request in asked.items() if name != connector}
 
 
-# ---- what the leader is asked
+# ---- requests of other workers to this leader
 
 
 def fencing_requested(state: HerderState, event: FencingRequested) -> HerderState:
+    """Queue another worker's request."""
     waiting = (event.request, event.connector)
-    return lead(state, fencing_requests=(*state.leadership.fencing_requests, waiting))
+    return with_leadership(state, fencing_requests=(*state.leadership.fencing_requests, waiting))
 
 
-def settle_fencing_requests(state: HerderState) -> Settled:
-    """Answers all requests that can be answered by now."""
+def reconcile_fencing_requests(state: HerderState) -> Transition:
+    """Answer all requests that can be answered by now."""
     if not state.leadership.fencing_requests or state.membership is None:
         return state, []
     answers = {waiting: _answer(state, *waiting) for waiting in state.leadership.fencing_requests}
     rest = tuple(waiting for waiting, answer in answers.items() if answer is None)
-    return lead(state, fencing_requests=rest), [answer for answer in answers.values() if answer is not None]
+    return with_leadership(state, fencing_requests=rest), [answer for answer in answers.values() if answer is not None]
 
 
 def _answer(state: HerderState, request: int, connector: str) -> HerderAction | None:
-    """None while nobody can tell yet: a leader without the privileges may not have read the topic to its end."""
+    """Return the answer, None if it is not known yet.
+
+    A leader without the write privileges may not have read the topic to its end.
+    """
     if not state.is_leader:
         return refusal(state, request)
     if state.leadership.privileges is not Privileges.HELD:

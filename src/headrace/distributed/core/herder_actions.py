@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the herder's core wants done. Whatever takes time comes back as an event."""
+"""The actions that the herder's core decides on. The outcome of what takes time comes back as an event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.model.state import TargetState
 
 
 class HerderAction:
-    """Marks the actions that the herder's shell can do."""
+    """Base class of the actions that the herder's shell performs."""
 
     __slots__ = ()
 
@@ -33,14 +33,14 @@ class Rejoin(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class StepOut(HerderAction):
-    """Leave the group, and join it again by oneself after ``pause`` seconds at the earliest."""
+    """Leave the group, and join it again after ``pause`` seconds at the earliest."""
 
     pause: float
 
 
 @dataclass(frozen=True, slots=True)
 class Leave(HerderAction):
-    """Nothing runs here any more: leave the group and end."""
+    """Leave the group for good: nothing runs here any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,15 @@ class CatchUp(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class FindType(HerderAction):
+    """Import a connector class to find out whether it is a source or a sink."""
+
     connector_class: str
 
 
 @dataclass(frozen=True, slots=True)
 class StartConnector(HerderAction):
+    """Start a connector on this worker, in its target state."""
+
     name: str
     config: Config
     target: TargetState
@@ -64,22 +68,30 @@ class StartConnector(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class StopConnector(HerderAction):
+    """Stop a connector on this worker."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetConnectorTarget(HerderAction):
+    """Pause, stop or resume a connector on this worker."""
+
     name: str
     target: TargetState
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeTaskConfigs(HerderAction):
+    """Ask a connector on this worker for its task configs."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class StartTask(HerderAction):
+    """Start a task on this worker, in its target state."""
+
     id: ConnectorTaskId
     connector_config: Config
     task_config: Config
@@ -88,7 +100,7 @@ class StartTask(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class FailTask(HerderAction):
-    """Tell that a task cannot be started; nothing of it runs."""
+    """Report that a task cannot be started; nothing of it runs."""
 
     id: ConnectorTaskId
     trace: str
@@ -96,18 +108,22 @@ class FailTask(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class StopTasks(HerderAction):
+    """Stop tasks on this worker."""
+
     ids: tuple[ConnectorTaskId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetTaskTarget(HerderAction):
+    """Pause or resume a task on this worker."""
+
     id: ConnectorTaskId
     target: TargetState
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRestart(HerderAction):
-    """Find out from the statuses what a restart means."""
+    """Choose by their statuses the connector and tasks that a restart affects."""
 
     name: str
     only_failed: bool
@@ -116,7 +132,7 @@ class PlanRestart(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class TellRestart(HerderAction):
-    """A connector or task is about to be started again because somebody asked for it."""
+    """Report that a connector or task is about to be started again on request."""
 
     id: str | ConnectorTaskId
 
@@ -128,19 +144,19 @@ class ClaimWrites(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseWrites(HerderAction):
-    pass
+    """Write the config topic no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write(HerderAction):
-    """Make this change; one at a time."""
+    """Write this change to the config topic; one at a time."""
 
     write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)
 class PublishTaskConfigs(HerderAction):
-    """Give the leader the task configs that a connector on this follower has made."""
+    """Send the leader the task configs of a connector on this follower."""
 
     name: str
     configs: Sequence[Config]
@@ -149,7 +165,7 @@ class PublishTaskConfigs(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class WatchSessionKey(HerderAction):
-    """Tell when the key has reached the age that ``rules`` allow."""
+    """Post an event when the key has reached the age that ``rules`` allow."""
 
     key: SessionKey
     rules: SessionKeyRules
@@ -167,7 +183,7 @@ class Fence(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class AskForFencing(HerderAction):
-    """Ask the leader to fence all producers of the connector's tasks before ``generation``, and read what it wrote."""
+    """Ask the leader to fence all producers of tasks before ``generation``, and read the record that it wrote."""
 
     connector: str
     generation: int
@@ -184,7 +200,7 @@ class ChangeOffsets(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class DeleteRemovedOffsets(HerderAction):
-    """Fence ``producers`` task producers of a connector that is no more, and delete its offsets."""
+    """Fence ``producers`` task producers of a removed connector, and delete its offsets."""
 
     name: str
     config: Config
@@ -193,18 +209,18 @@ class DeleteRemovedOffsets(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class Reply(HerderAction):
-    """The end of request ``request``; ``created``: it made a connector that was not there."""
+    """Answer request ``request``; ``created`` is True if it created a connector."""
 
     request: int
     error: Exception | None = None
     created: bool = False
     result: OffsetsChanged | None = None
-    """Of a change of offsets."""
+    """The result of a change of offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefuseNotLeader(HerderAction):
-    """The end of a request that only the leader can serve."""
+    """Refuse a request that only the leader can serve."""
 
     request: int
     leader_url: str
@@ -212,7 +228,7 @@ class RefuseNotLeader(HerderAction):
 
 @dataclass(frozen=True, slots=True)
 class Later(HerderAction):
-    """Hear ``event`` after ``delay`` seconds."""
+    """Post ``event`` after ``delay`` seconds."""
 
     delay: float
     event: HerderEvent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's decisions, as one pure function of what it knows and what it hears."""
+"""The herder's decisions: one pure function from its state and an event to a new state and actions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headrace.distributed.core import (
     fencing_requests,
     key_rotation,
     leader_duties,
+    local_work,
     offset_duties,
-    own_work,
     rebalance,
 )
 from headrace.distributed.core import herder_events as events
@@ -28,29 +28,28 @@ from headrace.distributed.core.herder_actions import (
 )
 from headrace.distributed.core.herder_events import HerderEvent
 from headrace.distributed.core.herder_state import HerderState, Phase
+from headrace.distributed.core.transition import Transition
 
-Settled = tuple[HerderState, list[HerderAction]]
 
+def step(state: HerderState, event: HerderEvent) -> Transition:
+    """Return the state after ``event``, and the actions that follow from it, in order.
 
-def step(state: HerderState, event: HerderEvent) -> Settled:
-    """The state after ``event``, and what is to be done about it, in order.
-
-    First the event's fact is taken over, then everything that runs or waits is brought in line with all known facts.
+    The event is applied to the state first. Then everything that runs or waits is reconciled with the new state.
     """
-    state, actions = _absorb(state, event)
-    state, more = _settle(state, _SETTLERS)
+    state, actions = _apply(state, event)
+    state, more = _reconcile(state, _RECONCILERS)
     return state, [*actions, *more]
 
 
-def _settle(state: HerderState, settlers: Sequence[Callable[[HerderState], Settled]]) -> Settled:
+def _reconcile(state: HerderState, reconcilers: Sequence[Callable[[HerderState], Transition]]) -> Transition:
     actions: list[HerderAction] = []
-    for settle in settlers:
-        state, more = settle(state)
+    for reconcile in reconcilers:
+        state, more = reconcile(state)
         actions += more
     return state, actions
 
 
-def _absorb(state: HerderState, event: HerderEvent) -> Settled:
+def _apply(state: HerderState, event: HerderEvent) -> Transition:
     match event:
         case events.StoresStarted(config=config):
             return _stores_started(state, events.ConfigUpdated(config))
@@ -72,37 +71,37 @@ def _absorb(state: HerderState, event: HerderEvent) -> Settled:
             return replace(state, health_asked=(*state.health_asked, request)), []
         case events.StopRequested():
             return replace(state, phase=Phase.STOPPING), []
-    return _absorb_own_work(state, event)
+    return _apply_local_work(state, event)
 
 
-def _absorb_own_work(state: HerderState, event: HerderEvent) -> Settled:
+def _apply_local_work(state: HerderState, event: HerderEvent) -> Transition:
     match event:
         case events.ConnectorStarted(name=name):
-            return own_work.connector_started(state, name), []
+            return local_work.connector_started(state, name), []
         case events.ConnectorFailed(name=name):
-            return own_work.connector_failed(state, name), []
+            return local_work.connector_failed(state, name), []
         case events.ConnectorStopped(name=name):
-            return own_work.connector_stopped(state, name), []
+            return local_work.connector_stopped(state, name), []
         case events.ReconfigurationRequested(name=name):
-            return own_work.reconfiguration_requested(state, name), []
+            return local_work.reconfiguration_requested(state, name), []
         case events.TaskConfigsComputed():
-            return own_work.task_configs_computed(state, event), []
+            return local_work.task_configs_computed(state, event), []
         case events.TaskConfigsFailed(name=name):
-            return own_work.task_configs_failed(state, name)
+            return local_work.task_configs_failed(state, name)
         case events.TaskConfigsPublished(name=name):
-            return own_work.task_configs_published(state, name), []
+            return local_work.task_configs_published(state, name), []
         case events.PublicationFailed(name=name):
-            return own_work.publication_failed(state, name)
+            return local_work.publication_failed(state, name)
         case events.TasksStopped(ids=ids):
-            return own_work.tasks_stopped(state, ids), []
+            return local_work.tasks_stopped(state, ids), []
         case events.RestartRequested(name=name, only_failed=only_failed, include_tasks=include_tasks):
             return state, [PlanRestart(name, only_failed, include_tasks)]
         case events.RestartPlanned():
-            return own_work.restart_planned(state, event), []
-    return _absorb_leadership(state, event)
+            return local_work.restart_planned(state, event), []
+    return _apply_leadership(state, event)
 
 
-def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
+def _apply_leadership(state: HerderState, event: HerderEvent) -> Transition:
     match event:
         case events.WriteRequested(write=write):
             return leader_duties.enqueue(state, write), []
@@ -134,15 +133,15 @@ def _absorb_leadership(state: HerderState, event: HerderEvent) -> Settled:
             return replace(state, sweep=True), []
         case events.SweepEnded():
             return leader_duties.sweep_ended(state, event)
-    return _absorb_offsets(state, event)
+    return _apply_offsets(state, event)
 
 
-def _absorb_offsets(state: HerderState, event: HerderEvent) -> Settled:
+def _apply_offsets(state: HerderState, event: HerderEvent) -> Transition:
     match event:
         case events.OffsetsRequested(wanted=wanted):
-            return offset_duties.requested(state, wanted), []
+            return offset_duties.offsets_requested(state, wanted), []
         case events.OffsetsEnded():
-            return offset_duties.ended(state, event)
+            return offset_duties.offsets_ended(state, event)
         case events.RemovedOffsetsGone(name=name):
             return offset_duties.removed_offsets_gone(state, name), []
         case events.RemovedOffsetsStay(name=name):
@@ -152,14 +151,17 @@ def _absorb_offsets(state: HerderState, event: HerderEvent) -> Settled:
     raise AssertionError(f"no rule for {event}")
 
 
-def _stores_started(state: HerderState, first: events.ConfigUpdated) -> Settled:
+def _stores_started(state: HerderState, first: events.ConfigUpdated) -> Transition:
     if state.phase is not Phase.STARTING:
         return state, []
     return replace(rebalance.config_updated(state, first), phase=Phase.ACTIVE), [Join()]
 
 
-def _settle_types(state: HerderState) -> Settled:
-    """Only source connectors are fenced, and which class is one is found out away from the herder's thread."""
+def _reconcile_types(state: HerderState) -> Transition:
+    """Find out the types of connectors that may have to be fenced.
+
+    Only sources are fenced. Their classes are imported on another thread than the herder's.
+    """
     configs = state.config.connector_configs
     asked = {name for _, name in state.leadership.fencing_requests}
     asked |= {wanted.name for wanted in state.leadership.offset_requests}
@@ -170,44 +172,44 @@ def _settle_types(state: HerderState) -> Settled:
     return replace(state, types={**state.types, **dict.fromkeys(unknown)}), [FindType(name) for name in unknown]
 
 
-def _settle_duties(state: HerderState) -> Settled:
-    """What the leader owes to others; a follower passes it on to the leader, or leaves it."""
-    return _settle(state, _DUTIES)
+def _reconcile_duties(state: HerderState) -> Transition:
+    """Serve the requests of users and other workers to the leader; a follower refuses or forwards them."""
+    return _reconcile(state, _DUTY_RECONCILERS)
 
 
-def _settle_health(state: HerderState) -> Settled:
-    """A worker outside of its group runs nothing, and can tell nobody who does."""
+def _reconcile_health(state: HerderState) -> Transition:
+    """Answer health checks once this worker is in its group: outside of it, it can serve no request."""
     if state.membership is None or not state.health_asked:
         return state, []
     return replace(state, health_asked=()), [Reply(request) for request in state.health_asked]
 
 
-def _settle_end(state: HerderState) -> Settled:
-    """A herder that is to end ends once nothing runs here any more."""
+def _reconcile_end(state: HerderState) -> Transition:
+    """End a herder that is to stop once nothing runs here any more."""
     if state.phase is Phase.STOPPING and not state.connectors and not state.tasks:
         return replace(state, phase=Phase.STOPPED), [Leave()]
     return state, []
 
 
-_DUTIES: tuple[Callable[[HerderState], Settled], ...] = (
-    leader_duties.settle_fencing,
-    offset_duties.settle_offset_requests,
-    offset_duties.settle_removed_offsets,
-    fencing_requests.settle_fencing_requests,
-    key_rotation.settle_session_key,
-    leader_duties.settle_sweep,
+_DUTY_RECONCILERS: tuple[Callable[[HerderState], Transition], ...] = (
+    leader_duties.reconcile_fencing,
+    offset_duties.reconcile_offset_requests,
+    offset_duties.reconcile_removed_offsets,
+    fencing_requests.reconcile_fencing_requests,
+    key_rotation.reconcile_session_key,
+    leader_duties.reconcile_sweep,
 )
 
-_SETTLERS: tuple[Callable[[HerderState], Settled], ...] = (
-    config_lag.settle_lag,
-    rebalance.settle_membership,
-    _settle_types,
-    own_work.settle_connectors,
-    own_work.settle_tasks,
-    fencing_requests.settle_asks,
-    leader_duties.settle_privileges,
-    _settle_duties,
-    leader_duties.settle_writes,
-    _settle_health,
-    _settle_end,
+_RECONCILERS: tuple[Callable[[HerderState], Transition], ...] = (
+    config_lag.reconcile_lag,
+    rebalance.reconcile_membership,
+    _reconcile_types,
+    local_work.reconcile_connectors,
+    local_work.reconcile_tasks,
+    fencing_requests.reconcile_asks,
+    leader_duties.reconcile_privileges,
+    _reconcile_duties,
+    leader_duties.reconcile_writes,
+    _reconcile_health,
+    _reconcile_end,
 )

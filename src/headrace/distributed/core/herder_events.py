@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the herder hears: each event is one fact, from whichever thread learned it."""
+"""The events that the herder reacts to: each is one fact, posted by any thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.model.offsets import OffsetsChanged
 
 
 class HerderEvent:
-    """Marks the events that the herder's core understands."""
+    """Base class of the events of the herder's core."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ class StoresStarted(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ConfigUpdated(HerderEvent):
-    """The config topic has moved on; ``connectors`` and ``tasks`` name whose configs were written, in order."""
+    """The config topic has moved on; ``connectors`` and ``tasks`` name the connectors with new configs, in order."""
 
     config: ClusterConfigState
     connectors: tuple[str, ...] = ()
@@ -37,10 +37,10 @@ class ConfigUpdated(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class Assigned(HerderEvent):
-    """The group has settled; ``assignment`` is all that this worker owns now, not only what is new.
+    """A rebalance is complete; ``assignment`` is all that this worker owns now, not only its new work.
 
-    ``sessioned``: the protocol that all members know has session keys (KIP-507). ``number`` counts what this worker
-    hears of its membership, together with ``SessionLost``.
+    ``sessioned``: the protocol that all members know has session keys (KIP-507). ``number`` counts the events of this
+    worker's membership, together with ``SessionLost``.
     """
 
     generation: int
@@ -54,7 +54,7 @@ class Assigned(HerderEvent):
 class SessionLost(HerderEvent):
     """Others may be running this worker's work from now on (invariant 10).
 
-    Also before each join in the eager protocol, where everything is given up first.
+    Posted also before each join in the eager protocol, in which all work is given up first.
     """
 
     number: int = 0
@@ -69,21 +69,21 @@ class RejoinDue(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class SyncDue(HerderEvent):
-    """The patience with the lag that began at membership event ``number`` is over (worker.sync.timeout.ms)."""
+    """The time allowed for the lag that began at membership event ``number`` is over (worker.sync.timeout.ms)."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp(HerderEvent):
-    """A read of the config topic to its end is over, well or not; its updates came before this event."""
+    """A read of the config topic to its end has succeeded or failed; its updates came before this event."""
 
     rejoin: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TypeFound(HerderEvent):
-    """What kind of connector a class is: source, sink or unknown."""
+    """The type of a connector class: source, sink or unknown."""
 
     connector_class: str
     type: str
@@ -91,74 +91,78 @@ class TypeFound(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStarted(HerderEvent):
-    """It is what its target state says, which a failed one is again after it was stopped and resumed."""
+    """A connector is in its target state. A failed one is so again after it was stopped and resumed."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFailed(HerderEvent):
-    """One of its methods failed, or it could not be made; the status topic says why."""
+    """A connector's method failed, or it could not be created; the status topic gives the reason."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStopped(HerderEvent):
+    """A connector on this worker has ended."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReconfigurationRequested(HerderEvent):
-    """Connector ``name``, one of its tasks, or a timer wants its task configs made anew."""
+    """Connector ``name``, one of its tasks, or a timer requests new task configs."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigsComputed(HerderEvent):
+    """A connector has returned its task configs."""
+
     name: str
     configs: Sequence[Config]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigsFailed(HerderEvent):
-    """It may work later (``RetriableError``)."""
+    """A connector could not make its task configs for now (``RetriableError``)."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigsPublished(HerderEvent):
-    """The leader has taken over the task configs of a connector of this follower."""
+    """The leader has accepted the task configs of a connector on this follower."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationFailed(HerderEvent):
-    """The leader has not, or nobody can tell."""
+    """The leader has not accepted the task configs, or its answer was lost."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TasksStopped(HerderEvent):
-    """Their processes are proved gone."""
+    """Tasks have ended: their processes are known to be gone."""
 
     ids: tuple[ConnectorTaskId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequested(HerderEvent):
-    """Someone wants a change of the config topic."""
+    """A user or a worker requests a change of the config topic."""
 
     write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)
 class RestartRequested(HerderEvent):
-    """The config topic asks for a restart of a connector, of its tasks too or of what has failed alone (KIP-745)."""
+    """The config topic holds a request to restart a connector, its tasks too, or only those that failed (KIP-745)."""
 
     name: str
     only_failed: bool
@@ -167,7 +171,7 @@ class RestartRequested(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class RestartPlanned(HerderEvent):
-    """What a restart means by the statuses that there are; whatever of it is here is restarted."""
+    """The connectors and tasks that a restart affects by their statuses; those on this worker are restarted."""
 
     connectors: tuple[str, ...]
     tasks: tuple[ConnectorTaskId, ...]
@@ -175,7 +179,7 @@ class RestartPlanned(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRequested(HerderEvent):
-    """Someone wants a change of a connector's offsets."""
+    """A user requests a change of a connector's offsets."""
 
     wanted: OffsetsRequest
 
@@ -198,14 +202,14 @@ class RemovedOffsetsDue(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class RemovedOffsetsGone(HerderEvent):
-    """They are deleted, or nobody can delete them."""
+    """A removed connector's offsets are deleted, or can never be."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedOffsetsStay(HerderEvent):
-    """They could not be deleted for now."""
+    """A removed connector's offsets could not be deleted for now."""
 
     name: str
 
@@ -217,26 +221,26 @@ class WritesClaimed(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ClaimFailed(HerderEvent):
-    """``error`` says why, None if another claim may well succeed."""
+    """A claim of the config topic failed for ``error``; None if another claim may well succeed."""
 
     error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimDue(HerderEvent):
-    """Time to try again."""
+    """Time to claim the config topic again."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteDone(HerderEvent):
-    """It is in the topic; its updates came before this event."""
+    """A change is in the config topic; its updates came before this event."""
 
     write: WriteRequest
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFailed(HerderEvent):
-    """``fenced``: not written, because another leader has taken over the topic."""
+    """A change could not be written; ``fenced``: because another leader has taken over the config topic."""
 
     write: WriteRequest
     error: Exception
@@ -253,7 +257,7 @@ class FencingDone(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class FencingFailed(HerderEvent):
-    """``trace`` is for the status of the tasks that waited; none if ``error`` may pass by itself."""
+    """A round failed; ``trace`` is for the status of the tasks that waited, empty if ``error`` is retriable."""
 
     connector: str
     generation: int
@@ -263,7 +267,7 @@ class FencingFailed(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class FencingDue(HerderEvent):
-    """Time to try again."""
+    """Time to try a round of fencing again."""
 
     connector: str
 
@@ -278,9 +282,9 @@ class FencingRequested(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class FencingAnswered(HerderEvent):
-    """What the leader said to a request for a round of fencing; ``trace`` and ``error`` as in ``FencingFailed``.
+    """The leader's answer to a request for a round of fencing; ``trace`` and ``error`` as in ``FencingFailed``.
 
-    Where there is no error, the config topic was read to its end since, and its updates came before this event.
+    If there is no error, the config topic was read to its end since, and its updates came before this event.
     """
 
     connector: str
@@ -310,18 +314,18 @@ class StrayStatusSeen(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class SweepEnded(HerderEvent):
-    """All such statuses are removed; or not, and it has to be tried again."""
+    """All stray statuses are removed, or the attempt ``failed`` and has to be repeated."""
 
     failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HealthAsked(HerderEvent):
-    """Somebody wants to know whether this worker serves requests (KIP-1017)."""
+    """A client asks whether this worker serves requests (KIP-1017)."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested(HerderEvent):
-    """The worker is to end."""
+    """The worker is to stop."""

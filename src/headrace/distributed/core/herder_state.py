@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that the herder knows, as frozen values: the config topic, its membership, what runs here, what it leads."""
+"""The herder's knowledge as frozen values: the config topic, its membership, its local work, its leadership."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.model.state import TargetState
 
 
 class Phase(Enum):
-    """The herder's life."""
+    """A stage of the herder's life cycle."""
 
     STARTING = "starting"
     ACTIVE = "active"
@@ -25,7 +25,7 @@ class Phase(Enum):
 
 
 class RunPhase(Enum):
-    """A connector's life on this worker."""
+    """A stage of a connector's life cycle on this worker."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -34,29 +34,29 @@ class RunPhase(Enum):
 
 
 class Privileges(Enum):
-    """Whether this worker may write the config topic."""
+    """This worker's privilege to write the config topic."""
 
     NONE = "none"
     CLAIMING = "claiming"
     HELD = "held"
     WAITING = "waiting"
-    """A claim failed, or another leader took over; the next claim waits for its time."""
+    """A claim failed, or another leader took over; the next claim follows after a delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRun:
-    """A connector on this worker. ``config`` and ``target`` are those that it was last given."""
+    """A connector on this worker. ``config`` and ``target`` are the last that it was started with or set to."""
 
     phase: RunPhase
     config: Config
     target: TargetState
     stale: bool = False
-    """Its config was written again: it has to be restarted."""
+    """True if its config was written again, so that it has to be restarted."""
     reconfigure: bool = False
-    """Its task configs have to be made anew as soon as it runs."""
+    """True if its task configs have to be computed again as soon as it runs."""
     computing: bool = False
     failures: int = 0
-    """How often in a row making its task configs, or giving them to the leader, failed."""
+    """Consecutive failures to compute its task configs or to publish them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class TaskRun:
     target: TargetState
     stopping: bool = False
     stale: bool = False
-    """Somebody wants it restarted."""
+    """True if a restart of it was requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class FencingAsked:
-    """What the leader at ``leader_url`` was asked for: fence all before ``generation`` of task configs."""
+    """A request to the leader at ``leader_url``: fence all tasks before ``generation`` of task configs."""
 
     generation: int
     leader_url: str
@@ -82,7 +82,7 @@ class FencingAsked:
 class Membership:
     """One generation of the group. ``connectors`` and ``tasks`` are this worker's.
 
-    ``config_offset`` is how far the leader had read the config topic when it made the assignment.
+    ``config_offset`` is the leader's position in the config topic when it made the assignment.
     """
 
     generation: int
@@ -93,10 +93,10 @@ class Membership:
     connectors: frozenset[str]
     tasks: frozenset[ConnectorTaskId]
     sessioned: bool = True
-    """Whether all members can sign what they ask of each other."""
+    """True if all members can sign their requests to each other."""
     revoked_connectors: frozenset[str] = frozenset()
     revoked_tasks: frozenset[ConnectorTaskId] = frozenset()
-    """What was taken from this worker: it has to join again as soon as that is stopped, so that others may have it."""
+    """Revoked work: this worker has to join again as soon as it is stopped, so that others may have it."""
 
     @property
     def is_leader(self) -> bool:
@@ -105,51 +105,51 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class SyncRules:
-    """How long a worker may lag behind the config topic, in seconds."""
+    """Limits for a worker that lags behind the config topic, in seconds."""
 
     timeout: float = 3.0
-    """worker.sync.timeout.ms: for whom others wait, or could do the work of."""
-    patience: float = 86.5
-    """For one whose lag harms nobody but the work that it was newly given."""
+    """worker.sync.timeout.ms: for a lag during which others wait, or could take over the work."""
+    tolerance: float = 86.5
+    """For a lag that delays nothing but the work that this worker was newly given."""
     pause: float = 6.0
-    """How long it stays out of the group at least, once it has left."""
+    """Minimum time outside of the group, once the worker has left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The config topic is not read as far as a round of the group rests upon. ``number`` is that membership event's."""
+    """A config topic that is not read as far as a rebalance requires. ``number`` is that of the membership event."""
 
     number: int
     blocking: bool
-    """Whether the group cannot settle before this worker has caught up, or has left."""
+    """True if the group cannot complete a rebalance before this worker has caught up or left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """The writer's side of the config topic. One write at a time, so each is judged by the state that it meets."""
+    """The leader's work. One write at a time, so that each is checked against the state that it will change."""
 
     privileges: Privileges = Privileges.NONE
     queue: tuple[WriteRequest, ...] = ()
     writing: WriteRequest | None = None
     fencing: Mapping[str, int] = field(default_factory=dict)
-    """Connectors with a round of zombie fencing under way, and for which generation of task configs."""
+    """The generation of task configs for which a round of zombie fencing is under way, by connector."""
     fencing_requests: tuple[tuple[int, str], ...] = ()
-    """Requests of other workers that wait for the round of fencing of a connector."""
+    """Requests of other workers, each with the connector whose round of fencing it waits for."""
     watched_key: SessionKey | None = None
-    """The session key whose age is watched over."""
+    """The session key whose expiry is scheduled."""
     offset_requests: tuple[OffsetsRequest, ...] = ()
-    """Those that wait for their turn or for a round of fencing."""
+    """Changes of offsets that wait for their turn or for a round of fencing."""
     changing_offsets: frozenset[str] = frozenset()
     """Connectors whose offsets are being changed: nothing else is written about them meanwhile."""
     deleting_offsets: frozenset[str] = frozenset()
     """Connectors that were removed with their offsets, which are being deleted."""
     sweeping: bool = False
-    """Statuses of what does not exist are being removed: nothing that could have a status is created meanwhile."""
+    """True while stray statuses are being removed: nothing that could have a status is created meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class HerderState:
-    """What the core knows. Never changed, so any thread may read a published one."""
+    """A snapshot of the core's knowledge. Immutable, so any thread may read a published one."""
 
     exactly_once: bool
     session_keys: SessionKeyRules | None = None
@@ -158,18 +158,18 @@ class HerderState:
     config: ClusterConfigState = field(default_factory=ClusterConfigState)
     membership: Membership | None = None
     """None while there is no session."""
-    heard: int = 0
-    """Number of the last event about the membership that was taken over."""
+    last_membership_event: int = 0
+    """Number of the last membership event that was applied."""
     topology_offset: int = -1
-    """Offset of the config topic when connectors or tasks last came or went: older assignments do not know of it."""
+    """Offset in the config topic of the last change of connectors or tasks: older assignments do not include it."""
     rejoining: bool = False
     catching_up: bool = False
     sync: SyncRules = field(default_factory=SyncRules)
     needed_offset: int = -1
-    """How far the config topic has to be read for the newest round of the group that this worker heard of."""
+    """Offset up to which the config topic has to be read for the newest rebalance that this worker took part in."""
     lag: Lag | None = None
     stepping_out: bool = False
-    """It is to leave the group for a while, as soon as nothing runs here any more."""
+    """True if this worker is to leave the group for a while, as soon as nothing runs here any more."""
     connectors: Mapping[str, ConnectorRun] = field(default_factory=dict)
     tasks: Mapping[ConnectorTaskId, TaskRun] = field(default_factory=dict)
     unapplied: frozenset[str] = frozenset()
@@ -178,13 +178,13 @@ class HerderState:
     """Connector class to source, sink or unknown; None while that is being found out."""
     leadership: Leadership = field(default_factory=Leadership)
     fencing_asked: Mapping[str, FencingAsked] = field(default_factory=dict)
-    """Connectors for whose tasks here the leader was asked for a round of zombie fencing."""
+    """Requests to the leader for rounds of zombie fencing that tasks here wait for, by connector."""
     restarting: frozenset[str | ConnectorTaskId] = frozenset()
-    """What somebody wants restarted and has not been started again yet."""
+    """Connectors and tasks whose requested restart is not complete yet."""
     health_asked: tuple[int, ...] = ()
-    """Requests that are answered as soon as this worker is one of the group."""
+    """Health checks, to be answered as soon as this worker is in the group."""
     sweep: bool = False
-    """There may be statuses of what does not exist; the leader removes them, and others when they become the leader."""
+    """True if there may be stray statuses; the leader removes them, others when they become the leader."""
 
     @property
     def is_leader(self) -> bool:
@@ -192,17 +192,17 @@ class HerderState:
 
     @property
     def signed(self) -> bool:
-        """Whether workers have to sign what they ask of each other (KIP-507)."""
+        """True if workers have to sign their requests to each other (KIP-507)."""
         return self.session_keys is not None and (self.membership is None or self.membership.sessioned)
 
     @property
     def in_step(self) -> bool:
-        """Whether this worker has read the config topic as far as its assignment rests upon."""
+        """True if this worker has read the config topic as far as its assignment requires."""
         return self.membership is not None and self.config.offset >= self.membership.config_offset
 
     @property
     def rebalance_pending(self) -> bool:
-        """Whether work is about to be moved, so that nobody can say yet who runs what."""
+        """True if work is about to move, so that its owners are not known yet."""
         membership = self.membership
         if membership is None or self.rejoining or not self.in_step:
             return True
@@ -210,13 +210,13 @@ class HerderState:
         return bool(revoking) or membership.config_offset < self.topology_offset
 
     def wanted_connectors(self) -> frozenset[str]:
-        """The connectors that are to run here."""
+        """Return the connectors that are to run here."""
         if self.phase is not Phase.ACTIVE or self.membership is None:
             return frozenset()
         return frozenset(name for name in self.membership.connectors if self.config.contains(name))
 
     def wanted_tasks(self) -> frozenset[ConnectorTaskId]:
-        """The tasks that are to run here."""
+        """Return the tasks that are to run here."""
         if self.phase is not Phase.ACTIVE or self.membership is None:
             return frozenset()
         return frozenset(
@@ -226,27 +226,27 @@ class HerderState:
         )
 
     def type_of(self, connector: str) -> str | None:
-        """source, sink, unknown, or None if not found out yet."""
+        """Return source, sink, unknown, or None if not found out yet."""
         config = self.config.connector_config(connector)
         return None if config is None else self.types.get(config.get(CONNECTOR_CLASS) or "")
 
     def awaits_fencing(self, connector: str) -> bool:
-        """Whether its tasks may not start yet for want of a task count record (invariant 6)."""
+        """Return True if the connector's tasks may not start yet for want of a task count record (invariant 6)."""
         return self.exactly_once and self.lacks_task_count(connector)
 
     def lacks_task_count(self, connector: str) -> bool:
-        """Whether its latest task configs are not followed by a task count record, and it is no sink."""
+        """Return True if no task count record follows the latest task configs of a connector that may be a source."""
         return connector in self.config.pending_fencing and self.type_of(connector) in ("source", None)
 
     def assignment_knows(self, connector: str) -> bool:
-        """Whether the assignment was made with the connector's newest task configs."""
+        """Return True if the assignment was made with the connector's newest task configs."""
         membership, generation = self.membership, self.config.task_config_offsets.get(connector)
         if membership is None or generation is None or not self.in_step:
             return False
         return membership.config_offset >= generation
 
     def outdated_tasks(self, config: ClusterConfigState) -> frozenset[ConnectorTaskId]:
-        """Source tasks here that a round of fencing will shut out by ``config``: their configs are not the newest."""
+        """Return the source tasks here that a round of fencing by ``config`` shuts out: their configs are outdated."""
         if not self.exactly_once:
             return frozenset()
         return frozenset(
@@ -258,9 +258,9 @@ class HerderState:
         )
 
     def waits_for_fencing(self) -> tuple[str, ...]:
-        """Connectors with tasks here that wait for nothing but a round of zombie fencing, sorted.
+        """Return the connectors, sorted, with tasks here that wait for nothing but a round of zombie fencing.
 
-        While former tasks run here still, they are waited for: they are to commit what they have.
+        Former tasks that still run here are waited for first, so that they can commit their records.
         """
         former = {id.connector for id in self.outdated_tasks(self.config)}
         waiting = {id.connector for id in self.wanted_tasks() - self.tasks.keys()} - former
@@ -273,9 +273,9 @@ class HerderState:
         )
 
     def refusal(self, id: ConnectorTaskId, config: ClusterConfigState) -> str | None:
-        """Return why a task that was started here may not go on, by ``config``, the newest state of the config topic.
+        """Return the reason why a task that was started here may not go on, None if it may.
 
-        None if it may.
+        ``config`` is the newest state of the config topic.
         """
         run = self.tasks.get(id)
         if run is None or id not in self.wanted_tasks():

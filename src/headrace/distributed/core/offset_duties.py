@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's core, part 6: when the leader may change a connector's offsets (KIP-875).
+"""The herder's core: the conditions under which the leader changes a connector's offsets (KIP-875).
 
-Only while the connector is stopped, nobody's work is about to move, and its former tasks can write no more. While a
-change is under way nothing else is written about the connector (``leader_duties``), so that it stays stopped.
+The connector is stopped, no work is about to move, and its former tasks can write no more. While a change is under way
+nothing else is written about the connector (``leader_duties``), so that it stays stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from headrace.distributed.core.herder_actions import (
 )
 from headrace.distributed.core.herder_events import OffsetsEnded, RemovedOffsetsDue
 from headrace.distributed.core.herder_state import HerderState, Phase, Privileges
-from headrace.distributed.core.leader_duties import Settled, begin_round, enqueue, lead, refusal
+from headrace.distributed.core.leader_duties import begin_round, enqueue, refusal
+from headrace.distributed.core.transition import Transition, with_leadership
 from headrace.distributed.core.zombie_fencing import lacks_record
 from headrace.herder.errors import BadRequestError, NotFoundError, RebalanceNeededError
 from headrace.model.state import TargetState
@@ -26,30 +27,34 @@ _RETRY = 5.0
 """Seconds until the offsets of a connector that was removed with them are tried again: members may have to time out."""
 
 
-def requested(state: HerderState, wanted: OffsetsRequest) -> HerderState:
-    return lead(state, offset_requests=(*state.leadership.offset_requests, wanted))
+def offsets_requested(state: HerderState, wanted: OffsetsRequest) -> HerderState:
+    """Queue a request."""
+    return with_leadership(state, offset_requests=(*state.leadership.offset_requests, wanted))
 
 
-def ended(state: HerderState, event: OffsetsEnded) -> Settled:
-    state = lead(state, changing_offsets=state.leadership.changing_offsets - {event.wanted.name})
+def offsets_ended(state: HerderState, event: OffsetsEnded) -> Transition:
+    """Answer the request with the result of its change."""
+    state = with_leadership(state, changing_offsets=state.leadership.changing_offsets - {event.wanted.name})
     return state, [Reply(event.wanted.request, event.error, result=event.result)]
 
 
 def removed_offsets_gone(state: HerderState, name: str) -> HerderState:
-    """Written down, so that no later leader takes the trouble again; the connector may then be created anew."""
+    """Enqueue the record of the deletion: no later leader repeats it, and the connector may be created again."""
     return enqueue(state, PutOffsetsDeleted(name))
 
 
-def removed_offsets_stay(state: HerderState, name: str) -> Settled:
+def removed_offsets_stay(state: HerderState, name: str) -> Transition:
+    """Try the deletion again later."""
     return state, [Later(_RETRY, RemovedOffsetsDue(name))]
 
 
 def removed_offsets_due(state: HerderState, name: str) -> HerderState:
-    return lead(state, deleting_offsets=state.leadership.deleting_offsets - {name})
+    """Allow another attempt at the deletion."""
+    return with_leadership(state, deleting_offsets=state.leadership.deleting_offsets - {name})
 
 
-def settle_offset_requests(state: HerderState) -> Settled:
-    """Answers or begins each request that need not wait any longer."""
+def reconcile_offset_requests(state: HerderState) -> Transition:
+    """Answer or begin each request that need not wait any longer."""
     actions: list[HerderAction] = []
     for wanted in state.leadership.offset_requests:
         answer = _refusal(state, wanted)
@@ -58,25 +63,25 @@ def settle_offset_requests(state: HerderState) -> Settled:
             actions += fencing
             if not _awaits_round(state, wanted):
                 answer = ChangeOffsets(wanted, state.config.connector_configs[wanted.name])
-                state = lead(state, changing_offsets=state.leadership.changing_offsets | {wanted.name})
+                state = with_leadership(state, changing_offsets=state.leadership.changing_offsets | {wanted.name})
         if answer is not None:
             rest = tuple(each for each in state.leadership.offset_requests if each is not wanted)
-            state = lead(state, offset_requests=rest)
+            state = with_leadership(state, offset_requests=rest)
             actions.append(answer)
     return state, actions
 
 
-def settle_removed_offsets(state: HerderState) -> Settled:
-    """Deletes the offsets that connectors leave behind when they were removed with them, once their tasks are gone."""
+def reconcile_removed_offsets(state: HerderState) -> Transition:
+    """Delete the offsets of connectors that were removed with them, once their tasks have ended."""
     if state.leadership.privileges is not Privileges.HELD or state.rebalance_pending:
         return state, []
     actions: list[HerderAction] = []
     for name, removed in sorted(state.config.removed_offsets.items()):
         if name in state.leadership.deleting_offsets or any(id.connector == name for id in state.tasks):
             continue
-        state = lead(state, deleting_offsets=state.leadership.deleting_offsets | {name})
+        state = with_leadership(state, deleting_offsets=state.leadership.deleting_offsets | {name})
         if state.config.contains(name):
-            # A worker that knows no such records has made it anew: the offsets are the new one's.
+            # A worker that knows no such records has created it again: the offsets belong to the new connector.
             state = removed_offsets_gone(state, name)
         else:
             actions.append(DeleteRemovedOffsets(name, removed.config, removed.producers))
@@ -89,11 +94,11 @@ def _refusal(state: HerderState, wanted: OffsetsRequest) -> HerderAction | None:
         return Reply(wanted.request, waiting)
     if not state.is_leader:
         return refusal(state, wanted.request)
-    error = _unfit(state, wanted.name)
+    error = _change_error(state, wanted.name)
     return None if error is None else Reply(wanted.request, error)
 
 
-def _unfit(state: HerderState, name: str) -> Exception | None:
+def _change_error(state: HerderState, name: str) -> Exception | None:
     config = state.config
     if not config.contains(name):
         return NotFoundError(f"Connector {name} not found")
@@ -107,7 +112,7 @@ def _unfit(state: HerderState, name: str) -> Exception | None:
 
 
 def _is_busy(state: HerderState, name: str) -> bool:
-    """Another change is under way, or a write that may end the connector's stop."""
+    """Return True while another change is under way, or a write that may resume the connector."""
     writing = state.leadership.writing
     if name in state.leadership.changing_offsets:
         return True
@@ -115,10 +120,10 @@ def _is_busy(state: HerderState, name: str) -> bool:
 
 
 def _awaits_round(state: HerderState, wanted: OffsetsRequest) -> bool:
-    """Whether former tasks may still write: no task count record has followed the stop, or a deletion (invariant 6).
+    """Return True if former tasks may still write: no task count record follows the stop or deletion (invariant 6).
 
-    A former task count record says that there were exactly-once tasks, whatever this leader's own setting is: workers
-    may have it switched on one by one (KIP-618, *Upgrading*).
+    An earlier task count record proves that there were exactly-once tasks, even if this leader has them switched off:
+    workers may switch it on one by one (KIP-618, *Upgrading*).
     """
     return (
         not wanted.change.dry_run
@@ -128,8 +133,8 @@ def _awaits_round(state: HerderState, wanted: OffsetsRequest) -> bool:
     )
 
 
-def _fence(state: HerderState, wanted: OffsetsRequest) -> Settled:
-    """Begins the round of zombie fencing that a change waits for, of all producers that there may be (KIP-618)."""
+def _fence(state: HerderState, wanted: OffsetsRequest) -> Transition:
+    """Begin the round of zombie fencing that a change waits for, of all producers that there may be (KIP-618)."""
     name = wanted.name
     if (
         not _awaits_round(state, wanted)

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's core, part 1: what a membership and the config topic mean for each other."""
+"""The herder's core: this worker's membership of the group, and the config topic that assignments rest on."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from headrace.distributed.core import config_lag
-from headrace.distributed.core.herder_actions import CatchUp, HerderAction, Later, Rejoin
+from headrace.distributed.core.herder_actions import CatchUp, Later, Rejoin
 from headrace.distributed.core.herder_events import Assigned, ConfigUpdated, RejoinDue, SessionLost
 from headrace.distributed.core.herder_state import HerderState, Membership, Phase
+from headrace.distributed.core.transition import Transition
 from headrace.model.assignment import AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 
 
 def config_updated(state: HerderState, event: ConfigUpdated) -> HerderState:
-    """Takes over a newer view of the config topic."""
+    """Take over a newer view of the config topic."""
     if event.config.offset < state.config.offset:
         return state
     old, new = state.config, event.config
@@ -34,23 +35,23 @@ def config_updated(state: HerderState, event: ConfigUpdated) -> HerderState:
         connectors=connectors,
         unapplied=frozenset(unapplied & new.connector_configs.keys()),
         topology_offset=new.offset if moved else state.topology_offset,
-        sweep=state.sweep or _shrunk(old, new),
+        sweep=state.sweep or _has_shrunk(old, new),
     )
 
 
-def _shrunk(old: ClusterConfigState, new: ClusterConfigState) -> bool:
-    """Whether a connector or a task is gone, whose status has to go as well."""
+def _has_shrunk(old: ClusterConfigState, new: ClusterConfigState) -> bool:
+    """Return True if a connector or a task was removed, so that its status has to be removed as well."""
     gone = old.connector_configs.keys() - new.connector_configs.keys()
     return bool(gone) or any(new.task_counts.get(name, 0) < count for name, count in old.task_counts.items())
 
 
-def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[HerderAction]]:
-    """Takes over an assignment; one that failed because this or another worker lags behind is asked for again."""
+def assigned(state: HerderState, event: Assigned) -> Transition:
+    """Take over an assignment; join again if the round failed because this or another worker lags behind."""
     assignment = event.assignment
-    state = replace(state, heard=event.number)
+    state = replace(state, last_membership_event=event.number)
     if state.stepping_out:  # it comes too late: all that runs here is being stopped
         return state, []
-    state, timer = config_lag.measure(state, event)
+    state, timer = config_lag.start_lag(state, event)
     if assignment.error is AssignmentError.CONFIG_MISMATCH:
         return replace(state, rejoining=True), [CatchUp(rejoin=True), *timer]
     membership = Membership(
@@ -65,7 +66,7 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
         revoked_connectors=frozenset(assignment.revoked_connectors),
         revoked_tasks=frozenset(assignment.revoked_tasks),
     )
-    # Nobody may have looked for stray statuses while the former leader was on its way out.
+    # The former leader may not have swept stray statuses any more while it was leaving.
     leads_now = membership.is_leader and not state.is_leader
     state = replace(state, membership=membership, rejoining=False, sweep=state.sweep or leads_now)
     delay = assignment.delay_ms / 1000
@@ -73,22 +74,23 @@ def assigned(state: HerderState, event: Assigned) -> tuple[HerderState, list[Her
 
 
 def session_lost(state: HerderState, event: SessionLost) -> HerderState:
-    """Without a session nothing is owned, so everything gets stopped (invariant 10)."""
-    return replace(state, membership=None, rejoining=False, lag=None, heard=event.number)
+    """Give up all work: without a session this worker owns nothing (invariant 10)."""
+    return replace(state, membership=None, rejoining=False, lag=None, last_membership_event=event.number)
 
 
-def rejoin_due(state: HerderState, generation: int) -> tuple[HerderState, list[HerderAction]]:
-    """A delay counts for its own generation: each assignment says anew whether and when to join again (KIP-415)."""
+def rejoin_due(state: HerderState, generation: int) -> Transition:
+    """Join again after the delay of the present generation; those of older ones count no more (KIP-415)."""
     membership = state.membership
     if membership is None or membership.generation != generation or state.phase is not Phase.ACTIVE:
         return state, []
     return replace(state, rejoining=True), [Rejoin()]
 
 
-def settle_membership(state: HerderState) -> tuple[HerderState, list[HerderAction]]:
-    """Asks for a rebalance if the last one did not know of the newest connectors and tasks; reads up if behind it.
+def reconcile_membership(state: HerderState) -> Transition:
+    """Request a rebalance if the last one did not include the newest connectors and tasks.
 
-    Also once everything that was revoked is stopped: nobody gets it before this worker has joined without it.
+    Another one is due once all revoked work is stopped: nobody gets it before this worker has joined without it. A
+    worker that lags behind its assignment reads the config topic first.
     """
     membership = state.membership
     if membership is None or state.phase is not Phase.ACTIVE:
@@ -99,16 +101,16 @@ def settle_membership(state: HerderState) -> tuple[HerderState, list[HerderActio
         return replace(state, catching_up=True), [CatchUp(rejoin=False)]
     if membership.config_offset < state.topology_offset and not state.rejoining:
         return replace(state, rejoining=True), [Rejoin()]
-    return _settle_revocation(state, membership)
+    return _reconcile_revocation(state, membership)
 
 
-def _settle_revocation(state: HerderState, membership: Membership) -> tuple[HerderState, list[HerderAction]]:
+def _reconcile_revocation(state: HerderState, membership: Membership) -> Transition:
     connectors, tasks = membership.revoked_connectors, membership.revoked_tasks
     if not (connectors or tasks) or connectors & state.connectors.keys() or tasks & state.tasks.keys():
         return state, []
     given_up = replace(membership, revoked_connectors=frozenset(), revoked_tasks=frozenset())
     state = replace(state, membership=given_up)
-    # Nobody waits for what does not exist any more.
+    # No other worker waits for work that does not exist any more.
     if not any(state.config.contains(name) for name in {*connectors, *(id.connector for id in tasks)}):
         return state, []
     return replace(state, rejoining=True), [Rejoin()]

@@ -8,7 +8,7 @@ from headrace.model.cluster_config_state import ClusterConfigState
 
 
 def producers_to_fence(config: ClusterConfigState, connector: str) -> int:
-    """How many task producers of earlier generations could still write; 0 if none that a new task does not fence.
+    """Return the number of task producers of earlier generations to fence, 0 if new tasks fence them themselves.
 
     A connector that never had a task count record has had no transactional tasks. One task that follows one task
     fences it by its own ``init_transactions``, since both have the same ``transactional.id`` (invariant 2).
@@ -20,19 +20,19 @@ def producers_to_fence(config: ClusterConfigState, connector: str) -> int:
 
 
 def lacks_record(config: ClusterConfigState, connector: str) -> bool:
-    """Whether no round of fencing has followed the connector's newest task configs, or its deletion.
+    """Return True if no round of fencing follows the connector's newest task configs, or its deletion.
 
-    A connector that was created again and has no task configs yet still has the task count record of its deleted tasks.
+    A connector that was created again, without task configs yet, still has the task count record of its deleted tasks.
     """
     deleted = connector not in config.task_config_offsets and bool(config.task_count_records.get(connector))
     return connector in config.pending_fencing or deleted
 
 
 def rounds_due(state: HerderState) -> list[str]:
-    """Connectors whose newest tasks wait for a round of fencing that the leader has not begun.
+    """Return the connectors whose newest tasks wait for a round of fencing that the leader has not begun.
 
-    Whoever has tasks of a connector asks for its round, this worker as well as others, and not before their former
-    tasks had the time to commit what they have. A round that fences nobody hurts nobody: it is not waited for.
+    Workers with tasks of a connector ask for its round, the leader among them, and not before former tasks had the time
+    to commit their records. A round that fences nobody is harmless and begins at once.
     """
     asked = {name for _, name in state.leadership.fencing_requests} | set(state.waits_for_fencing())
     former = {id.connector for id in state.outdated_tasks(state.config)}

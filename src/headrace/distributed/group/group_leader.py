@@ -11,14 +11,14 @@ from dataclasses import replace
 from headrace.distributed.group.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
 from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, encode_assignment
 from headrace.distributed.group.eager_assignor import assign_eagerly
+from headrace.distributed.group.foreign_members import sort_members
 from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
-from headrace.distributed.group.strangers import sort_members
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class GroupLeader:
@@ -52,7 +52,7 @@ class GroupLeader:
             return self._yield(leader_id, own, chosen, members, found.yield_to)
         refused = encode_assignment(Assignment(leader_id, own.url, -1, topics=own.topics), chosen)
         assigned = self._assign(leader_id, chosen, metadata, config)
-        return {**assigned, **dict.fromkeys(found.strangers, refused)}
+        return {**assigned, **dict.fromkeys(found.foreign, refused)}
 
     def _yield(
         self,
@@ -80,7 +80,7 @@ class GroupLeader:
         base = Assignment(leader_id, own.url, max(newest, config.offset), topics=own.topics)
         obstacle = self._obstacle(chosen, newest, config.offset)
         if obstacle is not None:
-            _log.info("Nothing is assigned in this round, and all are to join again: %s", obstacle)
+            log.info("Nothing is assigned in this round, and all are to join again: %s", obstacle)
             self._unconfirmed = self._memory
             again = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
             return dict.fromkeys(metadata, again)

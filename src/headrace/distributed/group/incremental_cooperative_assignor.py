@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headrace.distributed.group.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share, union
-from headrace.distributed.group.load_balance import place, surplus
+from headrace.distributed.group.load_balance import place_work, surplus
 from headrace.model.backoff import ExponentialBackoff
 
 _FIRST_BACKOFF = 0.04
@@ -36,7 +36,7 @@ def assign_incrementally(
     balance = _balance(any(excess.values()), memory, now, max_delay)
     if balance.revoke_at is None:
         shares = {id: share - excess.get(id, NOTHING) for id, share in shares.items()}
-    placed = place(shares, free - union(loss.share for loss in losses) - union(shares.values()))
+    placed = place_work(shares, free - union(loss.share for loss in losses) - union(shares.values()))
     changes = {
         id: Change(given=placed[id] - kept[id], revoked=(member.owned | member.leaving) - placed[id])
         for id, member in members.items()

@@ -14,7 +14,7 @@ from headrace.distributed.group.assignors import Share
 from headrace.model.ids import ConnectorTaskId
 
 
-def place(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
+def place_work(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
     """The members' shares when each piece of ``work`` has gone to who had least at that moment."""
     loads = {member: _Load(shares[member]) for member in sorted(shares)}
     for connector in sorted(work.connectors):

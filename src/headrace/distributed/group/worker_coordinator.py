@@ -17,15 +17,15 @@ from headrace.distributed.group.connect_protocol import (
     decode_assignment,
     encode_metadata,
 )
-from headrace.distributed.group.former_tasks import FormerTasks
 from headrace.distributed.group.group_leader import GroupLeader, owner_url
+from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
-_NOBODY = Assignment(leader="", leader_url="", config_offset=-1)
+_NO_LEADER = Assignment(leader="", leader_url="", config_offset=-1)
 """Says what a member still runs while it has no assignment."""
 
 
@@ -55,7 +55,7 @@ class WorkerCoordinator:
         url: str,
         offered: Sequence[ConnectProtocol],
         leader: GroupLeader,
-        former: FormerTasks,
+        former: OutdatedTasksWait,
         herder: HerderView,
         topics: GroupTopics | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class WorkerCoordinator:
         self._protocol = self._offered[0]
         self._generation = -1
         self._needed_offset = -1
-        self._told = 0
+        self._event_number = 0
 
     @property
     def generation(self) -> int:
@@ -99,7 +99,7 @@ class WorkerCoordinator:
         config = self._herder.config()
         if config.offset < self._needed_offset:
             return False
-        if not self._former.wait_over(self._herder.state(), config):
+        if not self._former.is_over(self._herder.state(), config):
             return False
         if self._protocol is not ConnectProtocol.EAGER:
             return True
@@ -113,7 +113,7 @@ class WorkerCoordinator:
             leaving = self._still_leaving()
             claim = None
             if self._last is not None or leaving:
-                claim = with_work(self._last or _NOBODY, self._owned | leaving, leaving)
+                claim = with_work(self._last or _NO_LEADER, self._owned | leaving, leaving)
             metadata = MemberMetadata(self._url, self._herder.config().offset, claim, self._topics)
         return [(protocol.group_name, encode_metadata(metadata, protocol)) for protocol in self._offered]
 
@@ -139,9 +139,9 @@ class WorkerCoordinator:
                 received = self._take_over(received)
             else:
                 self._needed_offset = received.config_offset
-            self._told += 1
+            self._event_number += 1
             sessioned = self._protocol is ConnectProtocol.SESSIONED
-            self._herder.post(Assigned(generation, member_id, received, sessioned, self._told))
+            self._herder.post(Assigned(generation, member_id, received, sessioned, self._event_number))
 
     def on_lost(self, reason: str) -> None:
         with self._lock:
@@ -163,12 +163,12 @@ class WorkerCoordinator:
     def _give_up_everything(self) -> None:
         self._leaving = self._still_leaving() | self._owned
         self._owned, self._last = NOTHING, None
-        self._told += 1
-        self._herder.post(SessionLost(self._told))
+        self._event_number += 1
+        self._herder.post(SessionLost(self._event_number))
 
     def _still_leaving(self) -> Share:
         """What was given up and may still run: all of it until the herder has heard of it, then what it still stops."""
         state = self._herder.state()
-        if state.heard >= self._told:
+        if state.last_membership_event >= self._event_number:
             self._leaving = self._leaving & share_of(state.connectors, state.tasks)
         return self._leaving

@@ -13,10 +13,10 @@ from headrace.distributed.core.herder_state import HerderState
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock, Deadline
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
-class FormerTasks:
+class OutdatedTasksWait:
     """One wait after the other. For one thread, the membership's."""
 
     def __init__(self, graceful_timeout: float, clock: Clock) -> None:
@@ -24,20 +24,20 @@ class FormerTasks:
         self._timeout = graceful_timeout
         self._clock = clock
         self._deadline: Deadline | None = None
-        self._told = False
+        self._event_number = False
 
-    def wait_over(self, state: HerderState, config: ClusterConfigState) -> bool:
+    def is_over(self, state: HerderState, config: ClusterConfigState) -> bool:
         """Whether a rebalance may be joined, by ``config``, which may be newer than what the herder knows of."""
         outdated = state.outdated_tasks(config)
         if not outdated:
-            self._deadline, self._told = None, False
+            self._deadline, self._event_number = None, False
             return True
         if self._deadline is None:
             self._deadline = Deadline.after(self._timeout, self._clock)
         if not self._deadline.expired:
             return False
-        if not self._told:
-            self._told = True
+        if not self._event_number:
+            self._event_number = True
             named = ", ".join(str(id) for id in sorted(outdated))
-            _log.warning("Joining a rebalance without the end of %s: their producers will be fenced", named)
+            log.warning("Joining a rebalance without the end of %s: their producers will be fenced", named)
         return True

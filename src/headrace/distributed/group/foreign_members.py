@@ -15,20 +15,20 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.distributed.group.connect_protocol import MemberMetadata, decode_metadata
 from headrace.model.assignment import GroupTopics
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedMembers:
     """The members of a round by whether they belong to the leader's cluster."""
 
     ours: Mapping[str, MemberMetadata]
-    strangers: frozenset[str] = field(default_factory=frozenset)
+    foreign: frozenset[str] = field(default_factory=frozenset)
     yield_to: MemberMetadata | None = None
     """One of those whose group it is, if it is not the leader's."""
 
 
-def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> Sorted:
+def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> SortedMembers:
     """Tell the leader's own cluster from everybody else in ``members``, ids and what each has sent.
 
     ``new``: the leader has not been in this group before, so that it may be others'.
@@ -38,17 +38,17 @@ def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> 
         try:
             known[id] = decode_metadata(data)
         except ConnectError as error:
-            _log.error("Member %.200r of the group is no worker, and is given nothing: %s", id, error)
+            log.error("Member %.200r of the group is no worker, and is given nothing: %s", id, error)
     topics = known[leader_id].topics
     others = {id: each.topics for id, each in known.items() if topics and each.topics and each.topics != topics}
     ours = {id: each for id, each in known.items() if id not in others}
     for id, theirs in others.items():
-        _log.error("Member %.200r at %s has other internal topics, and is given nothing: %s", id, known[id].url, theirs)
-    strangers = frozenset(members.keys() - ours.keys())
+        log.error("Member %.200r at %s has other internal topics, and is given nothing: %s", id, known[id].url, theirs)
+    foreign = frozenset(members.keys() - ours.keys())
     rivals = sorted((known[id] for id in others), key=lambda each: _weight(each.topics, known))
     if new and rivals and _weight(rivals[-1].topics, known) > _weight(topics, known):
-        return Sorted(ours, strangers, rivals[-1])
-    return Sorted(ours, strangers)
+        return SortedMembers(ours, foreign, rivals[-1])
+    return SortedMembers(ours, foreign)
 
 
 def _weight(topics: GroupTopics | None, members: Mapping[str, MemberMetadata]) -> tuple[bool, int]:
@@ -57,7 +57,7 @@ def _weight(topics: GroupTopics | None, members: Mapping[str, MemberMetadata]) -
     return any(each.owned and (each.owned.connectors or each.owned.tasks) for each in theirs), len(theirs)
 
 
-def clash(group_id: str, ours: GroupTopics, theirs: GroupTopics, url: str) -> ConfigError:
+def foreign_group_error(group_id: str, ours: GroupTopics, theirs: GroupTopics, url: str) -> ConfigError:
     """The error of a worker that has come to a group of others."""
     return ConfigError(
         f"The workers of group.id={group_id} (one is at {url}) have other internal topics than this "

@@ -14,8 +14,8 @@ from headrace.distributed.group.connect_protocol import (
     encode_assignment,
     encode_metadata,
 )
+from headrace.distributed.group.foreign_members import foreign_group_error, sort_members
 from headrace.distributed.group.group_leader import GroupLeader
-from headrace.distributed.group.strangers import clash, sort_members
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
@@ -78,11 +78,11 @@ def test_where_nothing_runs_yet_they_go_who_are_fewer() -> None:
 
 def test_workers_that_do_not_say_belong_to_the_group() -> None:
     found = sort_members("me", {"me": member(), "java": member(None)}, new=True)
-    assert found.ours.keys() == {"me", "java"} and not found.strangers
+    assert found.ours.keys() == {"me", "java"} and not found.foreign
 
 
 def test_the_message_names_both() -> None:
-    message = str(clash("g", OURS, THEIRS, "http://leader:8083/"))
+    message = str(foreign_group_error("g", OURS, THEIRS, "http://leader:8083/"))
     for part in ("group.id=g", "http://leader:8083/", str(OURS), str(THEIRS), "a group.id of its own"):
         assert part in message
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's core, part 2: brings what runs on this worker in line with what it was assigned.
+"""The herder's core: reconciles the connectors and tasks that run on this worker with those assigned to it.
 
-Nothing here remembers how things came to be: it compares what is wanted with what runs, so a lost session, a
-rebalance, a new config and the end of the worker are all the same case.
+It compares the wanted work with the running work, without any history: a lost session, a rebalance, a new config and
+the end of the worker are all the same case.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from headrace.distributed.core.herder_actions import (
 )
 from headrace.distributed.core.herder_events import ReconfigurationRequested, RestartPlanned, TaskConfigsComputed
 from headrace.distributed.core.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.distributed.core.transition import Transition
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
 _BACKOFF = ExponentialBackoff(0.25, 60.0)
-"""Before task configs that could not be made are tried again; as in Kafka Connect."""
-
-Settled = tuple[HerderState, list[HerderAction]]
+"""Before another attempt at task configs; as in Kafka Connect."""
 
 
 def connector_started(state: HerderState, name: str) -> HerderState:
-    """A connector that runs is asked for task configs. One that had failed does so again once it was stopped."""
+    """Note that a connector runs, and request its task configs. A failed one runs again once it was stopped."""
     run = state.connectors.get(name)
     if run is None or run.phase not in (RunPhase.STARTING, RunPhase.FAILED):
         return state
@@ -46,7 +45,7 @@ def connector_started(state: HerderState, name: str) -> HerderState:
 
 
 def connector_failed(state: HerderState, name: str) -> HerderState:
-    """It stays FAILED until it is restarted, stopped or given another config."""
+    """Note that a connector failed; it stays FAILED until it is restarted, stopped or gets another config."""
     run = state.connectors.get(name)
     if run is None or run.phase is RunPhase.STOPPING:
         return state
@@ -54,20 +53,23 @@ def connector_failed(state: HerderState, name: str) -> HerderState:
 
 
 def connector_stopped(state: HerderState, name: str) -> HerderState:
+    """Forget a connector that has ended."""
     return replace(state, connectors={n: run for n, run in state.connectors.items() if n != name})
 
 
 def tasks_stopped(state: HerderState, ids: tuple[ConnectorTaskId, ...]) -> HerderState:
+    """Forget tasks that have ended."""
     return replace(state, tasks={id: run for id, run in state.tasks.items() if id not in ids})
 
 
 def reconfiguration_requested(state: HerderState, name: str) -> HerderState:
+    """Have a connector's task configs computed again."""
     run = state.connectors.get(name)
     return state if run is None else _with_run(state, name, replace(run, reconfigure=True))
 
 
 def restart_planned(state: HerderState, event: RestartPlanned) -> HerderState:
-    """Restarts what is here of it: others do their part, and what is nobody's at the moment will start anyway."""
+    """Restart the affected connectors and tasks here. Others do their part; what nobody runs will start anyway."""
     connectors = {
         name: replace(state.connectors[name], stale=True) for name in event.connectors if name in state.connectors
     }
@@ -81,9 +83,9 @@ def restart_planned(state: HerderState, event: RestartPlanned) -> HerderState:
 
 
 def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> HerderState:
-    """Hands new task configs to the leader's duties, which compare them with those in the topic.
+    """Enqueue new task configs as a write, which is compared with those in the topic in its turn.
 
-    A follower's have only come to something when the leader has taken them over.
+    On a follower they count as a success only once the leader has accepted them.
     """
     run = state.connectors.get(event.name)
     if run is None or not run.computing:
@@ -94,48 +96,50 @@ def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> Her
     return replace(state, leadership=replace(state.leadership, queue=(*state.leadership.queue, write)))
 
 
-def task_configs_failed(state: HerderState, name: str) -> Settled:
+def task_configs_failed(state: HerderState, name: str) -> Transition:
+    """Ask the connector again later."""
     run = state.connectors.get(name)
     if run is None or not run.computing:
         return state, []
-    return _make_again_later(state, name, replace(run, computing=False))
+    return _retry_task_configs_later(state, name, replace(run, computing=False))
 
 
 def task_configs_published(state: HerderState, name: str) -> HerderState:
+    """Reset the connector's count of failures."""
     run = state.connectors.get(name)
     return state if run is None else _with_run(state, name, replace(run, failures=0))
 
 
-def publication_failed(state: HerderState, name: str) -> Settled:
-    """The connector is asked again, by when there may be another leader, which may be this worker."""
+def publication_failed(state: HerderState, name: str) -> Transition:
+    """Ask the connector again later; by then there may be another leader, perhaps this worker."""
     run = state.connectors.get(name)
-    return (state, []) if run is None else _make_again_later(state, name, run)
+    return (state, []) if run is None else _retry_task_configs_later(state, name, run)
 
 
-def _make_again_later(state: HerderState, name: str, run: ConnectorRun) -> Settled:
+def _retry_task_configs_later(state: HerderState, name: str, run: ConnectorRun) -> Transition:
     failures = run.failures + 1
     state = _with_run(state, name, replace(run, failures=failures))
     return state, [Later(_BACKOFF.after(failures), ReconfigurationRequested(name))]
 
 
-def settle_connectors(state: HerderState) -> Settled:
-    """Starts, stops, restarts, pauses and resumes connectors."""
+def reconcile_connectors(state: HerderState) -> Transition:
+    """Start, stop, restart, pause and resume connectors."""
     wanted = state.wanted_connectors()
     runs: dict[str, ConnectorRun] = {}
     actions: list[HerderAction] = []
     for name, run in state.connectors.items():
-        runs[name] = _settle_connector(state.config, name, run, name in wanted, actions)
+        runs[name] = _reconcile_connector(state.config, name, run, name in wanted, actions)
     if state.in_step:
         for name in sorted(wanted - runs.keys()):
             config, target = state.config.connector_configs[name], _target(state.config, name)
             runs[name] = ConnectorRun(RunPhase.STARTING, config, target)
-            actions += _again(state, name)
+            actions += _restart_actions(state, name)
             actions.append(StartConnector(name, config, target))
             state = replace(state, restarting=state.restarting - {name})
     return replace(state, connectors=runs), actions
 
 
-def _settle_connector(
+def _reconcile_connector(
     config: ClusterConfigState, name: str, run: ConnectorRun, wanted: bool, actions: list[HerderAction]
 ) -> ConnectorRun:
     if run.phase is RunPhase.STOPPING:
@@ -155,22 +159,22 @@ def _settle_connector(
     return run
 
 
-def settle_tasks(state: HerderState) -> Settled:
-    """Stops tasks that are not wanted or have new configs, then starts what is wanted and may run."""
+def reconcile_tasks(state: HerderState) -> Transition:
+    """Stop tasks that are not wanted or have new configs, then start those that are wanted and may run."""
     wanted = state.wanted_tasks()
     offsets = state.config.task_config_offsets
     runs = dict(state.tasks)
     actions: list[HerderAction] = []
-    doomed = tuple(
+    outdated = tuple(
         sorted(
             id
             for id, run in runs.items()
             if not run.stopping and (run.stale or id not in wanted or run.generation != offsets.get(id.connector))
         )
     )
-    if doomed:
-        runs.update({id: replace(runs[id], stopping=True) for id in doomed})
-        actions.append(StopTasks(doomed))
+    if outdated:
+        runs.update({id: replace(runs[id], stopping=True) for id in outdated})
+        actions.append(StopTasks(outdated))
     for id, run in runs.items():
         target = _target(state.config, id.connector)
         if not run.stopping and run.target is not target:
@@ -179,22 +183,22 @@ def settle_tasks(state: HerderState) -> Settled:
     for id in sorted(wanted - runs.keys()):
         if _may_start(state, id):
             runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))
-            actions += _again(state, id)
+            actions += _restart_actions(state, id)
             actions.append(_start(state.config, id, runs[id]))
             state = replace(state, restarting=state.restarting - {id})
-    still = runs.keys() | wanted | state.connectors.keys()
-    return replace(state, tasks=runs, restarting=state.restarting & still), actions
+    known = runs.keys() | wanted | state.connectors.keys()
+    return replace(state, tasks=runs, restarting=state.restarting & known), actions
 
 
 def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
-    """Only under an assignment that knew the newest task configs, and after their round of fencing (invariant 6)."""
+    """Return True if the assignment knew the newest task configs, and after their round of fencing (invariant 6)."""
     return state.assignment_knows(id.connector) and not state.awaits_fencing(id.connector)
 
 
-def fail_starts(state: HerderState, connector: str, trace: str) -> Settled:
-    """The connector's tasks that wait here for a round of fencing are FAILED with ``trace`` until they are restarted.
+def fail_starts(state: HerderState, connector: str, trace: str) -> Transition:
+    """Fail the connector's tasks that wait here for a round of fencing, with ``trace``, until they are restarted.
 
-    What failed to start counts as run, as a task does that failed later: so a restart is the same for both.
+    A task that failed to start counts as running, as one that failed later does: a restart is the same for both.
     """
     if connector not in state.waits_for_fencing():
         return state, []
@@ -209,7 +213,7 @@ def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> Sta
     return StartTask(id, config.connector_configs[id.connector], config.task_configs[id], run.target)
 
 
-def _again(state: HerderState, id: str | ConnectorTaskId) -> list[HerderAction]:
+def _restart_actions(state: HerderState, id: str | ConnectorTaskId) -> list[HerderAction]:
     return [TellRestart(id)] if id in state.restarting else []
 
 
