@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.distributed.action_runner import config_write
+from headrace.distributed.config_topic_writes import config_write
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (

@@ -86,7 +86,7 @@ def test_a_connectors_life(cluster: Cluster) -> None:
 
     herder.delete_connector("c").result(10)
     assert herder.connectors() == ()
-    until("status gone", lambda: not herder._hands.status_store.keys())
+    until("status gone", lambda: not herder._services.status_store.keys())
     with pytest.raises(NotFoundError, match="Connector c not found"):
         herder.connector_status("c")
 
@@ -213,7 +213,7 @@ def test_a_task_is_no_longer_ours_once_newer_configs_are_written(cluster: Cluste
     task = until("launch", lambda: cluster.launcher.launched)[0]
     assert task.confirmed.result(10)
     assert herder.owns_task_generation(task.spec.id)
-    store = herder._hands.config_store
+    store = herder._services.config_store
     store.write(TaskConfigsWrite("c", [{"task.class": "x", "id": "0"}, {"task.class": "x", "id": "1"}]))
     assert not herder.owns_task_generation(task.spec.id)
     assert not herder.owns_task_generation(ConnectorTaskId("c", 7))

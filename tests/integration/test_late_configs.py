@@ -97,7 +97,7 @@ def end(tasks: list[ProducingTask]) -> None:
 
 def stages(node: Node) -> str:
     """What the worker has been doing for a second."""
-    return "; ".join(node.herder._hands.stages.longer_than(1.0))
+    return "; ".join(node.herder._services.stages.longer_than(1.0))
 
 
 def test_go_is_given_by_what_the_topic_says_to_its_end(behind: Behind, workers: Workers) -> None:
@@ -110,7 +110,7 @@ def test_go_is_given_by_what_the_topic_says_to_its_end(behind: Behind, workers: 
     with deaf(proxy, workers):
         with another_leader(workers) as leader:
             leader.write(TaskConfigsWrite("c", configs(2)))
-        answer = node.herder._hands.stages.run_in_background("test", task.may_start)
+        answer = node.herder._services.stages.run_in_background("test", task.may_start)
         wait_for(
             lambda: answer.done() or "test since" in stages(node), 30, lambda: f"an answer or none: {stages(node)}"
         )

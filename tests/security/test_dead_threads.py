@@ -47,7 +47,7 @@ def test_threads_of_a_worker_in_this_process(workers: Workers, monkeypatch: pyte
     workers.wait_for_tasks("c", 1)
     assert node.http.get("/health").status_code == 200
 
-    sender = node.herder._hands.status_store._log._sender
+    sender = node.herder._services.status_store._log._sender
     assert sender is not None and sender._thread is not None
     monkeypatch.setattr(
         sender, "_producer", type("Poisoned", (), {"produce": sender._producer.produce, "poll": kill})()
@@ -62,7 +62,7 @@ def test_threads_of_a_worker_in_this_process(workers: Workers, monkeypatch: pyte
 def test_a_membership_that_nobody_watches_over(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """What watches for a lost session dies without a word from the client, and tasks would run on (invariant 10)."""
     node = workers.start()
-    member = node.herder._hands.member
+    member = node.herder._services.member
     monkeypatch.setattr(member, "_allowed_silence", kill)
     assert isinstance(wait_for(node.herder.failure, 30, "the herder's failure"), Killed)
     assert node.http.get("/health").status_code == 500

@@ -1,52 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does what the herder's core wants done. Runs on the herder's thread, so whatever may wait goes to another one."""
+"""Performs the actions of the herder's core, on the herder's thread; calls that may block go to another thread."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any
 
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.distributed.config_topic_writes import config_write, describe_write, now_ms
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import (
-    PutConnector,
-    PutLoggerLevel,
-    PutOffsetsDeleted,
-    PutRestart,
-    PutSessionKey,
-    PutTargetState,
-    PutTaskConfigs,
-    PutTaskCount,
-    PutTaskRestart,
-    RemoveConnector,
-    WriteRequest,
-)
 from headrace.distributed.core.herder_actions import HerderAction
 from headrace.distributed.core.herder_events import HerderEvent
-from headrace.distributed.herder_inbox import HerderInbox
-from headrace.distributed.leader_requests import LeaderRequests
-from headrace.distributed.status_reporter import StatusReporter
+from headrace.distributed.herder_services import HerderServices
 from headrace.distributed.status_sweep import sweep_statuses
-from headrace.kafka.group.group_membership import GroupMember
-from headrace.model.cluster_config_state import OffsetsTopic
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.offsets import OffsetsChange
 from headrace.storage import config_writes as writes
 from headrace.storage.config_backing_store import FencedLeaderError
-from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
-from headrace.storage.status_backing_store import KafkaStatusBackingStore
 from headrace.worker.callbacks import HerderCallbacks
 from headrace.worker.failures import trace_of
-from headrace.worker.stages import SerialExecutor, Stages
-from headrace.worker.worker import Worker
+from headrace.worker.stages import SerialExecutor
 
 log = logging.getLogger(__name__)
 
@@ -56,55 +35,39 @@ _RETRY = 1.0
 """Seconds until a failed read is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class HerderServices:
-    """Everything that actions are done with."""
-
-    worker: Worker
-    config_store: KafkaConfigBackingStore
-    status_store: KafkaStatusBackingStore
-    statuses: StatusReporter
-    member: GroupMember
-    inbox: HerderInbox
-    stages: Stages
-    leader: LeaderRequests
-    offsets_topic: Callable[[], OffsetsTopic]
-    """The workers' offsets topic, as it was found."""
-
-
 class ActionRunner:
-    """One method per kind of action. Results come back as events, so nothing here is waited for."""
+    """One method per kind of action. Results come back as events, so no method waits."""
 
     def __init__(self, services: HerderServices, callbacks: HerderCallbacks) -> None:
         self._services = services
         self._callbacks = callbacks
-        # One after the other, lest older task configs of a connector overtake newer ones.
+        # One request after the other, lest older task configs of a connector overtake newer ones.
         self._to_leader = SerialExecutor("requests to the leader", services.stages)
 
     def close(self) -> None:
-        """End the threads of its own. Returns at once."""
+        """End its own threads. Returns at once."""
         self._to_leader.close()
 
     @singledispatchmethod
-    def run(self, action: HerderAction) -> None:
-        """Begins ``action``. Those that end a request or the herder are the herder's own."""
+    def perform(self, action: HerderAction) -> None:
+        """Begin ``action``. The herder itself performs those that end a request or the herder."""
         raise AssertionError(f"no rule for {action}")
 
     # ---- membership and config topic
 
-    @run.register
+    @perform.register
     def _(self, action: actions.Join) -> None:
         self._services.member.start()
 
-    @run.register
+    @perform.register
     def _(self, action: actions.Rejoin) -> None:
         self._services.member.request_rejoin()
 
-    @run.register
+    @perform.register
     def _(self, action: actions.StepOut) -> None:
         self._services.member.leave_and_rejoin("it lags behind the config topic", action.pause)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.CatchUp) -> None:
         def ended(future: Future[Any]) -> None:
             if future.exception() is None:
@@ -119,7 +82,7 @@ class ActionRunner:
         )
         read.add_done_callback(ended)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.ClaimWrites) -> None:
         def claim() -> None:
             self._services.config_store.claim_write_privileges()
@@ -133,27 +96,27 @@ class ActionRunner:
             events.ClaimFailed,
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.ReleaseWrites) -> None:
         self._services.stages.run_in_background(
             "release of the config topic", self._services.config_store.release_write_privileges
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.Write) -> None:
         def done(_: None) -> HerderEvent:
-            # Not every record makes the store call back, but the next write has to be judged by a state with this one.
+            # Not every record makes the store call back, but the next write is checked against a state with this one.
             self._post(events.ConfigUpdated(self._services.config_store.snapshot()))
             return events.WriteDone(action.write)
 
         self._run_in_background(
-            f"{_describe(action.write)} in the config topic",
+            f"{describe_write(action.write)} in the config topic",
             lambda: self._services.config_store.write(config_write(action.write)),
             done,
             lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.Fence) -> None:
         def fence() -> None:
             # Zombies of newer task configs than we know of must not be overlooked: KIP-618 reads to the end first.
@@ -168,7 +131,7 @@ class ActionRunner:
             lambda error: events.FencingFailed(action.connector, action.generation, error, trace_of(error)),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.AskForFencing) -> None:
         name, generation = action.connector, action.generation
 
@@ -195,7 +158,7 @@ class ActionRunner:
 
     # ---- offsets
 
-    @run.register
+    @perform.register
     def _(self, action: actions.ChangeOffsets) -> None:
         wanted = action.wanted
         self._post_outcome(
@@ -204,7 +167,7 @@ class ActionRunner:
             lambda error: events.OffsetsEnded(wanted, error=error),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.DeleteRemovedOffsets) -> None:
         def delete() -> None:
             if action.producers:
@@ -222,7 +185,7 @@ class ActionRunner:
 
     # ---- connectors and tasks
 
-    @run.register
+    @perform.register
     def _(self, action: actions.PlanRestart) -> None:
         plan = self._services.statuses.restart_plan(
             action.name, only_failed=action.only_failed, include_tasks=action.include_tasks
@@ -230,11 +193,11 @@ class ActionRunner:
         tasks = tuple(ConnectorTaskId(action.name, task) for task in plan.tasks)
         self._post(events.RestartPlanned((action.name,) if plan.connector else (), tasks))
 
-    @run.register
+    @perform.register
     def _(self, action: actions.TellRestart) -> None:
         self._services.statuses.on_restart(action.id, None)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.FindType) -> None:
         name = action.connector_class
         self._run_in_background(
@@ -244,7 +207,7 @@ class ActionRunner:
             lambda error: events.TypeFound(name, "unknown"),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.StartConnector) -> None:
         started = self._services.worker.start_connector(action.name, action.config, action.target, self._callbacks)
         self._post_outcome(
@@ -253,12 +216,12 @@ class ActionRunner:
             lambda error: events.ConnectorFailed(action.name),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.StopConnector) -> None:
         stopped = events.ConnectorStopped(action.name)
         self._post_outcome(self._services.worker.stop_connector(action.name), lambda _: stopped, lambda error: stopped)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.SetConnectorTarget) -> None:
         changed = self._services.worker.set_connector_target_state(action.name, action.target)
         self._post_outcome(
@@ -267,7 +230,7 @@ class ActionRunner:
             lambda error: events.ConnectorFailed(action.name),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.ComputeTaskConfigs) -> None:
         def failed(error: Exception) -> HerderEvent:
             log.error("No task configs of connector %s: %s", action.name, error)
@@ -278,7 +241,7 @@ class ActionRunner:
         computed = self._services.worker.connector_task_configs(action.name)
         self._post_outcome(computed, lambda configs: events.TaskConfigsComputed(action.name, configs), failed)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.PublishTaskConfigs) -> None:
         def publish() -> None:
             key = self._services.config_store.snapshot().session_key
@@ -292,7 +255,7 @@ class ActionRunner:
             lambda error: events.PublicationFailed(action.name),
         )
 
-    @run.register
+    @perform.register
     def _(self, action: actions.StartTask) -> None:
         try:
             self._services.worker.start_task(
@@ -301,32 +264,32 @@ class ActionRunner:
         except ConnectError as error:
             self._services.statuses.on_failure(action.id, error_text(error))
 
-    @run.register
+    @perform.register
     def _(self, action: actions.FailTask) -> None:
         self._services.statuses.on_failure(action.id, action.trace)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.StopTasks) -> None:
         stopped = events.TasksStopped(action.ids)
         self._post_outcome(self._services.worker.stop_tasks(action.ids), lambda _: stopped, lambda error: stopped)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.SetTaskTarget) -> None:
         self._services.worker.set_task_target_state(action.id, action.target)
 
     # ---- the rest
 
-    @run.register
+    @perform.register
     def _(self, action: actions.WatchSessionKey) -> None:
-        left = action.rules.time_left(action.key, _now_ms())
+        left = action.rules.time_left(action.key, now_ms())
         if left is not None:
             self._services.inbox.post_later(left, events.SessionKeyExpired(action.key))
 
-    @run.register
+    @perform.register
     def _(self, action: actions.Later) -> None:
         self._services.inbox.post_later(action.delay, action.event)
 
-    @run.register
+    @perform.register
     def _(self, action: actions.SweepStatuses) -> None:
         self._run_in_background(
             "removal of statuses of what does not exist",
@@ -375,51 +338,3 @@ class ActionRunner:
 
     def _post(self, event: HerderEvent) -> None:
         self._services.inbox.post(event)
-
-
-def config_write(request: WriteRequest) -> writes.ConfigWrite:
-    """Return the write of the config topic that ``request`` asks for."""
-    match request:
-        case PutConnector(name=name, config=config, target_state=target):
-            return writes.ConnectorWrite(name, config, target)
-        case RemoveConnector(name=name, with_offsets=with_offsets):
-            return writes.ConnectorRemoval(name, with_offsets)
-        case PutTargetState(name=name, state=state):
-            return writes.TargetStateWrite(name, state)
-        case PutRestart(name=name, only_failed=only_failed, include_tasks=include_tasks):
-            return writes.RestartWrite(name, only_failed, include_tasks)
-        case PutTaskRestart(name=name, task=task):
-            return writes.TaskRestartWrite(ConnectorTaskId(name, task))
-        case PutOffsetsDeleted(name=name):
-            return writes.OffsetsDeletedWrite(name)
-        case PutTaskConfigs(name=name, configs=configs):
-            return writes.TaskConfigsWrite(name, configs)
-        case PutTaskCount(name=name, tasks=tasks):
-            return writes.TaskCountWrite(name, tasks)
-        case PutSessionKey(rules=rules):
-            return writes.SessionKeyWrite(rules.new_key(_now_ms()))
-        case PutLoggerLevel(logger=logger, level=level):
-            return writes.LoggerLevelWrite(logger, level)
-
-
-def _now_ms() -> int:
-    """What other workers can compare with theirs: since the epoch."""
-    return int(time.time() * 1000)
-
-
-def _describe(write: WriteRequest) -> str:
-    if isinstance(write, PutSessionKey):
-        return "write of a session key"
-    if isinstance(write, PutLoggerLevel):
-        return f"write of the level of logger {write.logger}"
-    what = {
-        PutConnector: "write of the config",
-        RemoveConnector: "removal",
-        PutTargetState: "write of the target state",
-        PutRestart: "write of a request to restart",
-        PutTaskRestart: "write of a request to restart a task",
-        PutOffsetsDeleted: "write of the end of the offsets",
-        PutTaskConfigs: "write of the task configs",
-        PutTaskCount: "write of the task count record",
-    }
-    return f"{what[type(write)]} of connector {write.name}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts a distributed herder together from a worker's configuration."""
+"""The assembly of a distributed herder from a worker's configuration."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from headrace.config import client_configs
 from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
-from headrace.distributed.action_runner import HerderServices
 from headrace.distributed.config_update_listener import ConfigUpdateListener
 from headrace.distributed.core.config_lag import sync_rules
 from headrace.distributed.core.herder_events import StrayStatusSeen
 from headrace.distributed.core.herder_state import HerderState, SyncRules
 from headrace.distributed.core.session_keys import SessionKeyRules
-from headrace.distributed.distributed_herder import DistributedHerder, QueryServices
+from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.foreign_members import foreign_group_error
 from headrace.distributed.group.group_leader import GroupLeader
@@ -26,6 +25,7 @@ from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
 from headrace.distributed.herder_inbox import HerderInbox
+from headrace.distributed.herder_services import HerderServices, QueryServices
 from headrace.distributed.leader_requests import LeaderRequests
 from headrace.distributed.lost_topics import check_config_topic, check_offsets_topic
 from headrace.distributed.status_reporter import StatusReporter
@@ -62,47 +62,95 @@ def distributed_herder(
     clock: Clock = time.monotonic,
     loggers: Loggers | None = None,
 ) -> DistributedHerder:
-    """A herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
+    """Return a herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
 
-    ``advertised_url`` is where other workers reach this one's REST API; its host:port is the worker's id in statuses.
-    ``leader`` reaches the group's leader there. ``loggers`` take over levels that are set for the whole cluster.
-    ConfigError for client properties that cannot be used, or converters that are not there.
+    ``advertised_url`` is that of the REST API for other workers; its host:port is the worker's id in statuses.
+    ``leader`` sends requests to the group's leader. ``loggers`` follow levels that are set for the whole cluster. Raise
+    ConfigError for client properties that cannot be used, or converters that do not exist.
     """
     _check_converters(config, plugins)
-    inbox, stages = HerderInbox(clock), Stages(clock)
-    admin = client_configs.admin(config)
+    inbox, stages, worker_id = HerderInbox(clock), Stages(clock), urlsplit(advertised_url).netloc
     config_store = _config_store(config, ConfigUpdateListener(inbox, loggers or Loggers()))
     status_store = _status_store(config, inbox, config_store, lambda name: worker.forget_topics(name))
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
+    stores = _stores(config, config_store, status_store, offset_store, stages)
+
+    # The herder is created last: it needs the coordinator, which calls it only once both are started.
+    coordinator = _coordinator(config, advertised_url, config_store, inbox, lambda: herder, clock)
+    rebalances = RebalanceRecorder(coordinator, clock)
+    member_client = kafka_python_config(client_configs.group_member(config, worker_id))
+    member = GroupMember(member_client, _group(config), rebalances)
+
+    statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
+    worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
+    statuses.version_of = worker.version
+    services = HerderServices(
+        worker,
+        config_store,
+        status_store,
+        statuses,
+        member,
+        inbox,
+        stages,
+        leader,
+        lambda: _offsets_topic(offset_store),
+    )
+    validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
+    queries = HerderQueries(
+        config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
+    )
+    query_services = QueryServices(queries, validator, rebalances)
+    herder = DistributedHerder(_initial_state(config), services, stores, query_services, clock)
+    return herder
+
+
+def _initial_state(config: DistributedConfig) -> HerderState:
+    return HerderState(
+        exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
+    )
+
+
+def _coordinator(
+    config: DistributedConfig,
+    url: str,
+    config_store: KafkaConfigBackingStore,
+    inbox: HerderInbox,
+    herder: Callable[[], DistributedHerder],
+    clock: Clock,
+) -> WorkerCoordinator:
+    """``herder`` returns the herder once it is created; ``url`` is this worker's advertised REST URL."""
     topics = GroupTopics(config.config_topic.name, config.offset_topic.name, config.status_topic.name)
 
-    def refused(theirs: GroupTopics, url: str) -> None:
-        herder.fail(foreign_group_error(config.group_id, topics, theirs, url))
+    def on_foreign_group(theirs: GroupTopics, their_url: str) -> None:
+        herder().fail(foreign_group_error(config.group_id, topics, theirs, their_url))
 
-    coordinator = WorkerCoordinator(
-        advertised_url,
+    return WorkerCoordinator(
+        url,
         ConnectProtocol.offered(config.connect_protocol, config.connect_protocol_minimum),
         GroupLeader(config.seconds("scheduled.rebalance.max.delay.ms"), clock),
         OutdatedTasksWait(config.graceful_timeout, clock),
-        HerderView(config_store.snapshot, inbox.post, lambda: herder.state, refused),
+        HerderView(config_store.snapshot, inbox.post, lambda: herder().state, on_foreign_group),
         topics,
     )
 
-    def offsets_topic() -> OffsetsTopic:
-        return OffsetsTopic(offset_store.topic, offset_store.topic_id)
+
+def _stores(
+    config: DistributedConfig,
+    config_store: KafkaConfigBackingStore,
+    status_store: KafkaStatusBackingStore,
+    offset_store: KafkaOffsetBackingStore,
+    stages: Stages,
+) -> Stores:
+    admin = client_configs.admin(config)
 
     def check_topics() -> None:
         if config.accepts_recreated_topics:
             return
         known = config_store.snapshot()
         check_config_topic(known, config.config_topic.name, status_store.connectors())
-        check_offsets_topic(known, offsets_topic())
+        check_offsets_topic(known, _offsets_topic(offset_store))
 
-    worker_id = urlsplit(advertised_url).netloc
-    statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
-    worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
-    statuses.version_of = worker.version
-    stores = Stores(
+    return Stores(
         (
             (config.config_topic.name, config_store),
             (config.status_topic.name, status_store),
@@ -113,23 +161,10 @@ def distributed_herder(
         stages,
         check_topics,
     )
-    member_client = kafka_python_config(client_configs.group_member(config, worker_id))
-    rebalances = RebalanceRecorder(coordinator, clock)
-    member = GroupMember(member_client, _group(config), rebalances)
-    validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
-    queries = HerderQueries(
-        config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
-    )
-    herder = DistributedHerder(
-        HerderState(
-            exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
-        ),
-        HerderServices(worker, config_store, status_store, statuses, member, inbox, stages, leader, offsets_topic),
-        stores,
-        QueryServices(queries, validator, rebalances),
-        clock,
-    )
-    return herder
+
+
+def _offsets_topic(store: KafkaOffsetBackingStore) -> OffsetsTopic:
+    return OffsetsTopic(store.topic, store.topic_id)
 
 
 def _session_keys(config: DistributedConfig) -> SessionKeyRules | None:
@@ -153,7 +188,7 @@ def _sync(config: DistributedConfig) -> SyncRules:
 
 
 def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
-    """What every connector without converters of its own would fail of is told at the start."""
+    """Raise ConfigError at the start for default converters that every connector without its own would fail with."""
     for property in (KEY_CONVERTER, VALUE_CONVERTER):
         plugins.converter(config.get(property), property)
     plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
@@ -175,7 +210,7 @@ def _status_store(
         known = config_store.snapshot()
         if any(is_stray(key, known) and store.contains(key) for key in keys):
             inbox.post(StrayStatusSeen())
-        # Whoever reset them: the tasks here tell again of those that they use.
+        # After a reset by any worker the tasks here report again the topics that they use.
         for connector in {key[0] for key in keys if is_topic_key(key) and not store.contains(key)}:
             on_topics_reset(connector)
 

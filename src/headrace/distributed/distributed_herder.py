@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder of a distributed worker: the thread on which the core's decisions are made, and its public surface."""
+"""The herder of a distributed worker: the thread on which the core makes its decisions, and its public methods."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed.action_runner import ActionRunner, HerderServices
-from headrace.distributed.core import config_lag
+from headrace.distributed.action_runner import ActionRunner
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.config_writes import (
     OffsetsRequest,
@@ -30,11 +29,11 @@ from headrace.distributed.core.herder_actions import HerderAction, Leave, Refuse
 from headrace.distributed.core.herder_core import step
 from headrace.distributed.core.herder_events import HerderEvent
 from headrace.distributed.core.herder_state import HerderState, Phase
-from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
+from headrace.distributed.herder_health import HerderHealth
+from headrace.distributed.herder_services import HerderServices, QueryServices
 from headrace.distributed.pending_requests import PendingRequests
 from headrace.distributed.stores import Stores
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
-from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.errors import NotFoundError, NotLeaderError, OvertakenError, RebalanceNeededError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries, check_topic_reset, check_topic_tracking
@@ -60,27 +59,14 @@ from headrace.model.state import TargetState
 log = logging.getLogger(__name__)
 
 _READ_TIMEOUT = 60.0
-"""Seconds that the question whether a task is still ours may take."""
-_SLOW_STAGE = 1.0
-"""Seconds after which something that is waited for is named in ``stage``."""
-_TOLERATED_ABSENCE = 10.0
-"""Seconds without its group, or a status topic that takes statuses, that a worker's health bears."""
+"""Seconds that a read of the config topic to its end may take."""
 _CLOSING = 2.0
-"""Seconds of a stop that are kept for leaving the group and closing the stores."""
+"""Seconds of a stop that are reserved for leaving the group and closing the stores."""
 _SIGNED = "All workers of the group sign what they ask of each other now"
 _UNSIGNED = (
     "A worker of the group has a connect.protocol without session keys: nobody signs what workers ask of each other, "
     "so whoever reaches a worker can change task configs. Use connect.protocol=sessioned everywhere (KIP-507)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class QueryServices:
-    """What requests and queries are served with, beside the herder's own thread."""
-
-    queries: HerderQueries
-    validator: ConnectorValidator
-    rebalances: RebalanceRecorder
 
 
 class DistributedHerder:
@@ -91,15 +77,16 @@ class DistributedHerder:
     """
 
     def __init__(
-        self, state: HerderState, services: HerderServices, stores: Stores, surface: QueryServices, clock: Clock
+        self, state: HerderState, services: HerderServices, stores: Stores, query_services: QueryServices, clock: Clock
     ) -> None:
         self._state = state
         self._services = services
         self._stores = stores
-        self._queries = surface.queries
-        self._validator = surface.validator
-        self._rebalances = surface.rebalances
+        self._queries = query_services.queries
+        self._validator = query_services.validator
+        self._rebalances = query_services.rebalances
         self._clock = clock
+        self._health = HerderHealth(services, stores)
         self._requests = PendingRequests()
         self._runner = ActionRunner(services, self)
         self._failure: BaseException | None = None
@@ -107,7 +94,7 @@ class DistributedHerder:
         self._closing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="herder", daemon=True)
 
-    # ---- life
+    # ---- life cycle
 
     def start(self) -> None:
         self._services.worker.start()
@@ -127,25 +114,13 @@ class DistributedHerder:
         return self._state
 
     def failure(self) -> BaseException | None:
-        """Also an internal topic that is read no more: a herder that hears of nothing is as good as dead, and statuses
-        and offsets that stand still would be taken for what is. And a membership that nobody watches over: others may
-        have been given what runs here (invariant 10)."""
-        if self._failure is None and self._state.phase is Phase.ACTIVE:
-            return self._stores.failure() or self._services.member.failure()
-        return self._failure
+        """Return the reason why this herder can do no more, None while it works."""
+        return self._failure or self._health.failure(self._state)
 
     def stage(self) -> str:
         if self._failure is not None:
             return f"the herder has failed: {self._failure}"
-        slow = self._services.worker.blocked() + self._services.stages.longer_than(_SLOW_STAGE)
-        waiting = f"waiting for the {slow[0]}" if slow else "waiting for the herder"
-        if self._state.phase is Phase.STARTING:
-            trouble = self._stores.trouble()
-            return f"waiting for Kafka to answer ({trouble})" if trouble else f"reading the internal topics; {waiting}"
-        if self._state.membership is None:
-            trouble = self._services.member.absence() or self._services.member.trouble() or _lag(self._state)
-            return f"joining the group{f' ({trouble})' if trouble else ''}; {waiting}"
-        return waiting
+        return self._health.stage(self._state)
 
     def _stores_started(self) -> None:
         self._services.inbox.post(events.StoresStarted(self._services.config_store.snapshot()))
@@ -161,10 +136,10 @@ class DistributedHerder:
             self.fail(error)
 
     def _tick(self) -> None:
-        """Takes what came, decides, publishes, acts; in this order for each event."""
+        """Take the pending events; for each of them decide, publish the new state and act, in this order."""
         for event in self._services.inbox.take():
             state, actions = step(self._state, event)
-            # Published before acting: a task that starts asks other threads at once whether it is ours.
+            # Published before acting: a task that starts makes other threads read at once that it is this worker's.
             if state.signed != self._state.signed:
                 log.warning("%s", _SIGNED if state.signed else _UNSIGNED)
             self._state = state
@@ -183,12 +158,12 @@ class DistributedHerder:
             case Leave():
                 pass
             case _:
-                self._runner.run(action)
+                self._runner.perform(action)
 
     def fail(self, error: BaseException) -> None:
-        """End for ``error``, which the first call says. Any thread may call it.
+        """End for ``error``, that of the first call. Any thread may call it.
 
-        A herder that cannot go on takes its work down with it, for nobody would hear of a lost session any more.
+        A herder that cannot go on stops its work as well, for it would miss the loss of its session.
         """
         if self._failure is not None:
             return
@@ -200,7 +175,7 @@ class DistributedHerder:
         )
 
     def _close(self, deadline: Deadline) -> None:
-        """Others are to have this worker's work at once where it is proved to have ended, else only after its end."""
+        """Leave the group before the worker stops if all work has ended, else afterwards: no work runs twice."""
         with self._closing:
             self._requests.fail_all(ConnectError("The worker is stopping"))
             if self._state.phase is Phase.STOPPED:
@@ -210,13 +185,16 @@ class DistributedHerder:
             self._runner.close()
             self._stores.stop()
 
-    # ---- what connectors and tasks ask (any thread)
+    # ---- callbacks of connectors and tasks (any thread)
 
     def request_task_reconfiguration(self, connector: str) -> None:
         self._services.inbox.post(events.ReconfigurationRequested(connector))
 
     def owns_task_generation(self, id: ConnectorTaskId) -> bool:
-        """Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6)."""
+        """Return True if the task may go on here. Blocks.
+
+        Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6).
+        """
         config = self._services.config_store.refresh(_READ_TIMEOUT)
         reason = (
             self._state.refusal(id, config) if self._services.member.in_session() else "this worker is in no session"
@@ -240,7 +218,7 @@ class DistributedHerder:
         )
 
     def patch_connector_config(self, name: str, patch: Mapping[str, str | None]) -> Future[PutResult]:
-        """Made from the configuration that it meets in its turn: a patch that was overtaken is made again."""
+        """Patch the configuration that is the newest when the write's turn comes: repeat an overtaken patch."""
         elsewhere = self._not_leader_error()
         if elsewhere is not None:
             return failed_future(elsewhere)
@@ -258,7 +236,7 @@ class DistributedHerder:
         self, name: str, config: Config, make: Callable[[int, dict[str, str | None]], PutConnector]
     ) -> Future[PutResult]:
         def put(checked: dict[str, str | None]) -> Future[PutResult]:
-            written = self._request(lambda number: make(number, checked))
+            written = self._submit_write(lambda number: make(number, checked))
             return map_future(
                 written, lambda created: PutResult(created, self._queries.describe_connector(name, checked))
             )
@@ -281,10 +259,12 @@ class DistributedHerder:
         )
 
     def delete_connector(self, name: str, *, with_offsets: bool = False) -> Future[None]:
-        return map_future(self._request(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None)
+        return map_future(
+            self._submit_write(lambda number: RemoveConnector(number, name, with_offsets)), lambda _: None
+        )
 
     def set_target_state(self, name: str, state: TargetState) -> Future[None]:
-        return map_future(self._request(lambda number: PutTargetState(number, name, state)), lambda _: None)
+        return map_future(self._submit_write(lambda number: PutTargetState(number, name, state)), lambda _: None)
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         try:
@@ -294,7 +274,7 @@ class DistributedHerder:
         return self._services.worker.connector_offsets(name, config)
 
     def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
-        return self._ask(lambda number: events.OffsetsRequested(OffsetsRequest(number, name, change)))
+        return self._submit(lambda number: events.OffsetsRequested(OffsetsRequest(number, name, change)))
 
     def restart_connector(self, name: str, *, only_failed: bool, include_tasks: bool) -> Future[ConnectorStateInfo]:
         elsewhere = self._not_leader_error()
@@ -307,18 +287,23 @@ class DistributedHerder:
         shown = with_restarting(
             status, restart_plan_from_status(status, only_failed=only_failed, include_tasks=include_tasks)
         )
-        written = self._request(lambda number: PutRestart(number, name, only_failed, include_tasks))
+        written = self._submit_write(lambda number: PutRestart(number, name, only_failed, include_tasks))
         return map_future(written, lambda _: shown)
 
     def restart_task(self, id: ConnectorTaskId) -> Future[None]:
-        return map_future(self._request(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None)
+        return map_future(
+            self._submit_write(lambda number: PutTaskRestart(number, id.connector, id.task)), lambda _: None
+        )
 
     def reset_active_topics(self, name: str) -> None:
         check_topic_reset(self._services.worker.config)
         self._services.statuses.reset_topics(name)
 
     def put_logger_level(self, logger: str, level: str) -> Future[None]:
-        """A follower asks the leader itself: where users ask for levels other workers need not be able to."""
+        """Write a level for the whole group.
+
+        A follower forwards it to the leader itself: the listener for this may be one that other workers cannot reach.
+        """
         written = self.write_logger_level(logger, level)
         return recover_future(written, NotLeaderError, lambda: self._put_logger_level_at_leader(logger, level))
 
@@ -329,7 +314,7 @@ class DistributedHerder:
         url = membership.leader_url
 
         def put() -> None:
-            # A group that has just formed has a key, but perhaps not here yet.
+            # A group that has just formed has a key, which this worker may not have read yet.
             key = self._services.config_store.refresh(_READ_TIMEOUT).session_key
             self._services.leader.put_logger_level(url, logger, level, key)
 
@@ -337,12 +322,12 @@ class DistributedHerder:
             f"write of the level of logger {logger} by the leader at {url}", put
         )
 
-    def _request(self, make: Callable[[int], WriteRequest]) -> Future[bool]:
-        """Ends when the write is in the topic; True if it made a connector."""
-        return self._ask(lambda number: events.WriteRequested(make(number)))
+    def _submit_write(self, make: Callable[[int], WriteRequest]) -> Future[bool]:
+        """Return a future that ends when the write is in the topic; True if it created a connector."""
+        return self._submit(lambda number: events.WriteRequested(make(number)))
 
-    def _ask(self, make: Callable[[int], HerderEvent]) -> Future[Any]:
-        """Ends with what the core replies to the request that ``make`` gets the number of."""
+    def _submit(self, make: Callable[[int], HerderEvent]) -> Future[Any]:
+        """Post the event that ``make`` returns for a request's number; the future ends with the core's reply."""
         failure = self.failure()
         if failure is not None:
             return failed_future(ConnectError(f"The herder has failed: {failure}"))
@@ -351,11 +336,11 @@ class DistributedHerder:
         return future
 
     def _not_leader_error(self) -> NotLeaderError | None:
-        """Why a request cannot be served here, if that is sure already; else the core finds out in its turn."""
+        """Return the error for a request to a follower; None if this worker may lead, which the core decides."""
         membership = self._state.membership
         return None if membership is None or membership.is_leader else _not_leader(membership.leader_url)
 
-    # ---- what other workers ask
+    # ---- requests of other workers
 
     def signed(self) -> bool:
         return self._state.signed
@@ -364,13 +349,13 @@ class DistributedHerder:
         return self._services.config_store.snapshot().session_key
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
-        return map_future(self._request(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
+        return map_future(self._submit_write(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)
 
     def write_logger_level(self, logger: str, level: str) -> Future[None]:
-        return map_future(self._request(lambda number: PutLoggerLevel(number, logger, level)), lambda _: None)
+        return map_future(self._submit_write(lambda number: PutLoggerLevel(number, logger, level)), lambda _: None)
 
     def fence_zombies(self, name: str) -> Future[None]:
-        return map_future(self._ask(lambda number: events.FencingRequested(number, name)), lambda _: None)
+        return map_future(self._submit(lambda number: events.FencingRequested(number, name)), lambda _: None)
 
     # ---- queries
 
@@ -378,17 +363,11 @@ class DistributedHerder:
         return self._joined
 
     def health_check(self) -> Future[None]:
-        """Fails at once for a worker that has been without its group for a while, or could tell nobody of its work."""
-        hindrance = self._hindrance() if self.failure() is None else None
-        if hindrance is not None:
-            return failed_future(ConnectError(hindrance))
-        return map_future(self._ask(events.HealthAsked), lambda _: None)
-
-    def _hindrance(self) -> str | None:
-        absence = self._services.member.absence(_TOLERATED_ABSENCE)
-        return (
-            f"It has been {absence}" if absence is not None else self._services.status_store.trouble(_TOLERATED_ABSENCE)
-        )
+        """Fail at once for a worker that has been without its group for a while, or cannot write statuses."""
+        problem = self._health.problem() if self.failure() is None else None
+        if problem is not None:
+            return failed_future(ConnectError(problem))
+        return map_future(self._submit(events.HealthAsked), lambda _: None)
 
     def figures(self) -> WorkerFigures:
         return replace(self._services.worker.figures(), group=self._rebalances.figures(self._state.membership))
@@ -422,17 +401,10 @@ class DistributedHerder:
         return self._queries.connector_plugins(connectors_only)
 
     def _started_queries(self) -> HerderQueries:
-        """Queries about connectors. RetriableError while the config topic was not read: there may be any."""
+        """Return the queries about connectors. Raise RetriableError while the config topic has not been read yet."""
         if self._state.phase is Phase.STARTING:
             raise RetriableError(f"The worker is starting: {self.stage()}")
         return self._queries
-
-
-def _lag(state: HerderState) -> str | None:
-    """Why it cannot join yet, if the config topic is what it waits for."""
-    if not config_lag.is_behind(state):
-        return None
-    return f"the config topic is read up to offset {state.config.offset}, the group is at {state.needed_offset}"
 
 
 def _not_leader(leader_url: str) -> NotLeaderError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where events wait for the herder's thread: a queue that every other thread may write to."""
+"""The queue of events for the herder's thread, which every other thread may write to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.model.deadline import Clock
 
 
 class HerderInbox:
-    """Events in the order in which they came, and events whose time is yet to come. Thread-safe."""
+    """Events in the order of their arrival, and events that are due later. Thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,19 +23,19 @@ class HerderInbox:
         self._numbers = itertools.count()
 
     def post(self, event: HerderEvent) -> None:
-        """Never blocks."""
+        """Add an event to the end of the queue. Never blocks."""
         with self._changed:
             self._events.append(event)
             self._changed.notify()
 
     def post_later(self, delay: float, event: HerderEvent) -> None:
-        """Posts ``event`` after ``delay`` seconds. Never blocks."""
+        """Post ``event`` after ``delay`` seconds. Never blocks."""
         with self._changed:
             heapq.heappush(self._later, (self._clock() + delay, next(self._numbers), event))
             self._changed.notify()
 
     def take(self) -> list[HerderEvent]:
-        """All events there are; waits for one if there is none. For the herder's thread."""
+        """Return all events; waits for one if there is none. For the herder's thread."""
         with self._changed:
             while True:
                 now = self._clock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a follower's herder asks of the leader."""
+"""Requests of a follower's herder to the leader."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from headrace.model.cluster_config_state import Config, SessionKey
 
 
 class LeaderRequests(Protocol):
-    """Blocks until the leader has answered, so not for the herder's thread.
+    """A client of the leader. Each call blocks until the leader has answered: not for the herder's thread.
 
-    ``leader_url`` is where the leader's REST API is, ``key`` what requests are signed with, where there is one.
-    ConnectError, with the leader's own words where it gave any.
+    ``leader_url`` is that of the leader's REST API, ``key`` signs the requests, where there is one. Raise ConnectError
+    with the leader's message, where it sent one.
     """
 
     def put_task_configs(
         self, leader_url: str, connector: str, configs: Sequence[Config], key: SessionKey | None
-    ) -> None: ...
+    ) -> None:
+        """Have the leader write a connector's task configs."""
 
     def put_logger_level(self, leader_url: str, logger: str, level: str, key: SessionKey | None) -> None:
-        """Has a level written for the whole cluster. RetriableError as for ``fence_zombies``."""
+        """Have a level written for the whole cluster. Raise RetriableError as ``fence_zombies`` does."""
 
     def fence_zombies(self, leader_url: str, connector: str, key: SessionKey | None) -> None:
-        """RetriableError where asking again may help: no answer, no leader any more, a round that is not over yet."""
+        """Have the leader fence the connector's former tasks.
+
+        Raise RetriableError if another request may help: no answer, no leader any more, a round that is not over yet.
+        """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an internal topic was lost while no worker of the group was there to see it. Pure.
+"""Checks for internal topics that were lost while no worker of the group was running. Pure.
 
-Topics that are deleted are made again at the next start, or by brokers that make topics by themselves, and nobody sees
-from an empty topic that it was not always empty. What the other internal topics hold tells.
+Deleted topics are created again at the next start, or by brokers that create topics by themselves, and an empty topic
+does not show that it held records before. The records of the other internal topics do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES_SHOWN = 5
 
 
 def check_offsets_topic(config: ClusterConfigState, found: OffsetsTopic) -> None:
-    """TopicLostError if the offsets topic was made again since a leader last noted in ``config`` which one it is."""
+    """Raise TopicLostError if the offsets topic was created again since a leader last noted its id in ``config``."""
     noted = config.offsets_topic
     if noted is None or not noted.id or not found.id or noted.name != found.name or noted.id == found.id:
         return
@@ -29,7 +29,7 @@ def check_offsets_topic(config: ClusterConfigState, found: OffsetsTopic) -> None
 
 
 def check_config_topic(config: ClusterConfigState, topic: str, connectors: Collection[str]) -> None:
-    """TopicLostError if the config topic is empty though there are statuses of ``connectors``."""
+    """Raise TopicLostError if the config topic is empty though there are statuses of ``connectors``."""
     if config.offset >= 0 or not connectors:
         return
     names = ", ".join(sorted(connectors)[:_NAMES_SHOWN])

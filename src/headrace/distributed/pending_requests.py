@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests from outside that wait for the herder."""
+"""Requests of other threads that wait for the herder."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ class PendingRequests:
         self._futures: dict[int, Future[Any]] = {}
 
     def add(self, future: Future[Any]) -> int:
-        """The number under which ``future`` will be ended."""
+        """Return the number under which ``future`` will be ended."""
         with self._lock:
             number = next(self._numbers)
             self._futures[number] = future
         return number
 
     def succeed(self, number: int, result: object) -> None:
-        """Does nothing for a request that was given up or has ended."""
+        """End a request with a result. A request that was cancelled or has ended is ignored."""
         future = self._remove(number)
         if future is not None and future.set_running_or_notify_cancel():
             future.set_result(result)
 
     def fail(self, number: int, error: BaseException) -> None:
-        """Does nothing for a request that was given up or has ended."""
+        """End a request with an error. A request that was cancelled or has ended is ignored."""
         future = self._remove(number)
         if future is not None and future.set_running_or_notify_cancel():
             future.set_exception(error)
 
     def fail_all(self, error: BaseException) -> None:
+        """End all pending requests with an error."""
         with self._lock:
             numbers = list(self._futures)
         for number in numbers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes into the status topic what becomes of this worker's connectors and tasks."""
+"""Writes the statuses of this worker's connectors and tasks to the status topic."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ VersionOf = Callable[[Runnable], str | None]
 class StatusReporter:
     """Implements ``headrace.worker.callbacks.StatusListener``; called on the worker's threads, never blocks.
 
-    What could come late from a worker that has lost something, a failure or an end, is written only if no other worker
-    has written since, and it is of the generation in which the worker had it: one that was out of the group for a while
-    may end what it has lost when it is in again, in a generation that is newer than its successor's. Java, which takes
-    the newest generation, then shows for good as UNASSIGNED what runs elsewhere. Java: ``AbstractHerder``'s ``on...``
-    methods.
+    A failure or an end can come late, from a worker that has lost the connector or task. So it is written only if no
+    other worker has written since, and with the generation in which the worker owned it: a worker that was out of the
+    group for a while may end lost work when it is back, in a generation that is newer than its successor's. Java, which
+    takes the newest generation, then shows for good as UNASSIGNED what runs elsewhere. Java: the ``on...`` methods of
+    ``AbstractHerder``.
     """
 
     def __init__(
         self, store: KafkaStatusBackingStore, worker_id: str, generation: Callable[[], int], track_topics: bool = True
     ) -> None:
-        """``worker_id`` is host:port of the REST API, ``generation`` the group's newest that this worker knows."""
+        """``worker_id`` is host:port of the REST API, ``generation`` returns the group's newest known generation."""
         self._store = store
         self._worker_id = worker_id
         self._generation = generation
         self._track_topics = track_topics
         self.version_of: VersionOf = lambda id: None
-        """Set once, before anything is reported: the worker that knows versions is made with this reporter."""
+        """Set once, before anything is reported: the worker, which knows versions, is created with this reporter."""
         self._held: dict[Runnable, int] = {}
-        """The generation in which this worker last said that it has something."""
+        """The generation in which this worker last reported that it owns a connector or task."""
 
     def on_startup(self, id: Runnable) -> None:
         self._put(id, State.RUNNING)
@@ -71,16 +71,16 @@ class StatusReporter:
                 self._store.put_topic(TopicStatus(topic, id.connector, id.task, int(time.time() * 1000)))
 
     def restart_plan(self, name: str, *, only_failed: bool, include_tasks: bool) -> RestartPlan:
-        """What a restart means by the statuses that this worker knows of. Does not block."""
+        """Return the connector and tasks that a restart affects, by the statuses known here. Does not block."""
         connector = self._store.connector(name)
         tasks = [(status.id.task, status.state.value) for status in self._store.tasks(name)]
         state = connector.state.value if connector else None
         return restart_plan(state, tasks, only_failed=only_failed, include_tasks=include_tasks)
 
     def reset_topics(self, name: str) -> None:
-        """Forgets which topics the connector was seen to use.
+        """Delete the record of the topics that the connector has used.
 
-        Each worker hears of that from the status topic, and has its tasks tell anew of those that they go on using.
+        Each worker reads that from the status topic, and has its tasks report again the topics that they still use.
         """
         for status in self._store.topics(name):
             self._store.delete((name, status.topic))

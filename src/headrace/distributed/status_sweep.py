@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statuses of what does not exist: finding them in the status topic, and removing them.
+"""The removal of stray statuses: those of connectors and tasks that do not exist.
 
-A task that stops late, a worker that wakes, or a write that is repeated can leave one at any time after its connector
-was deleted or has fewer tasks. So whoever reads one calls for a sweep, and only the leader sweeps: it writes no new
-connector or task configs meanwhile, so what it removes cannot have come to life. Java: ``DistributedHerder`` writes
+A task that stops late, a worker that resumes, or a write that is repeated can leave one at any time after its connector
+was deleted or has fewer tasks. So a worker that reads one requests a sweep, and only the leader sweeps: it writes no
+new connector or task configs meanwhile, so that no status of new work is removed. Java: ``DistributedHerder`` writes
 tombstones once, when it reads that a connector or tasks were removed.
 """
 
@@ -21,7 +21,7 @@ _TIMEOUT = 30.0
 
 
 def is_stray(key: StatusKey, config: ClusterConfigState) -> bool:
-    """Whether ``config`` has no such connector or task. An inconsistent connector's tasks may come back."""
+    """Return True if ``config`` has no such connector or task. Tasks of an inconsistent connector may come back."""
     if not config.contains(key if isinstance(key, str) else key[0]):
         return True
     if not isinstance(key, ConnectorTaskId) or key.connector in config.inconsistent:
@@ -32,8 +32,9 @@ def is_stray(key: StatusKey, config: ClusterConfigState) -> bool:
 def sweep_statuses(store: KafkaStatusBackingStore, read_config: Callable[[float], ClusterConfigState]) -> None:
     """Remove all stray statuses. Blocks; for the leader, while it writes no connector and no task configs.
 
-    ``read_config`` reads the config topic to its end within so many seconds. RetriableError if a topic cannot be read
-    or written. The config topic is read last: whatever has a status by then is in it, unless it was removed.
+    ``read_config`` reads the config topic to its end within so many seconds. Raise RetriableError if a topic cannot be
+    read or written. The config topic is read last: connectors and tasks that have a status by then are in it, unless
+    they were removed.
     """
     store.flush(_TIMEOUT)
     store.refresh(_TIMEOUT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three internal topics, and the Kafka cluster that they are in, as one thing that starts and stops."""
+"""The life cycle of the three internal topics, and the id of the Kafka cluster that holds them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from headrace.worker.stages import Stages
 
 log = logging.getLogger(__name__)
 
-_PATIENCE = 3.0
-"""Seconds after which brokers that have not answered are complained about."""
+_ANSWER_TIMEOUT = 3.0
+"""Seconds without an answer of the brokers after which a warning is logged."""
 _BACKOFF: Final = ExponentialBackoff(0.25, 5.0)
 """Between attempts to reach the brokers."""
 
 
 class Store(Protocol):
-    """A store over an internal topic; ``start`` makes the topic if need be and reads it to its end, blocking."""
+    """A store over an internal topic; ``start`` creates the topic if need be and reads it to its end, blocking."""
 
     def start(self) -> None: ...
 
@@ -32,7 +32,7 @@ class Store(Protocol):
 
 
 class Stores:
-    """Starts all stores at once, and waits for brokers that are down for as long as it takes."""
+    """All stores, started at once; a start waits without limit for brokers that are down."""
 
     def __init__(
         self,
@@ -54,16 +54,19 @@ class Stores:
         self._trouble: str | None = None
 
     def start(self, done: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
-        """Returns at once; ``done`` or ``failed``, for what waiting cannot heal, is called on another thread."""
+        """Start all stores. Returns at once.
 
-        def run() -> None:
+        ``done`` is called on another thread, or ``failed`` for an error that is not retriable.
+        """
+
+        def start_all() -> None:
             try:
                 starts = [
                     self._stages.run_in_background(f"start of topic {topic}", self._starter(store))
                     for topic, store in self._stores
                 ]
-                if wait(starts, _PATIENCE).not_done and not self._stopping.is_set():
-                    self._report_trouble(f"no answer for {_PATIENCE:g} s")
+                if wait(starts, _ANSWER_TIMEOUT).not_done and not self._stopping.is_set():
+                    self._report_trouble(f"no answer for {_ANSWER_TIMEOUT:g} s")
                 for start in starts:
                     start.result()
                 self._trouble = None
@@ -76,22 +79,22 @@ class Stores:
                 done()
                 self._look_up_cluster_id()
 
-        threading.Thread(target=run, name="start of the internal topics", daemon=True).start()
+        threading.Thread(target=start_all, name="start of the internal topics", daemon=True).start()
 
     def cluster_id(self) -> str | None:
-        """The Kafka cluster's id, None while it is not known."""
+        """Return the Kafka cluster's id, None while it is not known."""
         return self._cluster_id
 
     def trouble(self) -> str | None:
-        """What the brokers' last answer was while there was none of use."""
+        """Return the reason why the brokers cannot be reached, None if they can."""
         return self._trouble
 
     def failure(self) -> BaseException | None:
-        """Why one of the topics is read no more, if so."""
+        """Return the reason why one of the topics is read no more, None if all are."""
         return next((failure for _, store in self._stores if (failure := store.failure()) is not None), None)
 
     def stop(self) -> None:
-        """Blocks until the topics' threads have ended."""
+        """Stop all stores. Blocks until the topics' threads have ended."""
         self._stopping.set()
         for _, store in self._stores:
             store.stop()
@@ -121,7 +124,7 @@ class Stores:
         return start
 
     def _report_trouble(self, trouble: str) -> None:
-        """One line when trouble begins, not one per attempt."""
+        """Log one line when trouble begins, not one per attempt."""
         if self._trouble is None:
             log.warning(
                 "Kafka cannot be reached at bootstrap.servers=%s, will go on trying: %s", self._brokers, trouble

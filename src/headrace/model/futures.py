@@ -27,10 +27,7 @@ def failed_future(error: BaseException) -> Future[Any]:
 
 
 def map_future(future: Future[T], change: Callable[[T], U]) -> Future[U]:
-    """Return a future of ``change`` of the result.
-
-    ``change`` runs on the thread that ends ``future`` and must be quick.
-    """
+    """Return a future of ``change`` of the result. It runs on the thread that ends ``future`` and must be quick."""
     result: Future[U] = Future()
 
     def ended(_: Future[T]) -> None:
@@ -62,7 +59,7 @@ def chain_future(future: Future[T], follow: Callable[[T], Future[U]]) -> Future[
 
 
 def recover_future(future: Future[T], kind: type[Exception], follow: Callable[[], Future[T]]) -> Future[T]:
-    """Return a future that ends as ``future``, or as the one ``follow`` returns after an error of that kind."""
+    """Return a future that ends as ``future``, or as that of ``follow`` after an error of that kind."""
     result: Future[T] = Future()
 
     def ended(_: Future[T]) -> None:
@@ -112,7 +109,7 @@ def _copy(source: Future[U], target: Future[U]) -> None:
 
 
 def _end(target: Future[U], value: U | None = None, error: BaseException | None = None) -> None:
-    """End a future; one that its holder has given up stays as it is."""
+    """Set the outcome; a cancelled future stays as it is."""
     if not target.set_running_or_notify_cancel():
         return
     if error is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from headrace.distributed.group.assignors import NOTHING, Share
-from headrace.distributed.group.load_balance import place_work, surplus
+from headrace.distributed.group.load_balance import place_work, surplus_work
 from headrace.model.ids import ConnectorTaskId
 
 
@@ -32,16 +32,16 @@ def test_equal_numbers_of_tasks_go_where_the_connector_has_fewest() -> None:
 
 def test_no_more_is_surplus_than_evenness_needs() -> None:
     work = Share(frozenset("abcde"), tasks("a", 0, 1, 2, 3))
-    given_up = surplus({"m": work, "n": NOTHING}, work)
+    given_up = surplus_work({"m": work, "n": NOTHING}, work)
     assert (len(given_up["m"].connectors), len(given_up["m"].tasks)) == (2, 2)
     assert not given_up["n"]
 
 
 def test_who_has_most_may_keep_the_odd_one() -> None:
     shares = {"m": Share(frozenset("a")), "n": Share(frozenset("bc"))}
-    assert not any(surplus(shares, Share(frozenset("abc"))).values())
+    assert not any(surplus_work(shares, Share(frozenset("abc"))).values())
 
 
 def test_the_surplus_is_of_the_connector_that_crowds_the_member() -> None:
     share = Share(tasks=tasks("a", 0) | tasks("b", 0, 1, 2))
-    assert surplus({"m": share, "n": NOTHING}, share)["m"].tasks == tasks("b", 1, 2)
+    assert surplus_work({"m": share, "n": NOTHING}, share)["m"].tasks == tasks("b", 1, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every assignor speaks of: shares of the cluster's work, members that claim some, and the outcome of a round."""
+"""Values that all assignors share: shares of the cluster's work, members that claim some, the outcome of a round."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ NOTHING = Share()
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A worker in the group: its REST URL, by which it is known again after a restart, and its work.
+    """A worker in the group: its REST URL, which identifies it after a restart too, and its work.
 
-    ``leaving`` was revoked from it but may still run there: nobody else may have it yet.
+    ``leaving`` was revoked from it but may still run there, so that no other member may have it yet.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one member is given in addition to what it owns, and what it has to give up."""
+    """The work that one member is given in addition to its own, and that it has to give up."""
 
     given: Share = NOTHING
     revoked: Share = NOTHING
@@ -58,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Work of a worker that has gone. Until ``until``, a time of the leader's clock, it waits for its return."""
+    """Work of a worker that has gone. Until ``until``, by the leader's clock, it is kept for that worker's return."""
 
     url: str
     share: Share
@@ -67,20 +67,20 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class LeaderMemory:
-    """What a leader knows from the round before, for as long as it leads without a break."""
+    """A leader's knowledge from the round before, for as long as it leads without a break."""
 
     members: Mapping[str, Member] = field(default_factory=dict)
-    """The members of that round by their ids, with what they were to own from then on."""
+    """The members of that round by their ids, with the work that they were to own from then on."""
     losses: tuple[Loss, ...] = ()
     revoking_rounds: int = 0
-    """How many rounds in a row have taken work from members for the sake of balance."""
+    """Number of consecutive rounds that have revoked work for the sake of balance."""
     revoke_at: float | None = None
-    """When the next such round may be, if one is due but held back."""
+    """Earliest time of the next such round, if one is due but held back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The outcome: what changes for each member, and in how many seconds all of them are to join again (0: never)."""
+    """The outcome of a round: each member's change, and the seconds until all are to join again (0: never)."""
 
     changes: Mapping[str, Change]
     memory: LeaderMemory
@@ -88,21 +88,23 @@ class Round:
 
 
 def all_work(config: ClusterConfigState) -> Share:
-    """Every connector and task that the cluster is to run."""
+    """Return every connector and task that the cluster is to run."""
     tasks = (id for name in config.connectors() for id in config.tasks(name))
     return Share(frozenset(config.connectors()), frozenset(tasks))
 
 
 def union(shares: Iterable[Share]) -> Share:
+    """Return all work that is in any of the shares."""
     return reduce(or_, shares, NOTHING)
 
 
 def share_of(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> Share:
+    """Return a share of these connectors and tasks."""
     return Share(frozenset(connectors), frozenset(tasks))
 
 
 def with_work(base: Assignment, work: Share, revoked: Share) -> Assignment:
-    """``base`` with other work and revocations, in order."""
+    """Return ``base`` with other work and revocations, sorted."""
     return replace(
         base,
         connectors=tuple(sorted(work.connectors)),

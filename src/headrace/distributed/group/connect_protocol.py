@@ -4,8 +4,8 @@
 Version 0 is eager ("default"), 1 is incremental cooperative ("compatible", KIP-415), 2 is 1 with session keys
 ("sessioned", KIP-507). Java: ``ConnectProtocol``, ``IncrementalCooperativeConnectProtocol``.
 
-Behind the last field ours may say which internal topics a worker has. Java's workers read no further than that field,
-since later versions may add to it.
+Behind the last field, messages of headrace may name the worker's internal topics. Java's workers read no further than
+that field, since later versions may append others.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from headrace.api.errors import ConnectError
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.ids import ConnectorTaskId
 
-_CONNECTOR_ITSELF = -1
-"""In a list of task numbers: not a task, but the connector."""
+_CONNECTOR_ENTRY = -1
+"""In a list of task numbers: the connector itself instead of a task."""
 _TOPICS = b"headrace-topics:"
-"""What topics' names begin with, behind the last field."""
+"""Prefix of the topics' names behind the last field."""
 
 
 class ConnectProtocol(Enum):
@@ -38,7 +38,7 @@ class ConnectProtocol(Enum):
 
     @classmethod
     def named(cls, group_name: str) -> ConnectProtocol:
-        """The protocol that the coordinator chose. ConnectError for a name that this worker never offered."""
+        """Return the protocol that the coordinator chose. Raise ConnectError for a name that was never offered."""
         for protocol in cls:
             if protocol.group_name == group_name:
                 return protocol
@@ -46,9 +46,9 @@ class ConnectProtocol(Enum):
 
     @classmethod
     def offered(cls, connect_protocol: str, minimum: str = "eager") -> tuple[ConnectProtocol, ...]:
-        """What a worker with the properties ``connect.protocol`` and ``.minimum`` offers, most wanted first.
+        """Return the protocols to offer by ``connect.protocol`` and ``.minimum``, most preferred first.
 
-        A group speaks what all its members offer, and the coordinator refuses who has nothing in common with it.
+        A group uses a protocol that all members offer; the coordinator refuses a member that shares none with it.
         """
         wanted, least = cls[connect_protocol.strip().upper()], cls[minimum.strip().upper()]
         return tuple(each for each in reversed(cls) if least.version <= each.version <= wanted.version)
@@ -56,9 +56,9 @@ class ConnectProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """What a member says when it joins: its REST URL, how far it has read the config topic, and what it owns.
+    """A member's part of a join: its REST URL, its position in the config topic, and the work that it owns.
 
-    ``topics`` are its internal topics; None if it does not say.
+    ``topics`` are its internal topics; None if it does not name them.
     """
 
     url: str
@@ -68,7 +68,7 @@ class MemberMetadata:
 
 
 def encode_metadata(metadata: MemberMetadata, protocol: ConnectProtocol) -> bytes:
-    """A member's metadata for JoinGroup; version 0 has no place for what it owns."""
+    """Return a member's metadata for JoinGroup; version 0 has no field for the work that it owns."""
     head = _int16(protocol.version) + _string(metadata.url) + _int64(metadata.config_offset)
     if protocol is ConnectProtocol.EAGER:
         return head + _topics(metadata.topics)
@@ -77,7 +77,7 @@ def encode_metadata(metadata: MemberMetadata, protocol: ConnectProtocol) -> byte
 
 
 def decode_metadata(data: bytes) -> MemberMetadata:
-    """Reads any version; later ones as the latest known. ConnectError if the bytes cannot be metadata."""
+    """Decode any version; of later ones the fields of version 0. Raise ConnectError if the bytes cannot be metadata."""
     reader = _Reader(data)
     version = reader.version()
     url, offset = reader.string(), reader.int64()
@@ -86,7 +86,7 @@ def decode_metadata(data: bytes) -> MemberMetadata:
 
 
 def encode_assignment(assignment: Assignment, protocol: ConnectProtocol) -> bytes:
-    """A member's assignment for SyncGroup; version 0 knows neither revocations nor a delay."""
+    """Return a member's assignment for SyncGroup; version 0 has neither revocations nor a delay."""
     head = (
         _int16(protocol.version)
         + _int16(assignment.error)
@@ -102,7 +102,7 @@ def encode_assignment(assignment: Assignment, protocol: ConnectProtocol) -> byte
 
 
 def decode_assignment(data: bytes) -> Assignment:
-    """Reads any version. ConnectError if the bytes cannot be an assignment."""
+    """Decode any version. Raise ConnectError if the bytes cannot be an assignment."""
     reader = _Reader(data)
     version = reader.version()
     error = reader.error()
@@ -145,7 +145,7 @@ def _topics(topics: GroupTopics | None) -> bytes:
 
 
 def _work(connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]) -> bytes:
-    numbers: dict[str, list[int]] = {name: [_CONNECTOR_ITSELF] for name in connectors}
+    numbers: dict[str, list[int]] = {name: [_CONNECTOR_ENTRY] for name in connectors}
     for task in tasks:
         numbers.setdefault(task.connector, []).append(task.task)
     out = [_int32(len(numbers))]
@@ -155,7 +155,7 @@ def _work(connectors: Sequence[str], tasks: Sequence[ConnectorTaskId]) -> bytes:
 
 
 class _Reader:
-    """Reads Kafka's primitive types off the front of some bytes; what follows the last field is ignored."""
+    """A reader of Kafka's primitive types from the front of some bytes; bytes behind the last field are ignored."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -191,7 +191,7 @@ class _Reader:
             raise ConnectError(f"Unknown error in an assignment of the Connect group protocol: {code}") from None
 
     def topics(self) -> GroupTopics | None:
-        """Those behind the last field; None if something else is there, or nothing."""
+        """Return the topics behind the last field; None if nothing is there, or something else."""
         if self._data[self._at : self._at + len(_TOPICS)] != _TOPICS:
             return None
         self._at += len(_TOPICS)
@@ -208,7 +208,7 @@ class _Reader:
             name = self.string()
             for _ in range(self.int32()):
                 number = self.int32()
-                if number == _CONNECTOR_ITSELF:
+                if number == _CONNECTOR_ENTRY:
                     connectors.append(name)
                 else:
                     tasks.append(ConnectorTaskId(name, number))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment in the eager protocol: everybody gives up everything before a round, which deals all of it out anew."""
+"""Assignment in the eager protocol: all members give up all work before a round, which distributes it anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.model.ids import ConnectorTaskId
 
 
 def assign_eagerly(members: Mapping[str, Member], work: Share) -> Round:
-    """Deals the connectors out in turn, then the tasks. Java: ``EagerAssignor``.
+    """Assign the connectors round-robin, then the tasks. Java: ``EagerAssignor``.
 
     All connectors come before all tasks, because with one task for each connector an even number of members would
     otherwise give half of them nothing but connectors.

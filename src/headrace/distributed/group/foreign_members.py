@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of the group that do not belong to it: workers with other internal topics, and what is no worker. Pure.
+"""Foreign members of the group: workers with other internal topics, and clients that are no workers. Pure.
 
-Two clusters with one group.id would otherwise be one group: each would be given the other's connectors, which it knows
-nothing of, and wait for configurations that are in a topic that it does not read.
+Two clusters with one group.id would otherwise be one group: each would be given connectors of the other, and wait for
+configurations that are in a topic that it does not read.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SortedMembers:
-    """The members of a round by whether they belong to the leader's cluster."""
+    """The members of a round: those of the leader's cluster and the foreign ones."""
 
     ours: Mapping[str, MemberMetadata]
     foreign: frozenset[str] = field(default_factory=frozenset)
     yield_to: MemberMetadata | None = None
-    """One of those whose group it is, if it is not the leader's."""
+    """A member of the other cluster to which the group belongs, if it is not the leader's."""
 
 
 def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> SortedMembers:
-    """Tell the leader's own cluster from everybody else in ``members``, ids and what each has sent.
+    """Separate the leader's own cluster from foreign members; ``members`` maps ids to metadata.
 
-    ``new``: the leader has not been in this group before, so that it may be others'.
+    ``new``: the leader has not been in this group before, so that the group may belong to another cluster.
     """
     known: dict[str, MemberMetadata] = {}
     for id, data in members.items():
@@ -45,20 +45,20 @@ def sort_members(leader_id: str, members: Mapping[str, bytes], *, new: bool) -> 
     for id, theirs in others.items():
         log.error("Member %.200r at %s has other internal topics, and is given nothing: %s", id, known[id].url, theirs)
     foreign = frozenset(members.keys() - ours.keys())
-    rivals = sorted((known[id] for id in others), key=lambda each: _weight(each.topics, known))
-    if new and rivals and _weight(rivals[-1].topics, known) > _weight(topics, known):
+    rivals = sorted((known[id] for id in others), key=lambda each: _claim_strength(each.topics, known))
+    if new and rivals and _claim_strength(rivals[-1].topics, known) > _claim_strength(topics, known):
         return SortedMembers(ours, foreign, rivals[-1])
     return SortedMembers(ours, foreign)
 
 
-def _weight(topics: GroupTopics | None, members: Mapping[str, MemberMetadata]) -> tuple[bool, int]:
-    """Whose group it is: theirs who run something, and else theirs who are more."""
+def _claim_strength(topics: GroupTopics | None, members: Mapping[str, MemberMetadata]) -> tuple[bool, int]:
+    """Return the rank of a cluster's claim to the group: the cluster that runs work wins, else the larger one."""
     theirs = [member for member in members.values() if member.topics == topics]
     return any(each.owned and (each.owned.connectors or each.owned.tasks) for each in theirs), len(theirs)
 
 
 def foreign_group_error(group_id: str, ours: GroupTopics, theirs: GroupTopics, url: str) -> ConfigError:
-    """The error of a worker that has come to a group of others."""
+    """Return the error of a worker that has joined the group of another cluster."""
     return ConfigError(
         f"The workers of group.id={group_id} (one is at {url}) have other internal topics than this "
         f"worker, which therefore does not join them. Theirs: {theirs}. This worker's: {ours}. Give this worker a "

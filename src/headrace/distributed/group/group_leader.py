@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leader's part in a rebalance: from what the members say to what each of them is answered."""
+"""The leader's part in a rebalance: from the members' metadata to their assignments."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class GroupLeader:
-    """What a worker does and remembers while it leads its group. For one thread, the membership's.
+    """The assignor of the group's leader, with its memory between rounds. For one thread, the membership's.
 
-    A round counts only once the leader has its own assignment of it: until then the group may have begun another, and
-    nobody may have heard of this one. A generation that somebody else led ends the memory.
+    A round counts only once the leader has received its own assignment: until then the group may have begun another,
+    and no member may know of this one. A generation that another worker led ends the memory.
     """
 
     def __init__(self, max_delay: float, clock: Clock) -> None:
@@ -44,17 +44,17 @@ class GroupLeader:
     def assign(
         self, leader_id: str, chosen: ConnectProtocol, members: Mapping[str, bytes], config: ClusterConfigState
     ) -> dict[str, bytes]:
-        """Member ids and their metadata to their assignments."""
+        """Return the encoded assignments by member id; ``members`` maps ids to encoded metadata."""
         found = sort_members(leader_id, members, new=self._protocol is None)
         metadata = found.ours
         own = metadata[leader_id]
         if found.yield_to is not None:
-            return self._yield(leader_id, own, chosen, members, found.yield_to)
+            return self._yield_to_rivals(leader_id, own, chosen, members, found.yield_to)
         refused = encode_assignment(Assignment(leader_id, own.url, -1, topics=own.topics), chosen)
         assigned = self._assign(leader_id, chosen, metadata, config)
         return {**assigned, **dict.fromkeys(found.foreign, refused)}
 
-    def _yield(
+    def _yield_to_rivals(
         self,
         leader_id: str,
         own: MemberMetadata,
@@ -62,7 +62,7 @@ class GroupLeader:
         members: Mapping[str, bytes],
         to: MemberMetadata,
     ) -> dict[str, bytes]:
-        """The group is that of others: nothing changes for them in this round, and this worker goes."""
+        """Leave the group to another cluster: nothing changes for its members in this round, and this worker goes."""
         self._unconfirmed = self._memory
         again = Assignment(leader_id, own.url, -1, error=AssignmentError.CONFIG_MISMATCH)
         refused = Assignment(leader_id, to.url, -1, topics=to.topics)
@@ -86,30 +86,30 @@ class GroupLeader:
             return dict.fromkeys(metadata, again)
         outcome = self._round(chosen, {id: _member(of_member) for id, of_member in metadata.items()}, config)
         self._unconfirmed = outcome.memory
-        # Rounded up, so that nobody comes back a moment too early.
+        # Rounded up, so that no member joins a moment too early.
         base = replace(base, delay_ms=math.ceil(outcome.delay * 1000))
         return {
             id: encode_assignment(with_work(base, change.given, change.revoked), chosen)
             for id, change in outcome.changes.items()
         }
 
-    def settled(self, leads: bool, chosen: ConnectProtocol) -> None:
-        """This worker has its assignment of a round, which it led or not."""
+    def confirm_round(self, leads: bool, chosen: ConnectProtocol) -> None:
+        """Note that this worker has received its assignment of a round, which it led or not."""
         self._memory = (self._unconfirmed if leads else None) or LeaderMemory()
         self._unconfirmed = None
         self._protocol = chosen
 
     def forget(self) -> None:
-        """The group has gone on without this worker."""
+        """Drop all memory: the group has gone on without this worker."""
         self._memory, self._unconfirmed, self._protocol = LeaderMemory(), None, None
 
     def _obstacle(self, chosen: ConnectProtocol, newest: int, offset: int) -> str | None:
-        """Why nothing can be assigned yet; None if it can."""
+        """Return the reason why nothing can be assigned yet; None if work can be assigned."""
         if newest > offset:
             return f"a member has read the config topic up to offset {newest}, this leader up to {offset}"
         if chosen is ConnectProtocol.EAGER and self._protocol is not ConnectProtocol.EAGER:
-            # Its messages do not say who owns what, so in the first eager round nobody may be given anything: from the
-            # second on everybody has stopped everything before it joined.
+            # Eager metadata does not name owned work, so nothing may be assigned in the first eager round: from the
+            # second on all members have stopped all work before they joined.
             return "the group changes to the eager protocol, before which everything has to be stopped"
         return None
 
@@ -120,7 +120,7 @@ class GroupLeader:
 
 
 def owner_url(members: Mapping[str, Member], of: str | ConnectorTaskId) -> str | None:
-    """The REST URL of who was given the connector or task; None if nobody was."""
+    """Return the REST URL of the member that was given the connector or task; None if there is none."""
     for member in members.values():
         if of in (member.owned.tasks if isinstance(of, ConnectorTaskId) else member.owned.connectors):
             return member.url

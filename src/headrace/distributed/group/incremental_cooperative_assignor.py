@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment in the compatible and sessioned protocols (KIP-415): work stays where it is unless there is a reason.
+"""Assignment in the compatible and sessioned protocols (KIP-415): work stays with its owner unless there is a reason.
 
-Pure: the clock's time comes in, and what the leader has to remember goes out. Two rules hold in every round. Work
-that a member owns or has not stopped yet goes to nobody else: first it is revoked, its owner stops it and joins again,
-and only then it is free. And the work of a worker that has gone waits for its return, at most
+Pure: the time is a parameter, and the leader's memory part of the result. Two rules hold in every round. Work that a
+member owns or has not stopped yet goes to no other member: first it is revoked, its owner stops it and joins again, and
+only then it is free. And the work of a worker that has gone waits for its return, at most
 ``scheduled.rebalance.max.delay.ms``, before others get it. Java: ``IncrementalCooperativeAssignor``; unlike there a
-worker that comes back, known by its URL, has its work back at once instead of at the end of the delay, each loss has
-a delay of its own, and what two members claim stays with one of them.
+worker that returns, identified by its URL, has its work back at once instead of at the end of the delay, each loss has
+a delay of its own, and work that two members claim stays with one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headrace.distributed.group.assignors import NOTHING, Change, LeaderMemory, Loss, Member, Round, Share, union
-from headrace.distributed.group.load_balance import place_work, surplus
+from headrace.distributed.group.load_balance import place_work, surplus_work
 from headrace.model.backoff import ExponentialBackoff
 
 _FIRST_BACKOFF = 0.04
@@ -26,13 +26,13 @@ _BACKOFF_FACTOR = 40.0
 def assign_incrementally(
     members: Mapping[str, Member], work: Share, memory: LeaderMemory, now: float, max_delay: float
 ) -> Round:
-    """One round. ``now`` and ``max_delay`` in seconds; with no delay at all lost work is given out at once."""
+    """Return the outcome of one round. ``now`` and ``max_delay`` are in seconds; 0 reassigns lost work at once."""
     kept = _kept(members, work, memory)
     free = work - union(kept.values()) - union(member.leaving for member in members.values())
     returned, losses = _returned(members, _losses(members, free, memory, now, max_delay), memory)
     shares = {id: kept[id] | returned.get(id, NOTHING) for id in members}
-    # A worker that is waited for will restore the balance by its return.
-    excess = {} if losses else surplus(shares, work)
+    # The return of a lost worker will restore the balance.
+    excess = {} if losses else surplus_work(shares, work)
     balance = _balance(any(excess.values()), memory, now, max_delay)
     if balance.revoke_at is None:
         shares = {id: share - excess.get(id, NOTHING) for id, share in shares.items()}
@@ -46,7 +46,10 @@ def assign_incrementally(
 
 
 def _kept(members: Mapping[str, Member], work: Share, memory: LeaderMemory) -> dict[str, Share]:
-    """What each goes on with. What two claim stays with the one whom the last round gave it, else with the first."""
+    """Return the work retained by each member.
+
+    Work that two members claim stays with the one that the last round gave it to, else with the first one.
+    """
     kept = {id: members[id].owned & work & _remembered(memory, id) for id in sorted(members)}
     taken = union(kept.values())
     for id in kept:
@@ -62,9 +65,9 @@ def _remembered(memory: LeaderMemory, id: str) -> Share:
 def _losses(
     members: Mapping[str, Member], free: Share, memory: LeaderMemory, now: float, max_delay: float
 ) -> tuple[Loss, ...]:
-    """What still waits for workers that have gone, now or before.
+    """Return the work that still waits for workers that have gone, in this round or before.
 
-    What a member was given but does not claim is no loss: it never heard of it, or has given it up.
+    Work that a present member was given but does not claim is no loss: it never received it, or has given it up.
     """
     gone = (member for id, member in memory.members.items() if id not in members)
     fresh = (Loss(member.url, member.owned, now + max_delay) for member in gone)
@@ -75,7 +78,7 @@ def _losses(
 def _returned(
     members: Mapping[str, Member], losses: Sequence[Loss], memory: LeaderMemory
 ) -> tuple[dict[str, Share], tuple[Loss, ...]]:
-    """Gives members that are new, but have the URL of one that has gone, that one's work; and what is left."""
+    """Return the work that returns to new members with the URL of a lost one, and the remaining losses."""
     newcomers = {members[id].url: id for id in sorted(members) if id not in memory.members}
     returned: dict[str, Share] = {}
     for loss in losses:
@@ -86,10 +89,10 @@ def _returned(
 
 
 def _balance(excessive: bool, memory: LeaderMemory, now: float, max_delay: float) -> LeaderMemory:
-    """Whether work may be taken for the sake of balance in this round, or from ``revoke_at`` on.
+    """Decide if work may be revoked for the sake of balance in this round, or from ``revoke_at`` on.
 
-    One round may do it at once; further ones in a row have to wait longer and longer, so that a group that keeps
-    changing is not shuffled all the time (KAFKA-12495).
+    One round may do so at once; further ones in a row have to wait longer and longer, so that a group that keeps
+    changing is not reshuffled all the time (KAFKA-12495).
     """
     if not excessive:
         return LeaderMemory()
@@ -102,7 +105,7 @@ def _balance(excessive: bool, memory: LeaderMemory, now: float, max_delay: float
 
 
 def _delay(losses: Sequence[Loss], balance: LeaderMemory, now: float) -> float:
-    """Seconds until the next round is due by itself."""
+    """Return the seconds until the next scheduled round, 0 if there is none."""
     due = [loss.until for loss in losses]
     if balance.revoke_at is not None:
         due.append(balance.revoke_at)

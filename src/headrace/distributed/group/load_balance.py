@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spreads work over members: where more of it goes, and who has too much. Pure functions.
+"""Balances work over members: placement of free work, and the surplus of overloaded members. Pure functions.
 
-Connectors and tasks are balanced apart, for they weigh differently; and the tasks of one connector are spread over as
+Connectors and tasks are balanced separately, for their costs differ; and the tasks of one connector are spread over as
 many members as possible (KAFKA-10413).
 """
 
@@ -15,7 +15,7 @@ from headrace.model.ids import ConnectorTaskId
 
 
 def place_work(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
-    """The members' shares when each piece of ``work`` has gone to who had least at that moment."""
+    """Return the members' shares after each piece of ``work`` has gone to the least loaded member at that moment."""
     loads = {member: _Load(shares[member]) for member in sorted(shares)}
     for connector in sorted(work.connectors):
         min(loads.values(), key=_Load.weight_for_connector).add_connector(connector)
@@ -24,8 +24,8 @@ def place_work(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
     return {member: load.share() for member, load in loads.items()}
 
 
-def surplus(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
-    """What each member has to give up so that all of ``work`` can be spread evenly: no more than that."""
+def surplus_work(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
+    """Return the least work that each member has to give up so that all of ``work`` can be spread evenly."""
     connectors = _quotas({member: len(share.connectors) for member, share in shares.items()}, len(work.connectors))
     tasks = _quotas({member: len(share.tasks) for member, share in shares.items()}, len(work.tasks))
     return {
@@ -38,14 +38,14 @@ def surplus(shares: Mapping[str, Share], work: Share) -> dict[str, Share]:
 
 
 def _quotas(loads: Mapping[str, int], total: int) -> dict[str, int]:
-    """How much each may have; the most loaded may have one more where it cannot be the same for all."""
+    """Return each member's quota; the most loaded have one more where the total cannot be split evenly."""
     least, extra = divmod(total, len(loads))
     ranked = sorted(loads, key=lambda member: (-loads[member], member))
     return {member: least + (rank < extra) for rank, member in enumerate(ranked)}
 
 
 def _most_crowded(tasks: Iterable[ConnectorTaskId], count: int) -> frozenset[ConnectorTaskId]:
-    """``count`` tasks, one after the other from the connector that has most of them here."""
+    """Return ``count`` tasks, one after the other from the connector that has most of them here."""
     by_connector: defaultdict[str, list[ConnectorTaskId]] = defaultdict(list)
     for task in sorted(tasks):
         by_connector[task.connector].append(task)
@@ -57,7 +57,7 @@ def _most_crowded(tasks: Iterable[ConnectorTaskId], count: int) -> frozenset[Con
 
 
 class _Load:
-    """What one member has so far."""
+    """The work of one member so far."""
 
     def __init__(self, share: Share) -> None:
         self._connectors = set(share.connectors)

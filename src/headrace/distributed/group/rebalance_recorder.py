@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes how often the group rebalances, and how long that takes this worker. Java: ``WorkerRebalanceMetricsGroup``."""
+"""Metrics of the group's rebalances: their number, and the time they take this worker.
+
+Java: ``WorkerRebalanceMetricsGroup``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from headrace.model.deadline import Clock
 class RebalanceRecorder:
     """A ``kafka.group.group_membership.GroupListener`` in front of the coordinator; ``figures`` is for any thread.
 
-    A rebalance lasts from this worker's request to join until its assignment is there, however often it has to ask.
+    A rebalance lasts from this worker's first request to join until it has its assignment.
     """
 
     def __init__(self, coordinator: WorkerCoordinator, clock: Clock) -> None:
@@ -27,7 +30,7 @@ class RebalanceRecorder:
         self._total = 0.0
 
     def figures(self, membership: Membership | None) -> GroupFigures:
-        """``membership`` is the herder's newest."""
+        """Return the metrics so far; ``membership`` is the herder's newest."""
         known, ended = self._completed > 0, self._ended
         return GroupFigures(
             leader_name=membership.leader_url if membership else None,

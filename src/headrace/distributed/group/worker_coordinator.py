@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This worker's word in the group: what it says of itself when it joins, and what it makes of its assignments."""
+"""This worker's side of the group protocol: its metadata for joins, and the assignments that it receives."""
 
 from __future__ import annotations
 
@@ -26,27 +26,30 @@ from headrace.model.ids import ConnectorTaskId
 log = logging.getLogger(__name__)
 
 _NO_LEADER = Assignment(leader="", leader_url="", config_offset=-1)
-"""Says what a member still runs while it has no assignment."""
+"""Carries the work that a member still runs while it has no assignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class HerderView:
-    """The rest of the worker as its word in the group needs it; all of it is called on the membership's thread."""
+    """The coordinator's view of the herder; all of it is called on the membership's thread."""
 
     config: Callable[[], ClusterConfigState]
     """The config topic's newest known state."""
     post: Callable[[HerderEvent], None]
     state: Callable[[], HerderState]
     """The herder's newest published state."""
-    refused: Callable[[GroupTopics, str], None] = lambda topics, url: None
-    """The group's workers have other internal topics, these; one is at that URL. The worker cannot stay."""
+    on_foreign_group: Callable[[GroupTopics, str], None] = lambda topics, url: None
+    """Called with the internal topics of the group's workers, if they are others, and the URL of one of them.
+
+    The worker cannot stay in the group.
+    """
 
 
 class WorkerCoordinator:
     """Implements ``kafka.group.group_membership.GroupListener``; called on the membership's thread, never blocks.
 
-    Knows the last assignment, which it needs for the next join, and tells the herder of every change by an event.
-    What was revoked is claimed until the herder has stopped it: before that nobody else may have it. Java:
+    Keeps the last assignment, which the next join needs, and reports every change to the herder by an event. Revoked
+    work is claimed until the herder has stopped it: before that no other worker may have it. Java:
     ``WorkerCoordinator``.
     """
 
@@ -55,16 +58,16 @@ class WorkerCoordinator:
         url: str,
         offered: Sequence[ConnectProtocol],
         leader: GroupLeader,
-        former: OutdatedTasksWait,
+        outdated: OutdatedTasksWait,
         herder: HerderView,
         topics: GroupTopics | None = None,
     ) -> None:
-        """``url`` is this worker's advertised REST URL, ``offered`` the protocols that it speaks, most wanted first."""
+        """``url`` is this worker's advertised REST URL, ``offered`` are its protocols, most preferred first."""
         self._topics = topics
         self._url = url
         self._offered = tuple(offered)
         self._leader = leader
-        self._former = former
+        self._outdated = outdated
         self._herder = herder
         self._lock = threading.Lock()
         self._owned = NOTHING
@@ -82,24 +85,24 @@ class WorkerCoordinator:
 
     @property
     def protocol(self) -> ConnectProtocol:
-        """What the group speaks, and before it has been joined, what this worker wants; read from any thread."""
+        """The group's protocol, before a join the one that this worker prefers; read from any thread."""
         return self._protocol
 
     def owner_url(self, of: str | ConnectorTaskId) -> str | None:
-        """The REST URL of the owner of a connector or task; None if unowned, or if this worker does not lead."""
+        """Return the REST URL of the owner of a connector or task; None if unowned, or if this worker does not lead."""
         return owner_url(self._leader.members, of)
 
     def ready_to_join(self) -> bool:
-        """Not before the config topic is read as far as another member was in a round that failed for that.
+        """Return True if this worker may join now.
 
-        A group whose leader lags would otherwise go round in circles. Tasks that are about to be fenced get their time
-        to end (KIP-618). And in the eager protocol everything is given up before a join, which has to wait until it has
-        stopped.
+        The config topic has to be read as far as a round that failed for this worker's lag required: a group whose
+        leader lags would otherwise rebalance without end. Tasks that are about to be fenced get their time to end
+        (KIP-618). And in the eager protocol all work is given up before a join, which has to wait until it has stopped.
         """
         config = self._herder.config()
         if config.offset < self._needed_offset:
             return False
-        if not self._former.is_over(self._herder.state(), config):
+        if not self._outdated.is_over(self._herder.state(), config):
             return False
         if self._protocol is not ConnectProtocol.EAGER:
             return True
@@ -109,6 +112,7 @@ class WorkerCoordinator:
             return not self._still_leaving()
 
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
+        """Return this worker's protocols with its metadata in each, most preferred first."""
         with self._lock:
             leaving = self._still_leaving()
             claim = None
@@ -118,23 +122,24 @@ class WorkerCoordinator:
         return [(protocol.group_name, encode_metadata(metadata, protocol)) for protocol in self._offered]
 
     def assign(self, leader_id: str, protocol: str, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """The leader's part. A leader that lags behind a member assigns nothing: it has to read up first."""
+        """Return the members' assignments. A leader that lags behind a member assigns nothing: it has to read first."""
         return self._leader.assign(leader_id, ConnectProtocol.named(protocol), members, self._herder.config())
 
     def on_assigned(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        """What the leader sends is what changes, except in the eager protocol; what the herder hears is everything.
+        """Take over an assignment and post the herder all work that this worker owns now.
 
-        ConnectError if nobody can read it: the member is then to take its session for lost.
+        The leader sends changes alone, except in the eager protocol. Raise ConnectError for an assignment that cannot
+        be read: the member is then to take its session for lost.
         """
         received = decode_assignment(assignment)
         if self._topics is not None and received.topics not in (None, self._topics):
             assert received.topics is not None
-            self._herder.refused(received.topics, received.leader_url)
+            self._herder.on_foreign_group(received.topics, received.leader_url)
             return
         with self._lock:
             self._generation = generation
             self._protocol = ConnectProtocol.named(protocol)
-            self._leader.settled(received.leader == member_id, self._protocol)
+            self._leader.confirm_round(received.leader == member_id, self._protocol)
             if received.error is AssignmentError.NONE:
                 received = self._take_over(received)
             else:
@@ -144,9 +149,10 @@ class WorkerCoordinator:
             self._herder.post(Assigned(generation, member_id, received, sessioned, self._event_number))
 
     def on_lost(self, reason: str) -> None:
+        """Give up all work: the session is lost (invariant 10)."""
         with self._lock:
             if self._last is not None:
-                # Who comes back lagging would hold the others up, or be given what it cannot start.
+                # A worker that returns lagging would hold the others up, or be given work that it cannot start.
                 self._needed_offset = max(self._needed_offset, self._last.config_offset)
             self._leader.forget()
             self._give_up_everything()
@@ -167,7 +173,10 @@ class WorkerCoordinator:
         self._herder.post(SessionLost(self._event_number))
 
     def _still_leaving(self) -> Share:
-        """What was given up and may still run: all of it until the herder has heard of it, then what it still stops."""
+        """Return the work that was given up and may still run.
+
+        That is all of it until the herder has applied the event, then the part that it still stops.
+        """
         state = self._herder.state()
         if state.last_membership_event >= self._event_number:
             self._leaving = self._leaving & share_of(state.connectors, state.tasks)
