@@ -35,7 +35,7 @@ def lead(leader: GroupLeader | None = None, /, **members: bytes) -> dict[str, As
     leader = leader or GroupLeader(0.0, lambda: 0.0)
     assigned = leader.assign("me", SESSIONED, members, CONFIG)
     assert assigned.keys() == members.keys()
-    leader.settled(True, SESSIONED)
+    leader.confirm_round(True, SESSIONED)
     return {id: decode_assignment(data) for id, data in assigned.items()}
 
 
