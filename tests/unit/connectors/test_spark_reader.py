@@ -7,7 +7,7 @@ import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.connectors.common.jdbc_connection import database_error
-from headrace.connectors.common.spark_reader import blaming, provider
+from headrace.connectors.common.spark_reader import attribute_errors_to, provider
 
 
 class AnalysisException(Exception):
@@ -23,7 +23,7 @@ class ParseException(AnalysisException):
               DataError("[NO] no such column")]
 )  # fmt: skip
 def test_what_is_refused_is_told_of_the_property_in_one_line(error: Exception) -> None:
-    with pytest.raises(ConfigError) as told, blaming("where", "a = 1"):
+    with pytest.raises(ConfigError) as told, attribute_errors_to("where", "a = 1"):
         raise error
     assert told.value.name == "where"
     assert str(told.value) == "Invalid value 'a = 1' for configuration where: [NO] no such column"
@@ -33,7 +33,7 @@ def test_what_is_refused_is_told_of_the_property_in_one_line(error: Exception) -
     "error", [RetriableError("away"), ConfigError.invalid("path", "/a", "not there"), ValueError("a bug")]
 )
 def test_what_may_pass_or_is_anothers_stays_what_it_is(error: Exception) -> None:
-    with pytest.raises(type(error)) as told, blaming("where", "a = 1"):
+    with pytest.raises(type(error)) as told, attribute_errors_to("where", "a = 1"):
         raise error
     assert told.value is error
 

@@ -19,9 +19,9 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.source import ExactlyOnceSupport
-from headrace.connectors.common.patience import Patience
+from headrace.connectors.common.retry_timeout import RetryTimeout
 from headrace.connectors.spark_table import spark_table_source, split_reader
-from headrace.connectors.spark_table.spark_table_config import CONFIG_DEF, Split, TableSettings, contradictions
+from headrace.connectors.spark_table.spark_table_config import CONFIG_DEF, Split, TableSettings, find_conflicts
 from headrace.connectors.spark_table.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
 from headrace.connectors.spark_table.table_queries import TableQueries
 from tests.tiers import examples
@@ -440,16 +440,16 @@ def test_what_fails_in_the_middle_goes_on_behind_what_was_polled() -> None:
 
 def test_patience_ends_when_its_time_is_over() -> None:
     now = [0.0]
-    patience, error = Patience(5_000, lambda: now[0]), RetriableError("refused")
-    assert patience.after(error, "table t") is error
+    timeout, error = RetryTimeout(5_000, lambda: now[0]), RetriableError("refused")
+    assert timeout.error_after(error, "table t") is error
     now[0] = 4.9
-    assert patience.after(error, "table t") is error
+    assert timeout.error_after(error, "table t") is error
     now[0] = 5.0
-    told = patience.after(error, "table t")
+    told = timeout.error_after(error, "table t")
     assert not isinstance(told, RetriableError)
     assert str(told) == "Tried for 5 s (retry.timeout.ms), but table t cannot be read: refused"
-    patience.rest()
-    assert patience.after(error, "table t") is error
+    timeout.reset()
+    assert timeout.error_after(error, "table t") is error
 
 
 @pytest.mark.parametrize(
@@ -487,7 +487,7 @@ def test_columns_that_are_not_there_or_do_not_fit_are_told(config: dict[str, str
     ],
 )
 def test_properties_that_do_not_go_together_are_told(config: dict[str, str], property: str | None) -> None:
-    found = contradictions(CONFIG_DEF.parse(config), config)
+    found = find_conflicts(CONFIG_DEF.parse(config), config)
     assert [name for name, _ in found] == ([] if property is None else [property])
     connector = SparkTableSourceConnector()
     wrong = [value.name for value in connector.validate(config) if value.error_messages]

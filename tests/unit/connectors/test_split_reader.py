@@ -24,7 +24,7 @@ def test_a_whole_table_is_read_again_an_interval_after_the_last_time(ago: float,
         parsed={POLL_INTERVAL: 60_000, QUERY_ROWS: 10}, source_partition=lambda split: {"table": "t"}
     )
     nothing: Any = None
-    bulk: Any = SimpleNamespace(growing=())
+    bulk: Any = SimpleNamespace(incremental=())
     offset = {COMPLETED: int((time.time() - ago) * 1000)}
     reader = SplitReader(nothing, nothing, settings, bulk, nothing, offset)
     assert reader.due - time.monotonic() == pytest.approx(due, abs=5)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What families of connectors share: reading by Spark and JDBC, growing columns, logs of batches in files.
+"""Shared parts of the connectors' families: reading by Spark and JDBC, incremental columns, logs of batches in files.
 
-`spark_reader` is the configuration of a reader, `growing_columns` and `growing_rows` find what is new in a table or
-file, `batch_log` makes a batch of files visible at once. Imports `headrace.api`, and no family. Begin with
+`spark_reader` is the configuration of a reader, `incremental_columns` and `incremental_rows` find new rows
+of a table, `batch_log` makes a batch of files visible at once. Imports `headrace.api`, and no family. Begin with
 `spark_reader`.
 """

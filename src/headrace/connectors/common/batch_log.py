@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sink has written of each Kafka partition as files, and how a batch of files becomes visible at once.
+"""The log of the batches that a sink has written as files, by Kafka partition; it makes a batch visible at once.
 
 Spark writes a batch into a directory of its own that no reader looks at. Then a *record* with the next number is added
-to the partition's log, which either is there or is not: from that moment the batch counts as written. Last, the files
-are moved to where readers find them. Whoever takes the partition over finishes the moves of the latest record, and adds
-a record of its own: a predecessor that is still alive finds its number taken and can write no more.
+to the partition's log, atomically: from that moment the batch counts as written. Last, the files are moved to the place
+where readers find them. A task that takes the partition over finishes the moves of the latest record, and adds a record
+of its own: a predecessor that is still alive finds its number taken and can write no more.
 
-A topic that was deleted and made anew has other records at the same offsets, which its id tells. The files of the
+A topic that was deleted and created again has other records at the same offsets; its id differs. The files of the
 former one stay: those of the new one begin at offset 0, under names that no file has had before.
 
-To *rewind* a partition is to add a record that says from where on it is written again. Whoever takes over next removes
-the files from there on, for it is about to write them anew, under names that no file has had before.
+To *rewind* a partition is to add a record with the offset from which it is written again. The next task that takes over
+removes the files from there on, for it is about to write them again, under names that no file has had before.
 
 ::
 
-    <path>/region=eu/part-<connector>+<topic>+<partition>+<first>-<last>.parquet     what readers see
+    <path>/region=eu/part-<connector>+<topic>+<partition>+<first>-<last>.parquet     visible to readers
     <path>/_headrace/<connector>/<topic>/<partition>/00000000000000000007             the latest record
     <path>/_headrace/<connector>/<topic>/<partition>/files-<id>/region=eu/...         a batch that is being written
 
-Connectors and topics stand there by their `file_name`. Former versions gave names with capitals as they are: logs that
-lie there are carried on there.
+Connectors and topics appear by their `file_name`. Former versions used names with capitals unchanged: existing logs
+under such names are continued there.
 """
 
 from __future__ import annotations
@@ -42,28 +42,31 @@ _OFFSETS: Final = re.compile(rf"(\d{{{_DIGITS}}})-(\d{{{_DIGITS}}})(?:\+(\d+))?(
 
 
 class Files(Protocol):
-    """A file system. Paths are below one root, parted by slashes. RetriableError for what does not work."""
+    """A file system. Paths are below one root, separated by slashes. All calls raise RetriableError if they fail."""
 
     def names(self, directory: str) -> list[str]:
-        """Of all entries; none if there is no such directory."""
+        """Return the names of all entries; none if there is no such directory."""
 
     def tree(self, directory: str) -> list[str]:
-        """All files below, as paths from there on."""
+        """Return all files below, as paths relative to the directory."""
 
-    def read(self, path: str) -> str: ...
+    def read(self, path: str) -> str:
+        """Return a file's text."""
 
     def create(self, path: str, text: str) -> bool:
-        """Make a file at one stroke, unless it is there already: False. What a crash may leave beside it begins with
-        ``files-``."""
+        """Create a file atomically; return False if it exists already.
+
+        Names of files that a crash may leave beside it begin with ``files-``.
+        """
 
     def move(self, source: str, target: str) -> bool:
-        """In place of what is there. Makes directories. False if there is no ``source``."""
+        """Move a file, replacing the target and creating directories; return False if there is no ``source``."""
 
     def delete(self, path: str) -> None:
-        """With all below; nothing happens if it is not there."""
+        """Delete a file, or a directory with its content; nothing happens if it does not exist."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Have files and their directories survive a crash of the machine, where that has to be asked for."""
+        """Make files and their directories durable, on file systems where that needs a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Batch:
     rewinds: int = 0
 
     def file_name(self, connector: str, number: int, suffix: str) -> str:
-        """The name of its file ``number``, of those that lie in one directory."""
+        """Return the name of its file ``number`` within one directory."""
         stem = _stem(file_name(connector, self.topic), self.partition)
         offsets = f"{self.first:0{_DIGITS}}-{self.last:0{_DIGITS}}"
         again = f"+{self.rewinds}" if self.rewinds else ""
@@ -87,12 +90,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One entry of the log: all below ``next`` is written. ``moves`` leads from below ``directory`` to below the root;
-    one without has only taken the partition over, or ``removed`` what is written again.
+    """One entry of the log: all offsets below ``next`` are written.
 
-    ``end`` is of one that rewinds: where ``next`` was before. ``rewinds`` counts how often that has come to pass, or a
-    topic was made anew; ``token`` is that of who is about to. ``since`` is the count with which the topic began whose
-    id is ``topic_id``.
+    ``moves`` maps paths below ``directory`` to paths below the root. A record without moves only takes the partition
+    over, or has ``removed`` files that are written again. ``end`` is the former ``next`` in a record that rewinds.
+    ``rewinds`` counts rewinds and recreations of the topic; ``token`` identifies the rewind that is announced.
+    ``since`` is the count at which the topic with id ``topic_id`` began.
     """
 
     number: int
@@ -119,19 +122,19 @@ class Record:
 
 
 class FencedError(RetriableError):
-    """Another one has the partition. What this one knows of it is out of date."""
+    """Another task has taken the partition over. This one's state of it is out of date."""
 
 
 def _stem(connector_and_topic: str, partition: int) -> str:
-    """What the names of all files of a partition begin with."""
+    """Return the prefix of the names of all files of a partition."""
     # Readers pass over names that begin with a dot or an underscore, as those of topics may.
     return f"part-{connector_and_topic}+{partition}+"
 
 
 def _log_directory(files: Files, connector: str, topic: str) -> str:
-    """Where its log is, or is to be."""
+    """Return the directory of a topic's logs, existing or new."""
     own, former = (file_name(connector), file_name(topic)), (plain_name(connector), plain_name(topic))
-    # Asked of the directories above: by a path one would find another one's, whose name has other capitals.
+    # Listed from the directories above: a look-up by path may find one whose name differs in its capitals.
     lies_there = own != former and former[0] in files.names(_DIRECTORY)
     if lies_there and former[1] in files.names(f"{_DIRECTORY}/{former[0]}"):
         own = former
@@ -139,7 +142,7 @@ def _log_directory(files: Files, connector: str, topic: str) -> str:
 
 
 def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str]:
-    """What becomes of the files that Spark has written: the same directories, with names of the batch."""
+    """Return the targets of the files that Spark has written: the same directories, with names of the batch."""
     targets: dict[str, str] = {}
     numbers: dict[tuple[str, str], int] = {}
     for path in sorted(written):
@@ -155,33 +158,33 @@ def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str
 
 
 def _hidden(name: str) -> bool:
-    """Whether Spark's readers pass over it; a directory of a partition is named as its column is."""
+    """Return True if Spark's readers skip the name; a partition's directory is named after its column."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _suffix(name: str) -> str:
-    """``.snappy.parquet`` of ``part-00000-<id>.c000.snappy.parquet``."""
+    """Return the file's suffix: ``.snappy.parquet`` of ``part-00000-<id>.c000.snappy.parquet``."""
     parts = name.split(".")[1:]
     return "".join(f".{part}" for part in parts if not (part.startswith("c") and part[1:].isdigit()))
 
 
 def _end(record: Record) -> int:
-    """Up to where files are there, whether they are to be written again or not."""
+    """Return the end offset of the existing files, those included that are to be written again."""
     return record.next if record.end is None else record.end
 
 
 def _plain(record: Record) -> Record:
-    """What a record says of the partition, without what it has done."""
+    """Return the record's state of the partition, without its changes of files."""
     return replace(record, directory="", moves=None, removed=())
 
 
 def _written(record: Record, number: int, next: int, end: int | None = None) -> Record:
-    """A record that follows, of the same topic, by which all below ``next`` is written."""
+    """Return a following record, of the same topic, by which all offsets below ``next`` are written."""
     return replace(_plain(record), number=number, next=next, end=end, token="")
 
 
 class BatchLog:
-    """The log of one connector and partition. One call at a time; each may be repeated after whatever crash."""
+    """The log of one connector and partition. One call at a time; each may be repeated after any crash."""
 
     def __init__(self, files: Files, connector: str, topic: str, partition: int) -> None:
         self._files = files
@@ -192,9 +195,9 @@ class BatchLog:
         self._directory = f"{_log_directory(files, connector, topic)}/{partition}"
 
     def take_over(self, topic_id: str = "") -> Record:
-        """Finish what the latest record has begun and make it impossible for others to go on: the record of that.
+        """Finish the latest record's changes, fence all other writers, and return the record of that.
 
-        Of a topic with another id than the one that was written nothing is written yet. An empty one says nothing.
+        For a topic with another id than that of the log nothing is written yet. An empty id is unknown.
         """
         while True:
             latest = self._latest()
@@ -203,7 +206,7 @@ class BatchLog:
             if self._added(own):
                 break
         self._finish(own)
-        # Only now: a batch that lies here has no record, and can get none any more.
+        # Only now: a batch in such a directory has no record, and can get none any more.
         for name in self._files.names(self._directory):
             if name.startswith(_PENDING):
                 self._files.delete(f"{self._directory}/{name}")
@@ -211,12 +214,14 @@ class BatchLog:
         return own
 
     def new_directory(self) -> str:
-        """Where a batch can be written."""
+        """Return a new directory for a batch."""
         return f"{self._directory}/{_PENDING}{uuid.uuid4().hex}"
 
     def commit(self, batch: Batch, directory: str, after: Record) -> Record:
-        """Make the files in ``directory`` visible as ``batch``, which follows ``after``. FencedError, and they are not,
-        if something else does."""
+        """Make the files in ``directory`` visible as ``batch``, which follows ``after``.
+
+        Raise FencedError, without any effect, if another record follows ``after`` already.
+        """
         latest = self._latest()
         made = moves(replace(batch, rewinds=latest.rewinds), self._connector, self._files.tree(directory))
         if not made:
@@ -225,7 +230,7 @@ class BatchLog:
         record = replace(_written(latest, after.number + 1, batch.last + 1), directory=directory, moves=made)
         self._files.sync([f"{directory}/{path}" for path in made])
         if not self._added(record):
-            # The files are left to whoever takes over: it may be at moving them, if it has seen the record.
+            # The files are left to the task that takes over: it may be moving them, if it has seen the record.
             raise FencedError(
                 f"{self._where}: somebody else has written after offset {after.next - 1}, or has taken the partition "
                 f"over"
@@ -235,10 +240,10 @@ class BatchLog:
         return record
 
     def prepare_rewind(self, to: int, token: str, *, within: bool) -> None:
-        """Announce that the partition is to be written again from ``to`` on. Nobody may write to it meanwhile.
+        """Announce that the partition is to be written again from ``to`` on. No task may write to it meanwhile.
 
-        DataError, unless ``within`` allows it, if that is in the midst of a file: files are kept or written again as
-        they are.
+        Raise DataError, unless ``within`` allows it, if that offset is in the middle of a file: a file is either kept
+        or written again as a whole.
         """
         while True:
             latest = self._latest()
@@ -253,10 +258,10 @@ class BatchLog:
                 return
 
     def rewind(self, to: int, token: str) -> None:
-        """Have whoever takes over next write again from ``to`` on, or from the end of the files around it.
+        """Have the next task that takes over write again from ``to`` on, or from the end of the files around it.
 
-        To go forward takes back what was not done yet. FencedError if somebody has taken over since ``prepare_rewind``
-        with that token: there is no telling what they have read.
+        A later offset cancels a rewind that was not done yet. Raise FencedError if a task has taken over since
+        ``prepare_rewind`` with that token: the offsets that it began at are unknown.
         """
         latest = self._latest()
         if latest.token != token:
@@ -269,7 +274,7 @@ class BatchLog:
         self._forget_before(changed)
 
     def _successor(self, latest: Record, topic_id: str) -> Record:
-        """The record of who takes over: what is to be written again is not there any more."""
+        """Return the record of a task that takes over; it removes the files that are to be written again."""
         own = _written(latest, latest.number + 1, latest.next)
         again = latest.rewinds + 1
         if are_different(latest.topic_id, topic_id):
@@ -281,11 +286,11 @@ class BatchLog:
         return replace(own, removed=sorted(removed), rewinds=again)
 
     def _around(self, offset: int, latest: Record) -> tuple[int, int] | None:
-        """First and last offset of the files that have records on both sides of it."""
+        """Return the first and last offset of the files with records on both sides of ``offset``."""
         return next((span for span in self._visible(latest).values() if span[0] < offset <= span[1]), None)
 
     def _visible(self, latest: Record) -> dict[str, tuple[int, int]]:
-        """The partition's files of the topic that the latest record is of, and of each its first and last offset."""
+        """Return the partition's files of the latest record's topic, each with its first and last offset."""
         found = {}
         for path in self._files.tree("") if self._files.names("") else ():
             name = path.rpartition("/")[2]
@@ -304,17 +309,20 @@ class BatchLog:
         return (name for name in self._files.names(self._directory) if name.isdigit())
 
     def _added(self, record: Record) -> bool:
-        """Who has slept so long that its number was forgotten would find it free: but there are higher ones."""
+        """Add a record; return False if its number is taken.
+
+        A task may resume so late that the record with its number was deleted: then there are higher numbers.
+        """
         if not self._files.create(f"{self._directory}/{record.name}", record.text()):
             return False
         return max(self._numbers()) == record.name
 
     def _finish(self, record: Record) -> None:
         for path in record.removed:
-            # No other file ever gets its name, so that this may be done late and by several.
+            # No other file ever gets its name, so that several tasks may do this, and late.
             self._files.delete(path)
         for source, target in (record.moves or {}).items():
-            # One that is not there any more was moved before.
+            # A missing source was moved before.
             self._files.move(f"{record.directory}/{source}", target)
         if record.removed or record.moves:
             self._files.sync([*record.removed, *(record.moves or {}).values()])

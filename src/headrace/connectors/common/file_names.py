@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of files and directories for what users have named: connectors and topics."""
+"""Names of files and directories for names that users have chosen: of connectors and topics."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _LONGEST: Final = 150
 _SHOWN: Final = 60
 _DIGEST: Final = 32
 _BEFORE_DIGEST: Final = "@"
-"""Nothing that is quoted has it."""
+"""A character that no quoted name contains."""
 _CAPITALS: Final = re.compile("[A-Z]")
-"""All that are left when a name is quoted, but for those of its percent-encodings, which are the same everywhere."""
+"""The capitals that stay when a name is quoted. Those of percent-encodings are always the same."""
 
 
 def file_name(*names: str) -> str:
-    """Return a name that these ``names`` alone have, also on file systems that take capitals for small letters.
+    """Return a name that is unique for ``names``, also on file systems that ignore case.
 
-    It is the quoted names with "+" between them where that is one, else their beginning and a digest of them.
+    It is the quoted names joined by "+" where that is unique and short enough, else their beginning and a digest.
     """
     plain = plain_name(*names)
     if plain not in ("", ".", "..") and len(plain) <= _LONGEST and not any(map(_CAPITALS.search, names)):
@@ -31,5 +31,5 @@ def file_name(*names: str) -> str:
 
 
 def plain_name(*names: str) -> str:
-    """Return the quoted names with "+" between them. Some are too long, and "." and ".." name other directories."""
+    """Return the quoted names joined by "+". Some are too long, and "." and ".." name other directories."""
     return "+".join(quote(name, safe="", errors="surrogatepass") for name in names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of Hadoop's file systems, as mistakes in the property that names a place."""
+"""Errors of Hadoop's file systems, as errors of the property that names a path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
-from headrace.connectors.common.spark_reader import blaming
+from headrace.connectors.common.spark_reader import attribute_errors_to
 
 _UNKNOWN: Final = ("UnsupportedFileSystemException", "ClassNotFoundException")
 _REFUSED: Final = ("AccessControlException", "AccessDeniedException", "URISyntaxException", "UnknownStoreException")
@@ -21,13 +21,13 @@ _PACKAGES: Final = {
 
 
 @contextmanager
-def property_at_fault(spark: Any, property: str, place: str) -> Iterator[None]:
-    """Raise ConfigError of ``property`` for what will not pass by itself; other errors go on as they are.
+def attribute_file_errors_to(spark: Any, property: str, place: str) -> Iterator[None]:
+    """Raise ConfigError of ``property`` for errors within that are not retriable; others stay as they are.
 
-    Whoever validates passes those over, for a task tries again.
+    A validation ignores those, for a task tries again.
     """
     try:
-        with blaming(property, place):
+        with attribute_errors_to(property, place):
             yield
     except ConfigError:
         raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of any file system that Hadoop knows: HDFS, object stores. In the worker, through Spark's JVM."""
+"""Files of any file system that Hadoop supports: HDFS, object stores. In the worker, through Spark's JVM."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ T = TypeVar("T")
 
 
 def files_of(spark: SparkSession, root: str) -> Files:
-    """The file system that `root` is on; RetriableError if it cannot be reached."""
+    """Return the file system of `root`. Raise RetriableError if it cannot be reached."""
     files = HadoopFiles(spark, root)
     uri = urlparse(files.root)
     return LocalFiles(Path(unquote(uri.path))) if uri.scheme == "file" else files
 
 
 class HadoopFiles:
-    """`batch_log.Files`. As safe against two writers as the file system's rename is: HDFS never
-    puts a file in another one's place; of object stores most do."""
+    """`batch_log.Files` over Hadoop. As safe against two writers as the file system's rename.
+
+    HDFS never replaces a file by a rename; most object stores do.
+    """
 
     def __init__(self, spark: Any, root: str) -> None:
-        """``spark`` is a SparkSession, with whose JVM this talks."""
+        """``spark`` is the SparkSession whose JVM is called."""
         jvm = spark._jvm
         self._jvm = jvm
         hadoop = jvm.org.apache.hadoop.fs
@@ -46,11 +48,11 @@ class HadoopFiles:
             system = path.getFileSystem(configuration)
             return system, system.makeQualified(path), hadoop.FileContext.getFileContext(system.getUri(), configuration)
 
-        self._system, self._root, self._context = self._doing("reached", root, reach)
+        self._system, self._root, self._context = self._run("reached", root, reach)
 
     @property
     def root(self) -> str:
-        """As a URI."""
+        """The root as a URI."""
         return str(self._root.toUri().toString())
 
     def names(self, directory: str) -> list[str]:
@@ -60,7 +62,7 @@ class HadoopFiles:
                 return []
             return [status.getPath().getName() for status in self._system.listStatus(path)]
 
-        return self._doing("listed", directory, listed)
+        return self._run("listed", directory, listed)
 
     def tree(self, directory: str) -> list[str]:
         def listed() -> list[str]:
@@ -71,7 +73,7 @@ class HadoopFiles:
                 paths.append(found.next().getPath().toString()[below:])
             return paths
 
-        return self._doing("listed", directory, listed)
+        return self._run("listed", directory, listed)
 
     def read(self, path: str) -> str:
         def text() -> str:
@@ -81,7 +83,7 @@ class HadoopFiles:
             finally:
                 stream.close()
 
-        return self._doing("read", path, text)
+        return self._run("read", path, text)
 
     def create(self, path: str, text: str) -> bool:
         directory = path.rpartition("/")[0]
@@ -100,7 +102,7 @@ class HadoopFiles:
                 raise
             return True
 
-        return self._doing("made", path, created)
+        return self._run("made", path, created)
 
     def move(self, source: str, target: str) -> bool:
         def moved() -> bool:
@@ -114,18 +116,18 @@ class HadoopFiles:
                 raise
             return True
 
-        return self._doing("moved", source, moved)
+        return self._run("moved", source, moved)
 
     def delete(self, path: str) -> None:
-        self._doing("deleted", path, lambda: self._system.delete(self._path(path), True))
+        self._run("deleted", path, lambda: self._system.delete(self._path(path), True))
 
     def sync(self, paths: Sequence[str]) -> None:
-        """What is closed is durable as far as these file systems make it so."""
+        """Do nothing: closed files are as durable as these file systems make them."""
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, path) if path else self._root
 
-    def _doing(self, what: str, path: str, action: Callable[[], T]) -> T:
+    def _run(self, what: str, path: str, action: Callable[[], T]) -> T:
         try:
             return action()
         except Exception as error:
@@ -133,6 +135,6 @@ class HadoopFiles:
 
 
 def _java_message(error: Exception) -> str:
-    """What a Java error says; its first line only tells which call it came from."""
+    """Return a Java error's message; its first line only names the failed call."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[1].removeprefix(": ") if len(lines) > 1 else lines[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to a database from the worker, made as Spark makes its own: with its drivers, options and log-ins."""
+"""A connection from the worker to a database, made by Spark's own drivers, options and log-ins."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ T = TypeVar("T")
 _AT_FAULT: Final[Mapping[str, type[ConnectError]]] = {
     "22": DataError,  # data exception
     "23": DataError,  # a constraint of the table
-    "28": ConfigError,  # who logs in
+    "28": ConfigError,  # refused log-in
     "3D": ConfigError,  # no such database
     "42": ConfigError,  # no such table or column, no permission
 }
-"""By the class of the SQLSTATE. All others may pass."""
+"""Errors by the class of the SQLSTATE. All others are retriable."""
 _PROPERTIES: Final = {"28": "spark.option.user", "3D": "spark.option.url"}
 
 
 class JdbcConnection:
-    """Statements with ``?`` for parameters. ConfigError and DataError for what fails again, RetriableError else."""
+    """A connection for statements with ``?`` for parameters.
+
+    Raises ConfigError and DataError for permanent errors, RetriableError for others.
+    """
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it, or nothing. Whether a commit that fails has happened is not known."""
-        _doing(lambda: self._connection.setAutoCommit(False))
+        """Run statements in one transaction. The outcome of a commit that fails is not known."""
+        _run(lambda: self._connection.setAutoCommit(False))
         try:
             yield
-            _doing(self._connection.commit)
+            _run(self._connection.commit)
         except BaseException:
             _quietly(self._connection.rollback)
             raise
-        _doing(lambda: self._connection.setAutoCommit(True))
+        _run(lambda: self._connection.setAutoCommit(True))
 
     def execute(self, statement: str, parameters: Sequence[str | int] = ()) -> int:
-        """How many rows it has changed."""
+        """Run a statement and return the number of rows that it changed."""
         return self._prepared(statement, parameters, lambda prepared: int(prepared.executeUpdate()))
 
     def rows(self, statement: str, parameters: Sequence[str | int], columns: int) -> list[tuple[Any, ...]]:
-        """All rows that a statement gives."""
+        """Return all rows of a statement's result."""
 
         def fetched(prepared: Any) -> list[tuple[Any, ...]]:
             found, results = [], prepared.executeQuery()
@@ -74,17 +77,17 @@ class JdbcConnection:
             finally:
                 prepared.close()
 
-        return _doing(done)
+        return _run(done)
 
 
 @contextmanager
 def jdbc_connection(spark: SparkSession, options: Mapping[str, str]) -> Iterator[JdbcConnection]:
-    """``options`` are those of Spark's format jdbc, ``url`` among them.
+    """Open a connection. ``options`` are those of Spark's format jdbc, ``url`` among them.
 
-    ConfigError for a database that the worker does not allow.
+    Raise ConfigError for a database that the worker does not allow.
     """
     check_jdbc(spark, options)
-    connection = JdbcConnection(_doing(lambda: _connect(spark, options)))
+    connection = JdbcConnection(_run(lambda: _connect(spark, options)))
     try:
         yield connection
     finally:
@@ -104,7 +107,7 @@ def _connect(spark: SparkSession, options: Mapping[str, str]) -> Any:
     return dialect.createConnectionFactory(made).apply(-1)
 
 
-def _doing(action: Callable[[], T]) -> T:
+def _run(action: Callable[[], T]) -> T:
     try:
         return action()
     except Exception as error:
@@ -112,7 +115,7 @@ def _doing(action: Callable[[], T]) -> T:
 
 
 def _quietly(action: Callable[[], object]) -> None:
-    """For what is at its end anyway."""
+    """Call ``action`` and ignore its errors, at the end of a connection."""
     try:
         action()
     except Exception:
@@ -120,8 +123,8 @@ def _quietly(action: Callable[[], object]) -> None:
 
 
 def database_error(error: Exception) -> ConnectError:
-    """What an error of Spark's JVM means: ConfigError and DataError for what fails again, RetriableError else."""
-    # Of some errors PySpark makes its own, and keeps Java's within.
+    """Convert an error of Spark's JVM: ConfigError and DataError for permanent errors, RetriableError for others."""
+    # PySpark converts some errors to its own, with Java's within.
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if java is None:
         return RetriableError(f"The database cannot be asked: {error}")
@@ -141,14 +144,14 @@ def database_error(error: Exception) -> ConnectError:
 
 
 def _causes(java: Any) -> Iterator[Any]:
-    """The error and what it came from, from the outside in."""
+    """Yield the error and its causes, from the outermost to the innermost."""
     while java is not None:
         yield java
         java = java.getCause()
 
 
 def _sql_state(java: Any) -> str:
-    """Of an error of the driver's own; Spark's have states of another kind."""
+    """Return the SQLSTATE of a driver's error, empty for others. Spark's own errors have states of another kind."""
     try:
         return str(java.getSQLState() or "")
     except Exception:

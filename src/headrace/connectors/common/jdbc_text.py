@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few texts of SQL in which databases differ, by the JDBC URL. Pure."""
+"""The parts of SQL in which databases differ, by the JDBC URL. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SESSIONS_IN_UTC: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a database writes names, values and limits. `database` is the second part of its JDBC URLs."""
+    """A database's syntax of names, values and limits. `database` is the second part of its JDBC URLs."""
 
     database: str
 
@@ -41,14 +41,14 @@ class Dialect:
         return Dialect([*url.split(":"), "", ""][1].lower())
 
     def url(self, url: str) -> str:
-        """As Spark has to be given it: it writes names as MariaDB does only for URLs of MySQL."""
+        """Return the URL to pass to Spark, which quotes names as MariaDB does only for URLs of MySQL."""
         if self.database != "mariadb":
             return url
         return f"jdbc:mysql:{url.split(':', 2)[2]}{'&' if '?' in url else '?'}permitMysqlScheme=true"
 
     @property
     def driver(self) -> str | None:
-        """The class of its JDBC driver: Java finds by itself only those that are there when it starts."""
+        """The class of its JDBC driver: Java finds only those by itself that are present when it starts."""
         return _DRIVERS.get(self.database)
 
     def name(self, column: str) -> str:
@@ -60,13 +60,13 @@ class Dialect:
         return "'" + escaped.replace("'", "''") + "'"
 
     def moment(self, value: str) -> str:
-        """A date or time, which all but one database understand as text wherever it is compared with one."""
+        """Return a literal of a date or time, which all but one database accept as text in a comparison."""
         return f"TIMESTAMP '{value}'" if self.database in _TYPED_MOMENTS else f"'{value}'"
 
     @property
     def utc(self) -> str:
-        """What follows the text of a moment to say that it is UTC's."""
-        # Its texts are those of the session's time zone, which `session` sets.
+        """The suffix of a moment's text that marks it as UTC."""
+        # Texts are in the session's time zone, which `session` sets.
         return "" if self.database in _MYSQL else "+00:00"
 
     @property
@@ -75,13 +75,13 @@ class Dialect:
         return _SESSIONS_IN_UTC if self.database in _MYSQL else {}
 
     def remainder(self, column: str, count: int) -> str:
-        """Never below zero, whatever the column's sign."""
+        """Return an expression of the remainder, never negative."""
         if self.database in _MODULO:
             return f"ABS(MOD({column}, {count}))"
         return f"ABS({column} % {count})"
 
     def limited(self, select: str, rows: int) -> str:
-        """`select` (which begins so) of no more than so many rows."""
+        """Return `select`, which begins with SELECT, limited to so many rows."""
         if self.database == "sqlserver":
             return f"SELECT TOP {rows}{select.removeprefix('SELECT')}"
         if self.database in _FETCH_FIRST:

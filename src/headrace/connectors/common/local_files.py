@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of this machine, or of what is mounted on it."""
+"""Files of this machine, or of file systems mounted on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class LocalFiles:
-    """`headrace.connectors.common.batch_log.Files`. What is created or synced survives a crash of the machine."""
+    """`headrace.connectors.common.batch_log.Files` on disk. Created and synced files survive a crash of the machine."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -28,13 +28,13 @@ class LocalFiles:
                 return os.listdir(self._root / directory)
             return []
 
-        return self._doing("listed", directory, listed)
+        return self._run("listed", directory, listed)
 
     def tree(self, directory: str) -> list[str]:
         top = self._root / directory
 
         def fails(error: OSError) -> None:
-            # What somebody has removed meanwhile is none of it; else, a walk has to see everything to be of use.
+            # Directories that were removed meanwhile are left out; any other error would make the walk incomplete.
             if not isinstance(error, FileNotFoundError) or error.filename == str(top):
                 raise error
 
@@ -42,31 +42,31 @@ class LocalFiles:
             found = [Path(place) / name for place, _, names in os.walk(str(top), onerror=fails) for name in names]
             return [path.relative_to(top).as_posix() for path in found]
 
-        return self._doing("listed", directory, listed)
+        return self._run("listed", directory, listed)
 
     def read(self, path: str) -> str:
-        return self._doing("read", path, (self._root / path).read_text)
+        return self._run("read", path, (self._root / path).read_text)
 
     def create(self, path: str, text: str) -> bool:
-        return self._doing("made", path, lambda: _create(self._root / path, text))
+        return self._run("made", path, lambda: _create(self._root / path, text))
 
     def move(self, source: str, target: str) -> bool:
-        return self._doing("moved", source, lambda: _move(self._root / source, self._root / target))
+        return self._run("moved", source, lambda: _move(self._root / source, self._root / target))
 
     def delete(self, path: str) -> None:
-        self._doing("deleted", path, lambda: _delete(self._root / path))
+        self._run("deleted", path, lambda: _delete(self._root / path))
 
     def sync(self, paths: Sequence[str]) -> None:
         found = [self._root / path for path in paths]
         directories = sorted({directory for path in found for directory in self._above(path)})
         for each in (*found, *directories):
-            self._doing("made durable", str(each.relative_to(self._root)), lambda each=each: _sync(each))  # type: ignore[misc]
+            self._run("made durable", str(each.relative_to(self._root)), lambda each=each: _sync(each))  # type: ignore[misc]
 
     def _above(self, path: Path) -> Iterator[Path]:
-        """The directories that lead to it, from the root on."""
+        """Yield the directories that lead to it, from the root on."""
         return (parent for parent in path.parents if parent.is_relative_to(self._root))
 
-    def _doing(self, what: str, path: str, action: Callable[[], T]) -> T:
+    def _run(self, what: str, path: str, action: Callable[[], T]) -> T:
         try:
             return action()
         except OSError as error:
@@ -79,7 +79,7 @@ def _create(path: Path, text: str) -> bool:
     try:
         draft.write_text(text)
         _sync(draft)
-        # Unlike a rename, a link never takes the place of what is there.
+        # Unlike a rename, a link never replaces an existing file.
         os.link(draft, path)
     except FileExistsError:
         return False
@@ -107,7 +107,7 @@ def _delete(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """A file that was moved on meanwhile is somebody else's to make durable."""
+    """Sync a file. One that was moved on meanwhile is synced by the task that moved it."""
     with suppress(FileNotFoundError):
         descriptor = os.open(path, os.O_RDONLY)
         try:

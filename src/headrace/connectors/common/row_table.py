@@ -19,10 +19,10 @@ def row_table(
     offset: Mapping[str, Any] | None,
     value: str | None = None,
 ) -> pa.Table:
-    """One record for each row. `headrace.api.arrow` documents the columns.
+    """Return one record for each row. `headrace.api.arrow` documents the columns.
 
-    Values are structs of all columns, or of column `value` what it holds. The key is the value of one column, a struct
-    of several, nothing of none. No `offset` is remembered if it is None.
+    Values are structs of all columns, or the values of column `value`. The key is the value of one column, a struct of
+    several, null for none. Without `offset` the records have no source offset.
     """
     count = rows.num_rows
     columns = {
@@ -44,5 +44,5 @@ def _struct(rows: pa.Table, names: Sequence[str]) -> pa.Array:
 
 
 def _type(data: Mapping[str, Any]) -> pa.DataType:
-    """A struct of text, whole numbers and booleans."""
+    """Return the type of a struct of text, whole numbers and booleans."""
     return pa.struct([(name, pa.scalar(value).type) for name, value in data.items()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading with any of Spark's formats: the properties that say how and, in the worker, what its errors mean."""
+"""Reading with any of Spark's formats: the properties and, in the worker, the conversion of Spark's errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTITION_COUNT: Final = "partition.count"
 BATCH_ROWS: Final = "batch.max.rows"
 POLL_INTERVAL: Final = "poll.interval.ms"
 RETRY_TIMEOUT: Final = "retry.timeout.ms"
-"""Of both sources that read by Spark; each has more."""
+"""The common properties of both sources that read by Spark."""
 _UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
 _REFUSALS: Final = ("AnalysisException", "ParseException", "IllegalArgumentException")
 _PROVIDERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
@@ -44,17 +44,17 @@ _PACKAGES: Final = {
 
 
 def provider(format: str) -> str:
-    """What to call a format when Spark is asked for it: the class of one whose short name only a package has."""
+    """Return the name of a format for Spark: the class of one whose short name only a package defines."""
     return _PROVIDERS.get(format.lower(), format)
 
 
 def spark_options(props: Mapping[str, str]) -> dict[str, str]:
-    """A connector's options for Spark's reader, without their prefix."""
+    """Return a connector's options for Spark's reader, without their prefix."""
     return {name.removeprefix(OPTIONS): value for name, value in props.items() if name.startswith(OPTIONS)}
 
 
 def reader_settings(props: Mapping[str, str], format: str, defaults: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a frame job that `reader` needs; `defaults` are options that a user has the last word on."""
+    """Return the settings of a frame job that `reader` needs; `defaults` are options that a user may override."""
     given = spark_options(props)
     known = {name.lower() for name in given}
     options = {**{name: value for name, value in defaults.items() if name.lower() not in known}, **given}
@@ -63,7 +63,7 @@ def reader_settings(props: Mapping[str, str], format: str, defaults: Mapping[str
 
 
 def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
-    """Spark's reader, set up. ConfigError for a database that the worker does not allow."""
+    """Return a configured reader of Spark. Raise ConfigError for a database that the worker does not allow."""
     options = json.loads(settings["options"])
     check_jdbc(spark, options)
     made = spark.read.options(**options)
@@ -72,9 +72,12 @@ def reader(spark: SparkSession, settings: Mapping[str, str]) -> DataFrameReader:
     return made.schema(settings[SCHEMA]) if SCHEMA in settings else made
 
 
-def reading(settings: Mapping[str, str], action: Callable[[], T]) -> T:
-    """The result of `action`. ConfigError for a format or driver that Spark does not have, RetriableError for a
-    database that cannot be asked now; all else is as Spark raises it."""
+def with_spark_errors(settings: Mapping[str, str], action: Callable[[], T]) -> T:
+    """Return the result of `action`, with Spark's errors converted.
+
+    Raise ConfigError for a format or driver that Spark does not have, RetriableError for a database that does not
+    answer now. Other errors stay as Spark raises them.
+    """
     try:
         return action()
     except Exception as error:
@@ -85,20 +88,20 @@ def reading(settings: Mapping[str, str], action: Callable[[], T]) -> T:
 
 
 @contextmanager
-def blaming(property: str, value: object) -> Iterator[None]:
-    """What Spark refuses within is told of a property, as a ConfigError, unless it is one of another property."""
+def attribute_errors_to(property: str, value: object) -> Iterator[None]:
+    """Raise ConfigError of ``property`` for what Spark refuses within, unless it names another property."""
     try:
         yield
     except Exception as error:
         if not _refused(error) or (isinstance(error, ConfigError) and error.name is not None):
             raise
-        # Spark adds its plan.
-        told = " ".join(str(error).partition(";\n")[0].split())
-        raise ConfigError.invalid(property, value, told) from error
+        # Spark appends its plan.
+        reason = " ".join(str(error).partition(";\n")[0].split())
+        raise ConfigError.invalid(property, value, reason) from error
 
 
 def _refused(error: Exception) -> bool:
-    """Whether it will be the same another time."""
+    """Return True if the error is permanent."""
     if isinstance(error, ConnectError):
         return not isinstance(error, RetriableError)
     # By their names: connectors do not import pyspark.
@@ -106,9 +109,9 @@ def _refused(error: Exception) -> bool:
 
 
 def check_schema(spark: SparkSession, ddl: str | None) -> None:
-    """ConfigError for columns that Spark cannot read; nothing is nothing wrong."""
+    """Raise ConfigError for columns that Spark cannot read; None is valid."""
     if ddl:
-        with blaming(SCHEMA, ddl):
+        with attribute_errors_to(SCHEMA, ddl):
             spark.read.schema(ddl)
 
 
@@ -116,7 +119,7 @@ def _understood(error: Exception, format: str) -> ConnectError | None:
     if isinstance(error, ConnectError):
         return None
     message = str(error)
-    if any(told in message for told in _UNKNOWN_FORMAT):
+    if any(text in message for text in _UNKNOWN_FORMAT):
         package = _PACKAGES.get(format.lower().rpartition(".")[2])
         hint = f"such as {package}" if package else "which its documentation names"
         return ConfigError.invalid(

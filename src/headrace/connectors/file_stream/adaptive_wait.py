@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for something that only looking again can tell."""
+"""Waits between polls of a source that gives no notice of new data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SHARE: Final = 8
 
 
 class AdaptiveWait:
-    """Waits an eighth of the time that has passed since the last activity, within 2 and 100 ms.
+    """A wait of an eighth of the time since the last activity, within 2 and 100 ms.
 
-    So data that comes every 50 ms is seen within a few ms, and a source that is quiet costs ten looks a second.
+    So data that comes every 50 ms is seen within a few ms, and an idle source costs ten polls a second.
     `wake` may be called from any thread, the rest belongs to one thread.
     """
 
@@ -25,7 +25,7 @@ class AdaptiveWait:
         self._clock = clock
         self._active_at = clock()
         self._woken = False
-        # Half the price of a wait on a threading.Event, which is most of what an idle task costs.
+        # Half the cost of a wait on a threading.Event, which is most of the CPU time of an idle task.
         self._readable, self._writable = os.pipe()
         self._poll = select.poll()
         self._poll.register(self._readable, select.POLLIN)
@@ -36,22 +36,22 @@ class AdaptiveWait:
 
     @property
     def woken(self) -> bool:
-        """Whether `wake` was called."""
+        """True once `wake` was called."""
         return self._woken
 
     def active(self) -> None:
-        """There was something: look again soon."""
+        """Note that there was data: the next waits are short."""
         self._active_at = self._clock()
 
     def delay(self) -> float:
-        """How long the next wait lasts, in seconds."""
+        """Return the duration of the next wait, in seconds."""
         return min(max((self._clock() - self._active_at) / _SHARE, _SHORTEST), _LONGEST)
 
     def wait(self) -> None:
-        """Wait; not at all after `wake`."""
+        """Wait; return at once after `wake`."""
         self._poll.poll(self.delay() * 1000)
 
     def wake(self) -> None:
-        """End the wait, and all to come."""
+        """End the present wait and all future ones."""
         self._woken = True
         os.write(self._writable, b".")

@@ -58,15 +58,15 @@ class FileStreamSinkConnector(SinkConnector):
         return CONFIG_DEF
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """The file knows nothing of offsets, and any will do."""
+        """Accept any offsets: the file holds none."""
         return True
 
 
 class FileStreamSinkTask(ColumnarSinkTask):
-    """Appends each record's value and a line end: text as it is, bytes as they are, anything else as Java prints it.
+    """Appends each record's value and a line end: text and bytes unchanged, other values as Java prints them.
 
     A batch is written with one call, so that lines of several tasks do not mix. Offsets are committed only when the
-    lines are on disk. (Java's lines may still be in the page cache, and what it cannot write it drops without a word.)
+    lines are on disk. (Java's may still be in the page cache, and lines that it cannot write are dropped silently.)
     """
 
     def version(self) -> str:
@@ -113,7 +113,7 @@ def _line(record: SinkRecord) -> bytes:
 
 
 def _lines(values: pa.Array) -> Buffer:
-    """The values with a line end after each, as they lie in Arrow's memory."""
+    """Return the values with a line end after each, in Arrow's memory."""
     ended = pc.binary_join_element_wise(pc.fill_null(values.cast(pa.binary()), _NULL), b"", b"\n")
     offsets = memoryview(ended.buffers()[1]).cast("i")
     return memoryview(ended.buffers()[2])[offsets[ended.offset] : offsets[ended.offset + len(ended)]]

@@ -87,7 +87,7 @@ class FileStreamSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Supported for a file, which can be read again; the standard input and a named pipe cannot."""
+        """Return SUPPORTED for a file, which can be read again; the standard input and a named pipe cannot."""
         file = _file_of(props)
         passing = file is None or _is_pipe(file)
         return ExactlyOnceSupport.UNSUPPORTED if passing else ExactlyOnceSupport.SUPPORTED
@@ -95,7 +95,7 @@ class FileStreamSourceConnector(SourceConnector):
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        """Refuse offsets that no task can continue from. A reset (None) is allowed for any partition."""
         if _file_of(connector_config) is None:
             raise ConnectError(
                 f"Offsets cannot be modified if the '{FILE_CONFIG}' configuration is unspecified: "
@@ -114,8 +114,8 @@ class FileStreamSourceTask(SourceTask):
 
     Positions count bytes. (Java's count characters; they are the same for ASCII, and for other text Java's go wrong.)
     Of a named pipe they count all bytes that were read of it, and nothing is skipped at the start. Record timestamps
-    are left to the producer. What becomes of a file that is truncated or replaced is told in
-    `headrace.connectors.file_stream.followed_file`.
+    are left to the producer. `headrace.connectors.file_stream.followed_file` documents
+    truncated and replaced files.
     """
 
     def version(self) -> str:
@@ -124,7 +124,7 @@ class FileStreamSourceTask(SourceTask):
     def __init__(self) -> None:
         self._waiter = AdaptiveWait()
         self._quiet = False
-        self._told_missing = False
+        self._missing_reported = False
         self._ended: FileEvent | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
@@ -166,11 +166,11 @@ class FileStreamSourceTask(SourceTask):
             self._fill()
         lines = self._lines.take(self._batch_size)
         if lines is None and self._ended is not None:
-            return self._begin_anew(self._ended)
+            return self._restart_file(self._ended)
         return lines
 
     def _fill(self) -> None:
-        """Read until there is a whole batch of lines, or no more for now."""
+        """Read until there is a whole batch of lines, or no more data for now."""
         while self._lines.lines < self._batch_size:
             got = self._input.read(_CHUNK)
             if isinstance(got, bytes):
@@ -179,11 +179,11 @@ class FileStreamSourceTask(SourceTask):
             if got in (FileEvent.TRUNCATED, FileEvent.REPLACED):
                 self._ended = got
             if got is FileEvent.MISSING:
-                self._tell_missing()
+                self._report_missing()
             return
 
-    def _begin_anew(self, event: FileEvent) -> Lines | None:
-        """Go on at the start of the file; the last line of a replaced file is then complete as it is."""
+    def _restart_file(self, event: FileEvent) -> Lines | None:
+        """Continue at the start of the file; an unfinished last line of a replaced file counts as complete."""
         last, read = self._lines, self._lines.position + self._lines.pending
         self._lines = LineSplitter()
         self._ended = None
@@ -200,14 +200,14 @@ class FileStreamSourceTask(SourceTask):
         )
         return None
 
-    def _tell_missing(self) -> None:
-        if not self._told_missing:
-            self._told_missing = True
+    def _report_missing(self) -> None:
+        if not self._missing_reported:
+            self._missing_reported = True
             log.warning("file '%s' of connector %s does not exist (yet); waiting", self._file, self._connector)
 
 
 class _Columns:
-    """Tables of lines, in the columns of `headrace.api.arrow`."""
+    """A factory of tables of lines, with the columns of `headrace.api.arrow`."""
 
     def __init__(self, topic: str, file: str | None) -> None:
         self._topic = topic
@@ -215,7 +215,7 @@ class _Columns:
 
     def table(self, lines: Lines) -> pa.Table:
         rows = len(lines.values)
-        # As in Java, records of the standard input have a partition and an offset that hold nothing.
+        # As in Java, records of the standard input have a partition and an offset of nulls.
         positions = pa.nulls(rows, pa.int64()) if self._partition[FILENAME_FIELD] is None else pa.array(lines.positions)
         return pa.table(
             {
@@ -234,7 +234,7 @@ class _Input(Protocol):
 
 
 class _StandardInput:
-    """The standard input of the task's process, which is empty wherever tasks are not started by hand."""
+    """The standard input of the task's process, which is empty unless a task is started by hand."""
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
@@ -247,7 +247,7 @@ class _StandardInput:
 
 
 def _file_of(props: Mapping[str, str]) -> str | None:
-    """The configured file; None for the standard input."""
+    """Return the configured file; None for the standard input."""
     file = (props.get(FILE_CONFIG) or "").strip()
     return None if file in ("", "-") else file
 
@@ -255,7 +255,7 @@ def _file_of(props: Mapping[str, str]) -> str | None:
 def _is_pipe(file: str) -> bool:
     try:
         return Path(file).is_fifo()
-    except OSError:  # the task will tell
+    except OSError:  # the task will report it
         return False
 
 

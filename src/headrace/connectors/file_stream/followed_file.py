@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a file that grows, like ``tail -F``: through truncation and through replacement by another file of its name.
+"""Reads a growing file, like ``tail -F``: through truncation, and through replacement by another file of its name.
 
-And a named pipe, through any number of writers.
+Reads a named pipe too, through any number of writers.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from headrace.api.errors import ConnectError
 
 _GRACE_SECONDS: Final = 1.0
 _PIPES_CHUNK: Final = 4096
-"""What is read of a pipe is gone for everybody else, so little is read ahead of what is taken."""
+"""Bytes read from a pipe are lost to all other readers, so only few are read ahead."""
 
 
 class FileEvent(Enum):
-    """Why `FollowedFile.read` has nothing to give."""
+    """The reason why `FollowedFile.read` returns no bytes."""
 
     END = auto()
-    """Everything that is there has been read."""
+    """The end of the file is reached for now."""
     MISSING = auto()
     """There is no file of this name yet."""
     TRUNCATED = auto()
-    """The file became shorter than what was read of it: what follows is read from its start."""
+    """The file became shorter than the bytes read of it: the next bytes are those at its start."""
     REPLACED = auto()
-    """The name belongs to another file and the old one is read to its end: what follows is the new one's start.
+    """The name belongs to another file, and the old one is read to its end: the next bytes are the new one's.
 
-    The old file is left only when nothing was added to it for a second, because a writer that rotates its logs often
-    goes on with the renamed file for a moment.
+    The old file is closed only when nothing was added to it for a second, because a writer that rotates its logs often
+    writes to the renamed file for another moment.
     """
 
 
 class FollowedFile:
-    """The bytes of the file `path` from `position` on. Belongs to one thread; never blocks for more than a disk does.
+    """The bytes of the file `path` from `position` on. For one thread; never blocks for longer than a disk access.
 
-    Nothing tells files apart once they are closed: a file that was replaced while nobody had it open is taken for the
-    one that was there before, unless it is shorter than `position`.
+    Closed files cannot be distinguished: a file that was replaced while it was not open counts as the former one,
+    unless it is shorter than `position`.
 
-    A named pipe is open as long as this is, so that its writers come and go and never fail. It has no `position` to go
-    to: whatever comes next is read.
+    A named pipe stays open until `close`, so that its writers come and go and never fail. It has no `position`: the
+    next bytes that arrive are read.
     """
 
     def __init__(self, path: str, position: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,9 +57,9 @@ class FollowedFile:
         self._replaced_at: float | None = None
 
     def read(self, size: int) -> bytes | FileEvent:
-        """At most `size` bytes that come next, never none, or what became of the file.
+        """Return the next bytes, at most `size` and at least one, or an event of the file.
 
-        ConnectError when the file is there and cannot be read.
+        Raise ConnectError if the file exists and cannot be read.
         """
         try:
             if self._fd is None and (event := self._open()) is not None:
@@ -73,13 +73,13 @@ class FollowedFile:
                 return self._take(self._fd, size)
             if status.st_size < self._position:
                 return self._from_start(FileEvent.TRUNCATED)
-            # Asking for the size is all that an idle look costs.
+            # An idle poll costs no more than this look-up of the size.
             return self._take(self._fd, size) if status.st_size > self._position else FileEvent.END
         except OSError as error:
             raise ConnectError(f"File '{self._path}' cannot be read: {error.strerror}") from error
 
     def close(self) -> None:
-        """May be called more than once."""
+        """Close the file. May be called more than once."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -105,7 +105,7 @@ class FollowedFile:
         return None
 
     def _status(self) -> os.stat_result:
-        """Of the file that has the name now; of the open one if there is none, or none to be reached."""
+        """Return the status of the file that has the name now; of the open one if that is missing or out of reach."""
         assert self._fd is not None
         try:
             return os.stat(self._path)
@@ -115,13 +115,13 @@ class FollowedFile:
     def _take(self, fd: int, size: int) -> bytes | FileEvent:
         try:
             chunk = os.read(fd, min(size, _PIPES_CHUNK) if self._is_pipe else size)
-        except BlockingIOError:  # a pipe's writer has nothing for now
+        except BlockingIOError:  # a pipe whose writers are idle
             return FileEvent.END
         self._position += len(chunk)
         return chunk or FileEvent.END
 
     def _finish(self, fd: int, size: int) -> bytes | FileEvent:
-        """Go on with a file that has lost its name, until nothing was added to it for a while."""
+        """Continue with a file that has lost its name, until nothing was added to it for a while."""
         now = self._clock()
         got = self._take(fd, size)
         if got is not FileEvent.END or self._replaced_at is None:

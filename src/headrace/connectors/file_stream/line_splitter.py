@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits a stream of bytes into lines without making a Python object per line."""
+"""Splits a stream of bytes into lines without a Python object per line."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Lines(NamedTuple):
 
 
 class LineSplitter:
-    r"""Lines end at ``\n``, ``\r`` or ``\r\n``; a last line without an end waits for it, however long it becomes.
+    r"""Lines that end with ``\n``, ``\r`` or ``\r\n``; a last line waits for its end, however long it becomes.
 
-    A ``\r`` at the very end of what was fed waits for the next byte, which may be its ``\n``. Bytes that are no UTF-8
+    A ``\r`` at the very end of the fed bytes waits for the next byte, which may be its ``\n``. Bytes that are no UTF-8
     become U+FFFD. Positions count bytes. Belongs to one thread.
     """
 
@@ -39,21 +39,21 @@ class LineSplitter:
 
     @property
     def position(self) -> int:
-        """Where the first byte that is not yet part of a taken line lies."""
+        """Position of the first byte that is not yet part of a taken line."""
         return self._position
 
     @property
     def lines(self) -> int:
-        """Whole lines ready to be taken."""
+        """Number of whole lines ready to be taken."""
         return len(self._ends)
 
     @property
     def pending(self) -> int:
-        """Bytes fed but not yet taken."""
+        """Number of bytes fed but not yet taken."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> None:
-        """Add the bytes that follow. Only new bytes are searched, so that a long line costs no more than a short."""
+        """Append bytes. Only these are searched, so that a long line costs no more than short ones."""
         scanned = len(self._buffer)
         if scanned and self._buffer[-1] == _CR:
             scanned -= 1
@@ -68,7 +68,7 @@ class LineSplitter:
             self._ends = np.concatenate((self._ends, ends)) if len(self._ends) else ends
 
     def take(self, limit: int) -> Lines | None:
-        """The next lines, at most `limit`; None if there is no whole line."""
+        """Return the next lines, at most `limit`; None if there is no whole line."""
         ends = self._ends[:limit]
         if not len(ends):
             return None
@@ -79,18 +79,18 @@ class LineSplitter:
         return lines
 
     def take_unfinished(self) -> Lines | None:
-        """The last line, when its end will never come; None if there is none. To be called after the last `take`."""
+        """Return the last line, if its end will never come; None if there is none. Called after the last `take`."""
         if not self._buffer:
             return None
         return self._cut(np.array([self._position + len(self._buffer)], dtype=np.int64))
 
     def _terminators(self, chunk: bytes) -> npt.NDArray[np.int64]:
-        """Index just after each line terminator in `chunk`."""
+        """Return the index just after each line terminator in `chunk`."""
         seen = np.frombuffer(chunk, dtype=np.uint8)
         is_end = seen == _LF
         if _CR in chunk:
             self._crlf = True
-            # The last byte never counts: nobody knows yet whether a line feed follows.
+            # The last byte never counts: a line feed may follow.
             is_end[:-1] |= (seen[:-1] == _CR) & ~is_end[1:]
         return np.flatnonzero(is_end).astype(np.int64, copy=False) + 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file, or the standard output, that is appended to so that a failure leaves no half of a batch behind."""
+"""Appends to a file, or the standard output, so that a failure leaves no partial batch behind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from headrace.api.errors import ConnectError, RetriableError
 
 T = TypeVar("T")
 Buffer: TypeAlias = bytes | memoryview
-# A full disk or quota can be emptied, a network file system can come back. What else goes wrong stays wrong.
+# A full disk or quota can be freed, a network file system can recover. All other errors are permanent.
 _PASSING: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EINTR, errno.EIO, errno.ENOBUFS, errno.ENOMEM, errno.ESTALE}
 )
 
 
 class OutputFile:
-    """`path` None is the standard output. ConnectError if the file cannot be opened or made."""
+    """A file opened for appending; `path` None is the standard output.
+
+    Raises ConnectError if the file cannot be opened or created.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -31,11 +34,14 @@ class OutputFile:
         self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
 
     def append(self, data: Buffer) -> None:
-        """All of `data`, or, where the file can be cut, none of it. RetriableError for what may pass: a full disk."""
+        """Append all of `data`, or, if the file can be truncated, none of it.
+
+        Raise RetriableError for an error that may pass, such as a full disk.
+        """
         if not self._regular:
             self._calling("written to", lambda: self._write(data))
             return
-        # Others may append to the same file, and their lines are not to be cut off.
+        # Other tasks may append to the same file: their lines must not be truncated.
         with suppress(OSError):
             fcntl.flock(self._fd, fcntl.LOCK_EX)
         size = os.fstat(self._fd).st_size
@@ -49,7 +55,7 @@ class OutputFile:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def sync(self) -> None:
-        """Everything appended survives a crash of the machine when this returns. Errors as `append`."""
+        """Make all appended bytes durable. Raise errors as `append` does."""
         if self._regular:
             self._calling("written to disk", lambda: os.fdatasync(self._fd))
 

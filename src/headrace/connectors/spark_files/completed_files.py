@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes or moves files that are read, once the offset that says so is committed."""
+"""Deletes or moves files that are read, once the offset that records it is committed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from headrace.connectors.spark_files.spark_file_config import ACTION, DELETE, DI
 
 
 class CompletedFiles:
-    """Task's thread only. What it forgets with a crash, the next listing and the committed offsets tell it again."""
+    """The files to clean. For the task's thread only.
+
+    After a crash the next listing and the committed offsets identify them again.
+    """
 
     def __init__(
         self, context: SourceTaskContext, parsed: Mapping[str, Any], partitions: Sequence[Mapping[str, Any]]
@@ -27,20 +30,20 @@ class CompletedFiles:
         self._noted: list[FoundFile] = []
 
     def note(self, file: FoundFile) -> None:
-        """It is read. When there are many of them, they are cleaned. What is raised is what `Frames` raises."""
+        """Note that a file is read; clean when there are many of them. Raises the errors of `Frames`."""
         if self._parsed[ACTION] != KEEP:
             self._noted.append(file)
-            # In good time before a ledger forgets them.
+            # Well before a ledger forgets them.
             if len(self._noted) * 2 >= self._parsed[MOST]:
                 self._clean(self._noted)
 
     def listed(self, files: Sequence[FoundFile]) -> None:
-        """Cleans those of the files that are completed for good. What is raised is what `Frames` raises."""
+        """Clean those files whose completion is committed. Raises the errors of `Frames`."""
         if self._parsed[ACTION] != KEEP:
             self._clean(files)
 
     def _clean(self, files: Sequence[FoundFile]) -> None:
-        # What the task itself has last polled may be committed or not: only what is read from Kafka counts.
+        # Offsets of the task's last polls may be committed or not: only those read from Kafka count.
         ledgers = [FileLedger.of(offset) for offset in self._context.offset_storage_reader.offsets(self._partitions)]
         done = [file for file in files if any(ledger.is_completed(file) for ledger in ledgers)]
         if done:
@@ -50,7 +53,7 @@ class CompletedFiles:
         self._noted = [file for file in self._noted if file not in done]
 
     def _target(self, file: FoundFile) -> str:
-        """Where it goes to, in the directory's own order; nowhere if it is deleted."""
+        """Return the path to move a file to, with its subdirectories; empty if it is deleted."""
         if self._parsed[ACTION] == DELETE:
             return ""
         root = self._parsed[PATH].rstrip("/").rpartition("://")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of columns that differ from file to file. Pure."""
+"""Schema evolution of columns that differ from file to file. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ IGNORE: Final = "ignore"
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
 _FLOATS: Final = ("float", "double")
 Columns = Sequence[Sequence[str]]
-"""Name and type (as Spark's SQL writes it) of each column."""
+"""Name and type (in Spark's SQL) of each column."""
 
 
 def evolved(known: str | None, found: Columns, policy: str, file: str) -> str:
-    """The columns, as JSON, that a file's rows are given, from those of the files before it and its own.
+    """Return the columns, as JSON, of a file's rows, from those of the files before it and its own.
 
-    ConnectError if `policy` does not allow the difference.
+    Raise ConnectError if `policy` does not allow the difference.
     """
     if known is None:
         return json.dumps(found)
@@ -36,7 +36,7 @@ def evolved(known: str | None, found: Columns, policy: str, file: str) -> str:
 
 
 def expressions(wanted: Columns, found: Columns) -> list[str]:
-    """How Spark gets the wanted columns from a file's: as they are, cast to what they were before, or null."""
+    """Return Spark's expressions of the wanted columns over a file's: unchanged, cast to their former type, or null."""
     present = _types(found)
 
     def column(name: str, type: str) -> str:
@@ -49,7 +49,7 @@ def expressions(wanted: Columns, found: Columns) -> list[str]:
 
 
 def _wider(before: str, now: str) -> str:
-    """The type that has room for the values of both; the former one where there is none, to which Spark has to cast."""
+    """Return the type that holds the values of both; the former one if there is none, to which Spark has to cast."""
     both = {before, now}
     if both <= set(_INTEGERS):
         return max(both, key=_INTEGERS.index)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files of a split are read, and how far the one at hand: as a source offset remembers it. Pure.
+"""The ledger of a split: its files that are read, and the position in the current one, as a source offset. Pure.
 
-A file is known by its path, time of modification and size: one that changes is another file. Files are read in the
-order of modification, then of their paths. Those that are completed are remembered one by one only within a window
-before the latest of them, in which older ones may still turn up. What is not newer than one that is forgotten is passed
-over.
+A file is identified by its path, time of modification and size: one that changes is another file. Files are read in the
+order of modification, then of their paths. Completed files are recorded one by one only within a window before the
+latest of them, in which older ones may still appear. Files not newer than a forgotten one are skipped.
 
 ::
 
@@ -51,18 +50,18 @@ class FoundFile:
 
     @property
     def name(self) -> str:
-        """Short, and of this file alone."""
+        """A short name, unique for this file."""
         digest = hashlib.sha256(f"{self.modified} {self.size} {self.path}".encode()).digest()
         return base64.urlsafe_b64encode(digest[:9]).decode()
 
     def split(self, count: int) -> int:
-        """Which split it belongs to: by its path, so that it is the same for ever."""
+        """Return its split: a function of its path alone, so that it never changes."""
         return int.from_bytes(hashlib.sha256(self.path.encode()).digest()[:8]) % count
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The file at hand: its first `row` rows are read."""
+    """The current file: its first `row` rows are read."""
 
     file: FoundFile
     row: int
@@ -70,10 +69,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class FileLedger:
-    """One split's. All that was modified until `watermark` is over.
+    """The ledger of one split. All files modified until `watermark` are completed.
 
-    `done` are the names of files that are completed and were modified since, by that time. `schema` is what the source
-    has learnt of the columns, if it keeps that.
+    `done` are the names of completed files that were modified later, by time. `schema` holds the columns that the
+    source has found, if it keeps them.
     """
 
     watermark: int | None = None
@@ -82,29 +81,30 @@ class FileLedger:
     schema: str | None = None
 
     def pending(self, found: Iterable[FoundFile]) -> list[FoundFile]:
-        """Which of the files are to be read, in order; without the one at hand."""
+        """Return those of the files that are still to be read, in order, without the current one."""
         begun = None if self.begun is None else self.begun.file.path
         return sorted(file for file in found if file.path != begun and not self._is_over(file))
 
     def is_completed(self, file: FoundFile) -> bool:
-        """Whether it is known to have been read whole."""
+        """Return True if the file is recorded as completed."""
         return file.name in self.done.get(file.modified, ())
 
     def reading(self, file: FoundFile, row: int) -> FileLedger:
+        """Return the ledger with ``file`` as the current one, read up to ``row``."""
         return replace(self, begun=Begun(file, row))
 
     def completed(self, file: FoundFile, window_ms: int, most: int) -> FileLedger:
-        """With one more file. Names are kept for `window_ms` before the latest one, but of about `most` files."""
+        """Return the ledger with one more file; it keeps names for `window_ms` before the latest, of about `most`."""
         done = {**self.done, file.modified: [*self.done.get(file.modified, ()), file.name]}
         watermark, latest = self.watermark, max(done)
-        # All names of the latest moment stay: there may be more files of it that are still to be read.
+        # All names of the latest time stay: more files of that time may still have to be read.
         while (oldest := min(done)) < latest and (oldest < latest - window_ms or _count(done) > most):
             del done[oldest]
             watermark = oldest
         return replace(self, watermark=watermark, done=done, begun=None)
 
     def offset(self) -> dict[str, Any]:
-        """As a source offset."""
+        """Return the ledger as a source offset."""
         offset: dict[str, Any] = {}
         if self.watermark is not None:
             offset[_WATERMARK] = self.watermark
@@ -118,7 +118,7 @@ class FileLedger:
 
     @staticmethod
     def of(offset: Mapping[str, Any] | None) -> FileLedger:
-        """From a source offset. ConnectError for one that says something else."""
+        """Return the ledger of a source offset. Raise ConnectError for an offset that is no ledger."""
         if offset is None:
             return FileLedger()
         given = {name: value for name, value in offset.items() if value is not None}

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.api.errors import ConnectError
 from headrace.api.frames import FrameJob, Frames
-from headrace.connectors.common.growing_rows import GrowingRows
+from headrace.connectors.common.incremental_rows import IncrementalRows
 from headrace.connectors.common.spark_reader import FORMAT, SCHEMA
 from headrace.connectors.spark_files.file_columns import IGNORE, evolved
 from headrace.connectors.spark_files.file_ledger import FoundFile
@@ -23,19 +23,24 @@ MODULE: Final = "headrace.connectors.spark_files.spark_file_frames"
 
 
 class FileReader:
-    """Task's thread only. What is raised is what `Frames` raises; the reader is of no more use then, but to `close`."""
+    """A reader of one file, for the task's thread only.
+
+    Raises the errors of `Frames`; after one, only `close` may be called.
+    """
 
     def __init__(
         self, frames: Frames, reader: Mapping[str, str], evolution: str, file: FoundFile, row: int, schema: str | None
     ) -> None:
-        """`reader` are the settings of `spark_reader.reader`; `schema` what is known of the columns. Reads the file's
-        columns, if they matter."""
-        self._rows = GrowingRows(())
+        """`reader` are the settings of `spark_reader.reader`; `schema` are the known columns, if any.
+
+        Reads the file's columns if they matter.
+        """
+        self._rows = IncrementalRows(())
         self._next = row
         self._ended = False
         settings = {**reader, "path": file.path}
         self.schema = _schema(frames, settings, evolution, file, schema)
-        """What is known of the columns now; None where that is not kept."""
+        """The columns known now; None if they are not kept."""
         wanted = {} if self.schema is None else {"columns": self.schema}
         job = FrameJob(f"{MODULE}:rows", {**settings, **wanted, "row": str(row)}, f"{file.path} from row {row}")
         self._stream: AbstractContextManager[Iterator[pa.RecordBatch]] = frames.stream(job)
@@ -43,18 +48,18 @@ class FileReader:
 
     @property
     def row(self) -> int:
-        """Rows that are taken, those before the first one included."""
+        """Number of rows taken, those before the first one included."""
         return self._next - self._rows.waiting
 
     @property
     def finished(self) -> bool:
-        """Whether all rows are taken."""
+        """True if all rows are taken."""
         return self._ended and not self._rows.waiting
 
     def take(self, most: int, stopped: Callable[[], bool]) -> pa.Table | None:
-        """The next rows, without their numbers; None if there are none left, or if `stopped`.
+        """Return the next rows, without their numbers; None if there are none left, or if `stopped`.
 
-        The last rows are known to be the last ones: `finished` is true with them.
+        `finished` is true as soon as the last rows are returned.
         """
         while not stopped():
             taken = self._rows.take(most, complete=self._ended)
@@ -74,7 +79,7 @@ class FileReader:
             place = batch.schema.get_field_index(ROW)
             first, last = (batch.column(place)[index].as_py() for index in (0, batch.num_rows - 1))
             if (first, last) != (self._next, self._next + batch.num_rows - 1):
-                # Spark has read it in pieces.
+                # Spark has split the file.
                 raise ConnectError(
                     f"Rows {first} to {last} came where row {self._next} was to come: they have no place"
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task of a SparkFileSource has to read: the files of its splits, one after the other."""
+"""The files that a task of a SparkFileSource has to read: those of its splits, one after the other."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class NextFile:
 
 
 class FileSplits:
-    """Ledgers of some splits, and the files that were found but are not read. Pure; one thread."""
+    """The ledgers of some splits, and their files that are found but not read. Pure; for one thread."""
 
     def __init__(
         self, directory: str, count: int, ledgers: Mapping[int, FileLedger], window_ms: int, most: int
     ) -> None:
-        """`count` is that of all splits; `ledgers` are those of ours, by number."""
+        """`count` is that of all splits; `ledgers` are those of this task, by number."""
         self._directory = directory
         self._count = count
         self._ledgers = dict(ledgers)
@@ -38,9 +38,9 @@ class FileSplits:
         return source_partition(self._directory, split, self._count)
 
     def found(self, files: Iterable[FoundFile], settled_ms: int) -> None:
-        """A new listing; files that were modified after `settled_ms` are left for a later one.
+        """Take over a listing; files modified after `settled_ms` are left for a later one.
 
-        ConnectError if a file is not there any more that was read in part.
+        Raise ConnectError if a file was removed that is read in part.
         """
         listed: dict[int, list[FoundFile]] = {split: [] for split in self._ledgers}
         for file in files:
@@ -50,18 +50,18 @@ class FileSplits:
         self._found = [each for split, files in listed.items() for each in self._to_read(split, files, settled_ms)]
 
     def next(self) -> NextFile | None:
-        """The file to read next; None if all that were found are read."""
+        """Return the file to read next; None if all found files are read."""
         return self._found[0] if self._found else None
 
     def skip(self, file: NextFile) -> None:
-        """Pass it over until the next listing."""
+        """Skip a file until the next listing."""
         self._found = [each for each in self._found if each.file != file.file]
 
     def schema(self, split: int) -> str | None:
         return self._ledgers[split].schema
 
     def read(self, file: NextFile, row: int, *, finished: bool, schema: str | None) -> dict[str, Any]:
-        """Its first `row` rows are read, or all of it: the offset that says so."""
+        """Note that a file's first `row` rows are read, or all of it; return the offset that records it."""
         ledger = self._ledgers[file.split]
         if finished:
             ledger = ledger.completed(file.file, self._window_ms, self._most)

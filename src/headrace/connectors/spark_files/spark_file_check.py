@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out what a SparkFileSource's task would only find out when it begins. In the worker."""
+"""The validation of a SparkFileSource that needs Spark. In the worker."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.errors import ConfigError
-from headrace.connectors.common.file_system_errors import property_at_fault
-from headrace.connectors.common.spark_reader import PATH, SCHEMA, check_schema, reader, reading
+from headrace.connectors.common.file_system_errors import attribute_file_errors_to
+from headrace.connectors.common.spark_reader import PATH, SCHEMA, check_schema, reader, with_spark_errors
 from headrace.connectors.spark_files.spark_file_config import DIRECTORY
 
 if TYPE_CHECKING:
@@ -21,26 +21,26 @@ _ANY_SCHEMA: Final = "value STRING"
 
 
 def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """ConfigError for columns that are no DDL, a format that Spark does not have, and places it must not look into.
+    """Raise ConfigError for columns that are no DDL, unknown formats, and paths that Spark must not read.
 
-    That there is nothing yet is nobody's mistake, nor is a file system that does not answer now.
+    A missing directory is no error, nor is a file system that does not answer now.
     """
     check_schema(spark, settings.get(SCHEMA))
     with tempfile.TemporaryDirectory() as empty:
         known = {SCHEMA: _ANY_SCHEMA, **settings}
-        reading(settings, lambda: reader(spark, known).load(Path(empty).as_uri()))
+        with_spark_errors(settings, lambda: reader(spark, known).load(Path(empty).as_uri()))
     places = json.loads(settings["places"])
-    with property_at_fault(spark, PATH, places[PATH]):
+    with attribute_file_errors_to(spark, PATH, places[PATH]):
         system = _look_into(spark, places[PATH])
     if directory := places.get(DIRECTORY):
-        with property_at_fault(spark, DIRECTORY, directory):
+        with attribute_file_errors_to(spark, DIRECTORY, directory):
             other = _path(spark, directory).getFileSystem(_configuration(spark))
         if other.getUri().toString() != system.getUri().toString():
             raise ConfigError.invalid(DIRECTORY, directory, f"files can only be moved where {PATH} is as well")
 
 
 def _look_into(spark: Any, place: str) -> Any:
-    """The file system, which has been asked for a first file."""
+    """Return the path's file system, after a look-up of a first file."""
     path = _path(spark, place)
     system = path.getFileSystem(_configuration(spark))
     for status in system.globStatus(path) or ():

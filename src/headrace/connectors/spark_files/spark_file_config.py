@@ -32,7 +32,7 @@ KEEP: Final = "keep"
 DELETE: Final = "delete"
 MOVE: Final = "move"
 ONE_COLUMN: Final[Mapping[str, str]] = {"text": "value", "binaryfile": "content"}
-"""Formats whose records are what one column holds."""
+"""Formats whose records are the values of one column."""
 
 CONFIG_DEF: Final = (
     ConfigDef()
@@ -146,8 +146,8 @@ CONFIG_DEF: Final = (
 )
 
 
-def contradictions(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Properties that do not go together: one of them, and why."""
+def find_conflicts(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return conflicting properties: the name of one of them, and the reason."""
     action, directory, path = parsed[ACTION], parsed[DIRECTORY], parsed[PATH]
     reason = write_refusal(path, uri=True) if path and action in (DELETE, MOVE) else None
     if reason is not None:

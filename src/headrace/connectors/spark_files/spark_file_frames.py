@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.api.frame_sql import check_frame
 from headrace.api.protected_files import ensure_writable
-from headrace.connectors.common.growing_columns import spark_text
 from headrace.connectors.common.hadoop_files import HadoopFiles
-from headrace.connectors.common.spark_reader import PATH, reader, reading
+from headrace.connectors.common.incremental_columns import spark_text
+from headrace.connectors.common.spark_reader import PATH, reader, with_spark_errors
 from headrace.connectors.spark_files.file_columns import expressions
 from headrace.connectors.spark_files.spark_file_config import DIRECTORY
 
@@ -28,7 +28,7 @@ _ONE_PIECE: Final = {"spark.sql.files.maxPartitionBytes": str(1 << 62), "spark.s
 
 
 def listing(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """All files below the path; none if there is nothing there."""
+    """Return all files below the path; none if it does not exist."""
     options = {name: value for name, value in _options(settings).items() if name.lower() in _LISTING_OPTIONS}
     try:
         found = spark.read.format("binaryFile").options(**options).load(settings["path"])
@@ -40,27 +40,29 @@ def listing(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str,
 
 
 def columns(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """One row: name and type of a file's columns, as JSON."""
-    found = json.dumps(_columns(reading(settings, lambda: _file(spark, settings))))
+    """Return one row: name and type of a file's columns, as JSON."""
+    found = json.dumps(_columns(with_spark_errors(settings, lambda: _file(spark, settings))))
     return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(found)} AS columns")
 
 
 def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """A file's rows from number ``row`` on, with the columns that are wanted, each with its number."""
+    """Return a file's rows from number ``row`` on, with the wanted columns and their numbers."""
     for name, value in _ONE_PIECE.items():
         spark.conf.set(name, value)
-    found = reading(settings, lambda: _file(spark, settings))
+    found = with_spark_errors(settings, lambda: _file(spark, settings))
     wanted = json.loads(settings["columns"]) if "columns" in settings else _columns(found)
-    # Of one partition these numbers are 0, 1, 2 and so on; the task checks that.
+    # Within one partition these numbers are 0, 1, 2 and so on; the task checks that.
     numbered = found.selectExpr(*expressions(wanted, _columns(found)), f"monotonically_increasing_id() AS {ROW}")
-    # Names of a file's fields stand in its types, and these in expressions.
+    # Types hold names of a file's fields, and expressions hold types.
     check_frame(numbered)
     return numbered.where(f"{ROW} >= {settings['row']}")
 
 
 def clean(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Delete files, or move them, in place of what is there by their names. Those that are not there any more were
-    cleaned before. RetriableError for what cannot be done now, ConfigError for what is the worker's own."""
+    """Delete files, or move them, replacing files of their names. Missing ones were cleaned before.
+
+    Raise RetriableError for a failure of the file system, ConfigError for the worker's own files.
+    """
     moves = json.loads(settings["files"])
     files = HadoopFiles(spark, next(iter(moves)))
     for source, target in moves.items():
@@ -86,5 +88,5 @@ def _options(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _literal(path: str) -> str:
-    """A path that stands for itself, where a pattern is understood too."""
+    """Return a pattern that matches a path literally."""
     return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)

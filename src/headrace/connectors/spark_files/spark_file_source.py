@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SparkFileSource: the rows of files that come to a directory, of any format that Spark can read, as records."""
+"""SparkFileSource: the rows of files that arrive in a directory, of any format that Spark can read, as records."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from headrace.api.source import (
     SourceConnector,
     SourceTask,
 )
-from headrace.connectors.common.contradictions import checked, told
-from headrace.connectors.common.patience import Patience
+from headrace.connectors.common.conflicting_settings import add_conflicts, parse_checked
+from headrace.connectors.common.retry_timeout import RetryTimeout
 from headrace.connectors.common.row_table import row_table
 from headrace.connectors.common.spark_reader import (
     BATCH_ROWS,
@@ -49,7 +49,7 @@ from headrace.connectors.spark_files.spark_file_config import (
     ONE_COLUMN,
     SETTLE,
     WINDOW,
-    contradictions,
+    find_conflicts,
 )
 from headrace.connectors.spark_files.spark_file_frames import PATH_NOT_FOUND
 
@@ -60,20 +60,20 @@ _LONGEST_WAIT: Final = 0.5
 
 
 class SparkFileSourceConnector(SourceConnector):
-    """Tasks that read each file of a directory once, and those that come to it."""
+    """Tasks that read each file of a directory once, new files included."""
 
     def version(self) -> str:
         return __version__
 
     def start(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
-        self._count: int = checked(CONFIG_DEF, props, contradictions)[PARTITION_COUNT]
+        self._count: int = parse_checked(CONFIG_DEF, props, find_conflicts)[PARTITION_COUNT]
 
     def task_class(self) -> type[Task]:
         return SparkFileSourceTask
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Each split belongs to one task; how many tasks there are changes nothing about the splits."""
+        """Assign each split to one task; the splits do not depend on the number of tasks."""
         splits = range(self._count)
         shares = [list(splits[task::max_tasks]) for task in range(min(max_tasks, self._count))]
         return [{**self._props, SPLITS: json.dumps(share)} for share in shares]
@@ -85,11 +85,11 @@ class SparkFileSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return told(super().validate(configs), contradictions)
+        return add_conflicts(super().validate(configs), find_conflicts)
 
     def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
-        """Looks for the format, and whether the path can be read; there may be nothing there yet."""
-        parsed = checked(CONFIG_DEF, configs, contradictions)
+        """Look up the format, and check that the path can be read; it need not exist yet."""
+        parsed = parse_checked(CONFIG_DEF, configs, find_conflicts)
         places = {name: parsed[name] for name in (PATH, DIRECTORY) if parsed[name]}
         settings = reader_settings(configs, parsed[FORMAT], {}) | {"places": json.dumps(places)}
         return FrameJob("headrace.connectors.spark_files.spark_file_check:check", settings, f"files in {parsed[PATH]}")
@@ -98,14 +98,14 @@ class SparkFileSourceConnector(SourceConnector):
         return ExactlyOnceSupport.SUPPORTED
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> ConnectorTransactionBoundaries:
-        """A transaction for each file."""
+        """Return SUPPORTED: a transaction for each file."""
         return ConnectorTransactionBoundaries.SUPPORTED
 
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
-        parsed = checked(CONFIG_DEF, connector_config, contradictions)
+        """Refuse offsets that no task can continue from. A reset (None) is allowed for any partition."""
+        parsed = parse_checked(CONFIG_DEF, connector_config, find_conflicts)
         count = parsed[PARTITION_COUNT]
         partitions = [source_partition(parsed[PATH], split, count) for split in range(count)]
         for partition, offset in offsets:
@@ -129,10 +129,10 @@ class SparkFileSourceTask(SourceTask):
         self._listed_at: float | None = None
 
     def start(self, props: Mapping[str, str]) -> None:
-        self._parsed = checked(CONFIG_DEF, props, contradictions)
+        self._parsed = parse_checked(CONFIG_DEF, props, find_conflicts)
         self._path: str = self._parsed[PATH]
         self._settings = reader_settings(props, self._parsed[FORMAT], {})
-        self._patience = Patience(self._parsed[RETRY_TIMEOUT], time.monotonic)
+        self._retry_timeout = RetryTimeout(self._parsed[RETRY_TIMEOUT], time.monotonic)
         count, numbers = self._parsed[PARTITION_COUNT], json.loads(props[SPLITS])
         partitions = [source_partition(self._path, split, count) for split in numbers]
         offsets = self.context.offset_storage_reader.offsets(partitions)
@@ -145,13 +145,13 @@ class SparkFileSourceTask(SourceTask):
             table = self._next_rows()
         except RetriableError as error:
             self._close_reader()
-            raise self._patience.after(error, self._path) from error
+            raise self._retry_timeout.error_after(error, self._path) from error
         except ConnectError as error:
             self._close_reader()
             if not self._skip_if_gone(error):
                 raise
             table = None
-        self._patience.rest()
+        self._retry_timeout.reset()
         return table
 
     def stop(self) -> None:
@@ -173,7 +173,7 @@ class SparkFileSourceTask(SourceTask):
         return None
 
     def _open(self) -> tuple[NextFile, FileReader] | None:
-        """The next file; None if there is none for now, after a short wait."""
+        """Open the next file; return None if there is none for now, after a short wait."""
         file = self._splits.next()
         if file is None and self._may_list():
             self._list()
@@ -185,7 +185,7 @@ class SparkFileSourceTask(SourceTask):
         return file, FileReader(self.context.frames, self._settings, evolution, file.file, file.row, schema)
 
     def _skip_if_gone(self, error: ConnectError) -> bool:
-        """Whether it is only that a file, of which nothing is read yet, has gone since it was listed."""
+        """Return True, and skip the file, if it was removed since it was listed and nothing of it is read yet."""
         file = self._splits.next()
         if file is None or file.row or PATH_NOT_FOUND not in str(error):
             return False
@@ -219,7 +219,7 @@ class SparkFileSourceTask(SourceTask):
     def _finish(self, file: NextFile, reader: FileReader) -> None:
         following = self._splits.next()
         if following is not None and following.file == file.file:
-            # An empty file has no row to bear its offset; the next one tells of it too.
+            # An empty file has no row to carry its offset; that of the next file includes it.
             self._splits.read(file, reader.row, finished=True, schema=reader.schema)
         self._close_reader()
         self._completed.note(file.file)

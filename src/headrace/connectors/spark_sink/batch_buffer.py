@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sink task holds back until it is worth a batch, and when that is. Pure."""
+"""The buffer of a sink task, and the limits at which its records become a batch. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from headrace.api.sink import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """When what is buffered of a partition becomes a batch: after ``records``, or ``seconds`` after its first record
-    came. ``bytes`` is what all partitions may take together; the largest go first."""
+    """Limits of a partition's batch: ``records``, and ``seconds`` since the arrival of its first record.
+
+    ``bytes`` limits all partitions together; the largest are written first.
+    """
 
     records: int
     seconds: float
@@ -26,7 +28,7 @@ class Rotation:
 
 @dataclass(slots=True)
 class Run:
-    """Consecutive records of one partition whose columns are of the same types."""
+    """Consecutive records of one partition with columns of the same types."""
 
     where: TopicPartition
     since: float
@@ -50,14 +52,14 @@ class Run:
         return pa.concat_tables(self.tables, promote_options="default")
 
     def take(self, table: pa.Table) -> bool:
-        """Whether the table can follow those that are here, and does now."""
+        """Append a table if its types fit; return True if they do."""
         if self.tables and self.tables[0].column_names != table.column_names:
             return False
         pairs = zip(self.types or table.schema.types, table.schema.types, strict=True)
         if not all(one == other or pa.types.is_null(one) or pa.types.is_null(other) for one, other in pairs):
             return False
         pairs = zip(self.types or table.schema.types, table.schema.types, strict=True)
-        # A column of nulls alone goes with every type, but those that follow have to go with each other.
+        # A column of nulls alone fits every type, but the following types have to fit each other.
         self.types = tuple(other if pa.types.is_null(one) else one for one, other in pairs)
         self.tables.append(table)
         self.rows += table.num_rows
@@ -66,8 +68,10 @@ class Run:
 
 
 class BatchBuffer:
-    """Tables by partition, in the order of their offsets. A table has at least the column ``offset``. Rows of one
-    offset are never parted: they are of one run, whatever is due and however large it is."""
+    """Tables by partition, in the order of their offsets. A table has at least the column ``offset``.
+
+    Rows of one offset stay in one run, whatever the limits.
+    """
 
     def __init__(self, rotation: Rotation, clock: Callable[[], float]) -> None:
         self._rotation = rotation
@@ -76,7 +80,7 @@ class BatchBuffer:
         self._next: dict[TopicPartition, int] = {}
 
     def begin(self, where: TopicPartition, next: int) -> None:
-        """All below ``next`` is written. What is buffered of it is dropped, and what still comes of it too."""
+        """Begin a partition at ``next``. Records below it are written: buffered and later ones are dropped."""
         self._next[where] = max(next, self._next.get(where, 0))
         kept: list[Run] = []
         for run in self._runs.pop(where, ()):
@@ -90,29 +94,28 @@ class BatchBuffer:
             self._runs[where] = kept
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """They are somebody else's."""
+        """Drop partitions that this task has lost."""
         for where in partitions:
             self._runs.pop(where, None)
             self._next.pop(where, None)
 
     def has_seen(self, where: TopicPartition, table: pa.Table) -> bool:
-        """Whether the table begins with what is written or buffered already, of a partition that was begun."""
+        """Return True if the table begins with records that are written or buffered, in a partition that was begun."""
         return bool(table.num_rows) and table.column(arrow.OFFSET)[0].as_py() < self._next[where]
 
     def runs(self, where: TopicPartition) -> list[Run]:
-        """What is buffered of a partition, in order."""
+        """Return the buffered runs of a partition, in order."""
         return list(self._runs.get(where, ()))
 
     def partitions(self) -> frozenset[TopicPartition]:
-        """Of which something is buffered."""
+        """Return the partitions with buffered records."""
         return frozenset(self._runs)
 
     def add(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
-        """What has come of a partition that was begun, in the order of its offsets. Records that are buffered already,
-        or written, are left out.
+        """Add records of a partition that was begun, in the order of its offsets, except those buffered or written.
 
-        One that a transformation has made several of comes as a whole: all have its offset. So they have to be of one
-        type, or else DataError: a target that has half of a record remembers it as written.
+        Several records that a transformation has made of one come together, with the same offset. Raise DataError
+        unless they are of one type: a target that had some of them would record all of them as written.
         """
         next = self._next[where]
         for table in (left for each in tables if (left := _from(each, next)).num_rows):
@@ -129,13 +132,13 @@ class BatchBuffer:
             self._next[where] = runs[-1].last + 1
 
     def due(self) -> list[Run]:
-        """What has to be written now, in the order of each partition's offsets."""
+        """Return the runs that have to be written now, in the order of each partition's offsets."""
         now, rotation = self._clock(), self._rotation
         due = {
             id(run)
             for runs in self._runs.values()
             for run in runs
-            # A run that is followed by another one gets no more.
+            # A run that is followed by another one is complete.
             if run is not runs[-1] or run.rows >= rotation.records or now >= run.since + rotation.seconds
         }
         rest = sorted((run for run in self._all() if id(run) not in due), key=lambda run: run.bytes)
@@ -147,19 +150,19 @@ class BatchBuffer:
         return [run for run in self._all() if id(run) in due]
 
     def written(self, run: Run) -> None:
-        """It is; it is its partition's first."""
+        """Remove a run that is written, the first one of its partition."""
         runs = self._runs[run.where]
         runs.remove(run)
         if not runs:
             del self._runs[run.where]
 
     def seconds_left(self) -> float | None:
-        """Until something becomes due by its age; None if nothing is buffered."""
+        """Return the seconds until a run becomes due by its age; None if nothing is buffered."""
         ends = [run.since + self._rotation.seconds for run in self._all()]
         return max(0.0, min(ends) - self._clock()) if ends else None
 
     def first(self, where: TopicPartition) -> int | None:
-        """The offset of the first record that is not written yet; None if there is none."""
+        """Return the offset of the first record that is not written yet; None if there is none."""
         runs = self._runs.get(where)
         return runs[0].first if runs else None
 
@@ -168,7 +171,7 @@ class BatchBuffer:
 
 
 def _from(table: pa.Table, offset: int) -> pa.Table:
-    """Its rows from ``offset`` on."""
+    """Return the table's rows from ``offset`` on."""
     offsets = table.column(arrow.OFFSET)
     if not table.num_rows or offsets[0].as_py() >= offset:
         return table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a SparkSink says to PostgreSQL. Pure text; names of tables are written as the user writes them."""
+"""The SQL statements of a SparkSink for PostgreSQL. Pure text; names of tables stay as the user writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 ROW: Final = "headrace_row"
 DELETED: Final = "headrace_deleted"
-"""Columns of a staging table, beside those of the target: rows that Spark has written twice have the same number."""
+"""Columns of a staging table, beside those of the target: rows that Spark wrote twice share a number."""
 
 _PLACE: Final = "connector = ? AND target = ? AND topic = ? AND kafka_partition = ?"
 EXISTS: Final = "SELECT to_regclass(?) IS NOT NULL"
@@ -18,29 +18,29 @@ EXISTS: Final = "SELECT to_regclass(?) IS NOT NULL"
 STAGING_TABLES: Final = (
     "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, ?)"
 )
-"""Parameter: what their names begin with."""
+"""Parameter: the prefix of their names."""
 MAY_CREATE: Final = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
 MISSING_RIGHTS: Final = (
     "SELECT wanted FROM unnest(string_to_array(?, ',')) wanted WHERE NOT CASE wanted "
     "WHEN 'DELETE' THEN has_table_privilege(?, wanted) ELSE has_any_column_privilege(?, wanted) END"
 )
-"""Parameters: rights that are wanted, a table's name, the same once more."""
+"""Parameters: the required privileges, a table's name, the same again."""
 
 
 def staging_prefix(connector: str, target: str, topic: str, partition: int) -> str:
-    """What all staging tables of one partition begin with."""
+    """Return the prefix of all staging tables of one partition."""
     name = "\0".join((connector, target, topic, str(partition)))
     return f"headrace_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
 
 
 def identifier(name: str) -> str:
-    """A column's name as it is, capitals and all."""
+    """Return a column's name, quoted, with its capitals."""
     return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsTable:
-    """Remembers up to where each partition is written. A row's number is known to its owner alone."""
+    """The table of the partitions' next offsets. Only the owner of a partition knows its row's number."""
 
     name: str
 
@@ -54,10 +54,9 @@ class OffsetsTable:
 
     @property
     def take_over(self) -> str:
-        """Parameters: connector, target, topic, partition, id of the topic, target. Gives next offset and new number.
+        """Parameters: connector, target, topic, partition, id of the topic, target. Returns next offset and new number.
 
-        Of a table that is there no more nothing is remembered, nor of a topic with another id. An empty one says
-        nothing.
+        The offset is 0 if the target table was dropped, or the topic has another id. An empty id is unknown.
         """
         others = "known.topic_id <> EXCLUDED.topic_id AND '' NOT IN (known.topic_id, EXCLUDED.topic_id)"
         return (
@@ -70,7 +69,7 @@ class OffsetsTable:
 
     @property
     def advance(self) -> str:
-        """Parameters: next offset, connector, target, topic, partition, number. One row, or another has taken over."""
+        """Parameters: next offset, connector, target, topic, partition, number. No row: another task has taken over."""
         return f"UPDATE {self.name} SET next_offset = ?, number = number + 1 WHERE {_PLACE} AND number = ?"
 
     @property
@@ -80,12 +79,12 @@ class OffsetsTable:
 
     @property
     def claim(self) -> str:
-        """Parameters: a number that nobody knows, connector, target, topic, partition."""
+        """Parameters: a number that no task knows, connector, target, topic, partition."""
         return f"UPDATE {self.name} SET number = ? WHERE {_PLACE}"
 
     @property
     def rewind(self) -> str:
-        """Parameters: an offset to go back to, connector, target, topic, partition, number. One row, as `advance`."""
+        """Parameters: the offset to rewind to, connector, target, topic, partition, number. One row, as `advance`."""
         return (
             f"UPDATE {self.name} SET next_offset = least(next_offset, ?), number = number + 1 "
             f"WHERE {_PLACE} AND number = ?"
@@ -94,7 +93,7 @@ class OffsetsTable:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """From a staging table into the target: all rows, or with ``keys`` the last one of each key."""
+    """The merge of a staging table into the target: of all rows, or with ``keys`` of the last row of each key."""
 
     target: str
     staging: str
@@ -103,7 +102,7 @@ class Merge:
 
     @property
     def create_staging(self) -> str:
-        """With the target's types. No log: what a crash leaves of it is of no use."""
+        """Create a staging table with the target's types. Unlogged: its rows are useless after a crash."""
         return (
             f"CREATE UNLOGGED TABLE {self.staging} AS SELECT {self._columns()}, 0::bigint AS {ROW}, "
             f"false AS {DELETED} FROM {self.target} WHERE false"
@@ -111,7 +110,7 @@ class Merge:
 
     @property
     def create_target(self) -> list[str]:
-        """Out of a staging table that was made by Spark."""
+        """Create the target from a staging table that Spark has created."""
         create = f"CREATE TABLE {self.target} AS SELECT {self._columns()} FROM {self.staging} WHERE false"
         return [create, *([f"ALTER TABLE {self.target} ADD PRIMARY KEY ({_list(self.keys)})"] if self.keys else [])]
 
@@ -133,7 +132,7 @@ class Merge:
 
     @property
     def explain_keys(self) -> str:
-        """Does nothing, and fails if the columns are not there, or no key."""
+        """Return a statement without effect that fails if the columns are missing, or are no key."""
         keys = _list(self.keys)
         return (
             f"EXPLAIN INSERT INTO {self.target} ({keys}) SELECT {keys} FROM {self.target} WHERE false "

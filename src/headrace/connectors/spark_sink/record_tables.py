@@ -16,18 +16,18 @@ from headrace.api.sink import TopicPartition
 
 
 def record_tables(records: Iterable[SinkRecord]) -> list[tuple[TopicPartition, pa.Table]]:
-    """Tables of one partition and one type each, in the order of its offsets. DataError for what Arrow cannot hold.
+    """Return tables of one partition and one type each, in the order of its offsets.
 
-    Values of a Connect schema are of the Arrow type that goes with it, those without one are JSON. Topic, partition and
-    offset are those that the records were consumed from. Records of one offset, as a transformation may have made of
-    one, stay in their order.
+    Values with a Connect schema have the corresponding Arrow type, those without one are JSON. Topic, partition and
+    offset are those that the records were consumed from. Records of one offset, which a transformation may have made
+    of one, keep their order. Raise DataError for values that Arrow cannot hold.
     """
     parts: dict[TopicPartition, list[SinkRecord]] = {}
     for record in records:
         where = TopicPartition(record.original_topic, record.original_kafka_partition or 0)
         parts.setdefault(where, []).append(record)
     for part in parts.values():
-        # A query may have given them in any order; to sort those that are in order costs next to nothing.
+        # A query may have returned them in any order; sorting ordered ones costs almost nothing.
         part.sort(key=_offset)
     return [(where, _table(run)) for where, part in parts.items() for run in runs_of_one_type(part)]
 

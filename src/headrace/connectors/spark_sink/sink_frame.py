@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From consumed records as a DataFrame to the rows that a SparkSink writes. In the worker."""
+"""The DataFrame of rows that a SparkSink writes, from that of consumed records. In the worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MARK: Final = "headrace malformed"
 
 
 def rows(frame: DataFrame, settings: Mapping[str, str], more: Sequence[str] = ()) -> DataFrame:
-    """The columns of the value, those that ``include.columns`` names, and ``more``: expressions over the records."""
+    """Return the value's columns, those of ``include.columns``, and ``more``: expressions over the records."""
     frame = _typed(frame, settings)
     names = value_columns(frame)
     wanted = _listed(settings[INCLUDE])
@@ -40,7 +40,7 @@ def rows(frame: DataFrame, settings: Mapping[str, str], more: Sequence[str] = ()
 def partitioned_rows(
     spark: SparkSession, frame: DataFrame, settings: Mapping[str, str]
 ) -> tuple[DataFrame, Sequence[str]]:
-    """As ``rows``, with the values of ``partition.by`` too, and the names of their columns."""
+    """Return ``rows`` with the values of ``partition.by`` too, and the names of their columns."""
     expressions = settings.get(PARTITION_BY)
     if not expressions:
         return rows(frame, settings), ()
@@ -50,7 +50,7 @@ def partitioned_rows(
     seen = [name for name in _METADATA if _PREFIX + name not in names]
     everything = frame.selectExpr(*_value(frame), *map(_column, seen))
     everything.createOrReplaceTempView(_VIEW)
-    # Spark itself takes the list of expressions apart.
+    # Spark itself parses the list of expressions.
     by = query_frame(spark, f"SELECT {expressions} FROM {_VIEW}").columns
     if len({name.lower() for name in by}) < len(by):
         raise ConfigError.invalid(PARTITION_BY, expressions, f"two of its columns have one name: {', '.join(by)}")
@@ -67,7 +67,7 @@ def partitioned_rows(
 
 
 def value_columns(frame: DataFrame) -> list[str]:
-    """The names of the columns that the value of a typed frame becomes."""
+    """Return the names of the value's columns in a typed frame."""
     kind = frame.schema[arrow.VALUE].dataType
     if kind.typeName() == "struct":
         return list(kind.fieldNames())  # type: ignore[attr-defined]
@@ -75,13 +75,13 @@ def value_columns(frame: DataFrame) -> list[str]:
 
 
 def quoted(name: str) -> str:
-    """A name as Spark's SQL reads it, whatever is in it."""
+    """Return any name, quoted for Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @contextmanager
-def naming_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Iterator[None]:
-    """While rows are written: DataError that names the first value that is at fault for a failure, if one is."""
+def reporting_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Iterator[None]:
+    """Raise DataError for a failed write within if a value caused it; the error names the first such value."""
     try:
         yield
     except Exception as error:
@@ -97,7 +97,7 @@ def naming_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Iterator
 
 
 def _first_malformed(frame: DataFrame, schema: str) -> Sequence[Any] | None:
-    """By a second reading, which marks what it cannot read. None if that finds nothing either."""
+    """Find the first malformed value by a second read, which marks such values. None if it finds none."""
     marked = _literal(f"{schema}, `{_MARK}` STRING")
     read = f"from_json({arrow.VALUE}, {marked}, map('columnNameOfCorruptRecord', '{_MARK}'))"
     try:
@@ -107,18 +107,18 @@ def _first_malformed(frame: DataFrame, schema: str) -> Sequence[Any] | None:
             .selectExpr(arrow.TOPIC, quoted(arrow.PARTITION), quoted(arrow.OFFSET), f"left({arrow.VALUE}, 200)")
             .first()
         )
-    except Exception:  # the error that is already there tells more
+    except Exception:  # the original error is more informative
         return None
 
 
 def _literal(text: str) -> str:
-    """As Spark's SQL reads it."""
+    """Return text as a literal of Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def _typed(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
-    """With a value that is read as ``value.schema`` says, if it is text."""
+    """Return the frame with a text value parsed by ``value.schema``."""
     schema = settings.get(VALUE_SCHEMA)
     if not schema or frame.schema[arrow.VALUE].dataType.typeName() != "string":
         return frame

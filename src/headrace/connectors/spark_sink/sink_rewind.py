@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator's change of offsets (KIP-875) is to the target of a SparkSink, which remembers offsets itself.
+"""An operator's change of offsets (KIP-875) in the target of a SparkSink, which records offsets itself.
 
-In two steps, around the change of the consumer group's offsets. Between them nobody may take a partition over: whoever
-does has read on from offsets of which nobody knows whether they were the old ones or the new ones.
+It has two steps, around the change of the consumer group's offsets. No task may take a partition over between them: it
+might have begun at the old offsets or at the new ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _TARGETS = "targets"
 
 
 def offset_jobs(settings: SinkSettings, offsets: Mapping[TopicPartition, NewOffset]) -> OffsetJobs:
-    """The two steps, for all topics at once."""
-    token = uuid.uuid4().int >> 66  # of which every database has a type
+    """Return the jobs of the two steps, for all topics at once."""
+    token = uuid.uuid4().int >> 66  # fits a type of every database
     targets = []
     for topic in sorted({where.topic for where in offsets}):
         places = [
@@ -40,13 +40,13 @@ def offset_jobs(settings: SinkSettings, offsets: Mapping[TopicPartition, NewOffs
 
 
 def before(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Frame function: announce the change. DataError if an offset cannot be gone back to."""
+    """Frame function: announce the change. Raise DataError if an offset cannot be rewound to."""
     for module, target in _targets(settings):
         module.prepare_rewind(spark, target)
 
 
 def after(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Frame function: change what the target remembers. FencedError if somebody has taken a partition over."""
+    """Frame function: change the target's offsets. Raise FencedError if a task has taken a partition over."""
     for module, target in _targets(settings):
         module.rewind(spark, target)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a frame function tells a SparkSink's task of the partitions that it has taken over."""
+"""The result of a frame function that takes partitions over, for a SparkSink's task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def states_frame(spark: SparkSession, states: Iterable[tuple[int, int, int]]) -> DataFrame:
-    """Of each partition: its number, the offset that it goes on at, and the number of what was written of it."""
+    """Return a row for each partition: its number, its next offset, and the number of its last write."""
     partitions, nexts, numbers = zip(*states, strict=True)
     table = pa.table(
         {

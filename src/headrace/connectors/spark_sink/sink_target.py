@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a SparkSink writes to, as its task sees it: partitions that it has taken over, and the next batch of each."""
+"""The target of a SparkSink, for its task: the partitions taken over, and the writes of their next batches."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from headrace.connectors.spark_sink.batch_buffer import Run
 from headrace.connectors.spark_sink.spark_sink_config import SinkSettings
 
 ROW = "row"
-"""The column that tells rows of one batch from each other."""
+"""The column that identifies a row within a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All below `next` is written. `number` counts what was written and who took over: who knows it may write."""
+    """All offsets below `next` are written. `number` counts writes and take-overs: the task that knows it may write."""
 
     next: int
     number: int
 
 
 class SinkTarget:
-    """Task's thread only. What a method raises is what `Frames` raises, or `SinkTaskContext.topic_id`."""
+    """A target, for the task's thread only. Methods raise the errors of `Frames` and of `SinkTaskContext.topic_id`."""
 
     def __init__(self, settings: SinkSettings, frames: Frames, topic_id: Callable[[str], str]) -> None:
         self._settings = settings
@@ -38,19 +38,19 @@ class SinkTarget:
         self._topic_id = topic_id
         self._states: dict[TopicPartition, State] = {}
         self._topics: dict[TopicPartition, str] = {}
-        """The id of the topic that a partition's records are of."""
+        """The id of each partition's topic when it was opened."""
 
     def opened(self, partitions: Collection[TopicPartition]) -> None:
-        """Records of the topics that there are now come next."""
+        """Note the ids of the topics that the next records are of."""
         ids = {topic: self._topic_id(topic) for topic in {where.topic for where in partitions}}
         self._topics |= {where: ids[where.topic] for where in partitions}
 
     def is_of_another_topic(self, where: TopicPartition) -> bool:
-        """Whether the topic was made anew since the partition was opened."""
+        """Return True if the topic was deleted and created again since the partition was opened."""
         return are_different(self._topics[where], self._topic_id(where.topic))
 
     def unknown(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those of which the state is not known."""
+        """Return those partitions whose state is not known."""
         return sorted(where for where in partitions if where not in self._states)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
@@ -59,9 +59,9 @@ class SinkTarget:
             self._topics.pop(where, None)
 
     def take_over(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Finish what a predecessor has begun there, and have it write no more: the offset that each goes on at.
+        """Finish a predecessor's writes and fence it; return the next offset of each partition.
 
-        Of a topic that is made anew nothing is written yet.
+        For a topic that was created again nothing is written yet.
         """
         self.opened([where for where in partitions if where not in self._topics])
         found: dict[TopicPartition, int] = {}
@@ -80,8 +80,8 @@ class SinkTarget:
                 found[where] = row["next"]
         return found
 
-    def together(self, due: Sequence[Run]) -> list[Run]:
-        """Those of the runs that are written with the first one: not more than one of a partition."""
+    def batch_with_first(self, due: Sequence[Run]) -> list[Run]:
+        """Return the runs to write with the first one, at most one of each partition."""
         first, chosen = due[0], {due[0].where: due[0]}
         if not self._settings.one_by_one:
             for run in due:
@@ -90,7 +90,7 @@ class SinkTarget:
         return list(chosen.values())
 
     def write(self, runs: Sequence[Run]) -> None:
-        """Write runs of one topic. After an error nothing is known of their partitions: they may be written or not."""
+        """Write runs of one topic. After an error their partitions' state is unknown: they may be written or not."""
         topic, states = runs[0].where.topic, {run.where: self._states.pop(run.where) for run in runs}
         batches = [
             {

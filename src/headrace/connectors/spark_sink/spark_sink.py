@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SparkSink: topics into whatever Spark can write."""
+"""SparkSink: writes topics in any format that Spark can write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from headrace.api.sink import (
     SinkConnector,
     TopicPartition,
 )
-from headrace.connectors.common.contradictions import told
+from headrace.connectors.common.conflicting_settings import add_conflicts
 from headrace.connectors.spark_sink.batch_buffer import BatchBuffer
 from headrace.connectors.spark_sink.record_tables import record_tables
 from headrace.connectors.spark_sink.sink_rewind import offset_jobs
@@ -39,7 +39,7 @@ from headrace.connectors.spark_sink.spark_sink_config import (
     NULLS,
     VALUE_SCHEMA,
     SinkSettings,
-    contradictions,
+    find_conflicts,
 )
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ Tables = Sequence[tuple[TopicPartition, pa.Table]]
 
 
 class SparkSinkConnector(SinkConnector):
-    """Tasks share the topics' partitions, and each writes its own."""
+    """Tasks that share the topics' partitions; each writes its own."""
 
     def version(self) -> str:
         return __version__
@@ -69,10 +69,10 @@ class SparkSinkConnector(SinkConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return told(super().validate(configs), lambda values: contradictions(values, configs))
+        return add_conflicts(super().validate(configs), lambda values: find_conflicts(values, configs))
 
     def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
-        """Looks for the format and the place, and analyses expressions as far as the columns are known."""
+        """Look up the format and the path, and analyse expressions as far as the columns are known."""
         settings = SinkSettings.of(configs)
         topics = [name.strip() for name in configs.get("topics", "").split(",") if name.strip()]
         targets = [settings.job(topic, []) for topic in topics or ["topic"]]
@@ -94,11 +94,11 @@ class SparkSinkConnector(SinkConnector):
 
 
 class SparkSinkTask(ColumnarSinkTask):
-    """Holds records back until they are worth a batch, and has Spark write it.
+    """Buffers records until they fill a batch, and writes it by Spark.
 
-    The target remembers up to where each partition is written, at one with the batch. The task asks it before the
-    first batch of a partition, and after every error: what came of an uncertain write is there to see. The consumer's
-    offsets follow, and never lead (invariant 9).
+    The target records the next offset of each partition, atomically with the batch. The task reads it before the first
+    batch of a partition, and after every error: it shows the outcome of an uncertain write. The consumer's offsets
+    follow, and never lead (invariant 9).
     """
 
     _settings: SinkSettings
@@ -118,12 +118,12 @@ class SparkSinkTask(ColumnarSinkTask):
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         self._forget(partitions)
-        # What cannot be asked for now is when records have come.
+        # A state that cannot be read now is read when records have come.
         with suppress(RetriableError):
             self._target.opened(partitions)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        # What is held back is not written: whoever gets the partition begins at the offset that is committed.
+        # Buffered records are not written: the partition's next task begins at the committed offset.
         self._forget(partitions)
 
     def put(self, records: Collection[SinkRecord]) -> None:
@@ -150,41 +150,41 @@ class SparkSinkTask(ColumnarSinkTask):
 
     def _take(self, tables: Tables) -> None:
         try:
-            self._begin({where for where, _ in tables})
+            self._take_over_unknown({where for where, _ in tables})
             for where, group in groupby(sorted(tables, key=_place), key=_place):
                 of_partition = [table for _, table in group]
-                self._see_to_new_topic(where, of_partition)
+                self._handle_recreated_topic(where, of_partition)
                 self._buffer.add(where, [self._without_nulls(table) for table in of_partition])
             self._write_due()
         except RetriableError as error:
-            # The same records are put again, and found to be here already.
+            # The same records are put again, and recognised as buffered.
             self._try_again(error)
         self._failures = 0
         left = self._buffer.seconds_left()
         if left is not None:
             self.context.timeout_ms(int(left * 1000) + 1)
 
-    def _begin(self, partitions: Iterable[TopicPartition]) -> None:
-        """Find out up to where partitions are written whose state is not known, or not known any more."""
+    def _take_over_unknown(self, partitions: Iterable[TopicPartition]) -> None:
+        """Take over the partitions whose state is not known, or not known any more."""
         unknown = self._target.unknown({*partitions, *self._buffer.partitions()})
         for where, next in self._target.take_over(unknown).items():
             self._buffer.begin(where, next)
 
-    def _see_to_new_topic(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
-        """Records that seem to be written are put again; or they are of a topic that was deleted and made anew."""
+    def _handle_recreated_topic(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
+        """Restart a partition whose records seem to be written if its topic was deleted and created again."""
         if self._buffer.has_seen(where, tables[0]) and self._target.is_of_another_topic(where):
             log.warning("topic %s was made anew: its records from offset 0 on are written", where.topic)
-            # Nobody can read them any more.
+            # The former topic's records can be read no more.
             for run in self._buffer.runs(where):
                 self._target.write([run])
                 self._buffer.written(run)
             self._forget([where])
-            self._begin([where])
+            self._take_over_unknown([where])
 
     def _write_due(self) -> None:
         due = self._buffer.due()
         while due:
-            runs = self._target.together(due)
+            runs = self._target.batch_with_first(due)
             self._target.write(runs)
             for run in runs:
                 due.remove(run)
@@ -225,6 +225,6 @@ def _by_partition(table: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
 
 
 def _in_order(table: pa.Table) -> pa.Table:
-    """By offset; rows of one offset, as a query may have made of one record, stay in their order."""
+    """Sort by offset; rows of one offset, which a query may have made of one record, keep their order."""
     offsets = table.column(arrow.OFFSET).to_numpy()
     return table if (offsets[1:] >= offsets[:-1]).all() else table.take(np.argsort(offsets, kind="stable"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out what a SparkSink's task would only find out at its first batch. In the worker; changes nothing."""
+"""The validation of a SparkSink that needs Spark. In the worker; changes nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from headrace.api.errors import ConfigError
-from headrace.connectors.common.file_system_errors import property_at_fault
-from headrace.connectors.common.spark_reader import FORMAT, JDBC, blaming, reading
+from headrace.connectors.common.file_system_errors import attribute_file_errors_to
+from headrace.connectors.common.spark_reader import FORMAT, JDBC, attribute_errors_to, with_spark_errors
 from headrace.connectors.spark_sink import spark_sink_postgres
 from headrace.connectors.spark_sink.sink_frame import partitioned_rows, rows
 from headrace.connectors.spark_sink.spark_sink_config import FILE_FORMATS, INCLUDE, PARTITION_BY, PATH, VALUE_SCHEMA
@@ -25,14 +25,14 @@ _RECORDS: Final = "value STRING, key STRING, topic STRING, partition INT, offset
 def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
     """Frame function; ``targets`` are the settings for each topic, without batches, unless topics are not ``known``.
 
-    ConfigError for what is wrong.
+    Raise ConfigError for errors of the configuration.
     """
     targets = json.loads(settings["targets"])
     _check_format(spark, targets[0])
     _check_columns(spark, targets[0], sure=settings["sure"] == "true")
     for target in targets if settings["known"] == "true" else ():
         if target[FORMAT] in FILE_FORMATS:
-            with property_at_fault(spark, PATH, target[PATH]):
+            with attribute_file_errors_to(spark, PATH, target[PATH]):
                 _check_directory(spark, target[PATH])
         elif target[FORMAT] == JDBC:
             spark_sink_postgres.check(spark, target)
@@ -40,18 +40,18 @@ def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
 
 def _check_format(spark: Any, settings: Mapping[str, str]) -> None:
     lookup = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource
-    reading(settings, lambda: lookup(settings[FORMAT], spark._jsparkSession.sessionState().conf()))
+    with_spark_errors(settings, lambda: lookup(settings[FORMAT], spark._jsparkSession.sessionState().conf()))
 
 
 def _check_columns(spark: SparkSession, settings: Mapping[str, str], *, sure: bool) -> None:
-    """``sure``: whether values are the text that value.schema is about; else there are columns that nobody knows."""
+    """``sure``: values are text for value.schema; otherwise there may be columns that are not known."""
     records = spark.createDataFrame([], _RECORDS)
     plain = {name: text for name, text in settings.items() if name not in (INCLUDE, PARTITION_BY)} | {INCLUDE: ""}
-    with blaming(VALUE_SCHEMA, settings.get(VALUE_SCHEMA)):
+    with attribute_errors_to(VALUE_SCHEMA, settings.get(VALUE_SCHEMA)):
         rows(records, plain)
     if not (expressions := settings.get(PARTITION_BY)):
         return
-    with blaming(PARTITION_BY, expressions):
+    with attribute_errors_to(PARTITION_BY, expressions):
         try:
             partitioned_rows(spark, records, settings)
         except Exception as error:
@@ -61,7 +61,7 @@ def _check_columns(spark: SparkSession, settings: Mapping[str, str], *, sure: bo
 
 
 def _check_directory(spark: Any, place: str) -> None:
-    """It need not be there yet."""
+    """Check a directory, which need not exist yet."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     system = path.getFileSystem(spark._jsc.hadoopConfiguration())
     path = system.makeQualified(path)

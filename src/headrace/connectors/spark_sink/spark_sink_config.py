@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of SparkSink, and what they come to."""
+"""The properties of SparkSink, and its settings made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.protected_files import ensure_writable, write_refusal
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString, WritablePath
-from headrace.connectors.common.contradictions import checked
+from headrace.connectors.common.conflicting_settings import parse_checked
 from headrace.connectors.common.spark_reader import FORMAT, OPTIONS, spark_options
 from headrace.connectors.spark_sink.batch_buffer import Rotation
 
@@ -33,7 +33,7 @@ MAX_RETRIES: Final = "max.retries"
 RETRY_BACKOFF: Final = "retry.backoff.ms"
 
 METADATA: Final = ("key", "topic", "partition", "offset", "timestamp")
-"""What a row can tell of its record beside the value; the columns are named ``kafka_key`` and so on."""
+"""Metadata of a record that a row may contain; the columns are named ``kafka_key`` and so on."""
 FILE_FORMATS: Final = frozenset({"parquet", "json", "csv", "text", "orc", "avro", "xml"})
 DELTA: Final = "delta"
 _KINDS: Final = {"jdbc": "postgres", DELTA: "delta"}
@@ -160,7 +160,7 @@ CONFIG_DEF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SinkSettings:
-    """A task's, checked."""
+    """The checked properties of a task."""
 
     connector: str
     format: str
@@ -175,8 +175,8 @@ class SinkSettings:
 
     @staticmethod
     def of(props: Mapping[str, str]) -> SinkSettings:
-        """ConfigError for what is missing or wrong."""
-        values = checked(CONFIG_DEF, props, lambda values: contradictions(values, props))
+        """Parse properties. Raise ConfigError for missing, invalid or conflicting ones."""
+        values = parse_checked(CONFIG_DEF, props, lambda values: find_conflicts(values, props))
         return SinkSettings(
             connector=props["name"],
             format=values[FORMAT],
@@ -192,27 +192,27 @@ class SinkSettings:
 
     @property
     def module(self) -> str:
-        """Where the frame functions ``recover`` and ``write`` of its kind of target are."""
+        """The module with the frame functions for its kind of target."""
         kind = "files" if self.format in FILE_FORMATS else _KINDS.get(self.format, "table")
         return f"headrace.connectors.spark_sink.spark_sink_{kind}"
 
     @property
     def one_by_one(self) -> bool:
-        """Whether each partition is written on its own."""
+        """True if each partition is written separately."""
         return self.format in FILE_FORMATS or self.format == DELTA
 
     @property
     def by_topic(self) -> bool:
-        """Whether each topic has a place of its own."""
+        """True if each topic has a path of its own."""
         return _TOPIC in f"{self.path}{self.table}"
 
     @property
     def rewinds(self) -> bool:
-        """Whether what the target remembers can be taken back."""
+        """True if the target's offsets can be rewound."""
         return self.format in FILE_FORMATS or self.format == "jdbc"
 
     def job(self, topic: str, batches: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """The settings of a frame job."""
+        """Return the settings of a frame job."""
         return {
             "connector": self.connector,
             "topic": topic,
@@ -225,7 +225,7 @@ class SinkSettings:
         }
 
     def _place(self, topic: str) -> str:
-        """The path for a topic. ConfigError if it is the worker's own, which only topic or links may make of it."""
+        """Return the path for a topic. Raise ConfigError if its name or links lead to the worker's own files."""
         place = (self.path or "").replace(_TOPIC, topic)
         ensure_writable(PATH, place, uri=True)
         return place
@@ -238,11 +238,11 @@ def _shape(parsed: Mapping[str, Any]) -> dict[str, str]:
     return shape | {name: parsed[name] for name in (VALUE_SCHEMA, PARTITION_BY) if parsed[name]}
 
 
-def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Properties that do not go together: one of them, and why."""
+def find_conflicts(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return conflicting properties: the name of one of them, and the reason."""
     format, found = parsed[FORMAT], list(_protected(parsed, props))
     if not format:
-        return []  # which is wrong enough
+        return []  # a missing format is an error by itself
     if format in FILE_FORMATS:
         if not parsed[PATH]:
             found.append((PATH, f"{FORMAT}={format} needs the directory to write to"))
@@ -260,7 +260,7 @@ def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[
 
 
 def _protected(parsed: Mapping[str, Any], props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Other ways than by ``path`` to the worker's own files: an option, and a table that is named by its place."""
+    """Return conflicts of options and of tables named by a path that lead to the worker's own files."""
     places = [(name, text) for name, text in props.items() if name.lower() == f"{OPTIONS}{PATH}"]
     places += [(TABLE, quoted) for quoted in re.findall("`([^`]*)`", parsed[TABLE] or "")]
     for name, place in places:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame functions of a SparkSink that writes to a table of Delta Lake. In the worker.
 
-A commit of Delta's can carry an application's name and a version, and is passed over if the table knows that version of
-it, or a later one. Here the name is that of a partition, and the version is made of an *epoch* and the offset that the
-partition goes on at. So the table itself remembers, at one with the rows, up to where it is written. The topic's id is
-part of the name: of one that is deleted and made anew nothing is written yet. Who takes over
-begins another epoch by a commit without rows: of a predecessor all later versions are too old.
+A commit of Delta's can carry an application's name and a version, and is skipped if the table has that version of it,
+or a later one. Here the name is that of a partition, and the version consists of an *epoch* and the partition's next
+offset. So the table itself records, atomically with the rows, the offset up to which it is written. The topic's id is
+part of the name: for one that is deleted and created again nothing is written yet. A task that takes over begins
+another epoch by a commit without rows: all later versions of its predecessor are too old.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.errors import RetriableError
 from headrace.connectors.common.batch_log import FencedError
-from headrace.connectors.common.spark_reader import FORMAT, reading
-from headrace.connectors.spark_sink.sink_frame import naming_bad_values, rows
+from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
+from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows
 from headrace.connectors.spark_sink.sink_states import states_frame
 from headrace.connectors.spark_sink.spark_sink_config import PATH, TABLE
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _OFFSET_BITS: Final = 44
 _NUMBER_BITS: Final = 32
-"""A task counts its batches up from the number that it was given, which is the epoch above these bits."""
+"""A task numbers its batches upwards from the number that it received, which is the epoch above these bits."""
 _OTHERS: Final = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_TABLE_ALREADY_EXISTS")
-"""Of errors that mean that somebody else has changed the table meanwhile."""
+"""Classes of errors by which Delta reports a concurrent change of the table."""
 
 
 def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """`SinkTarget.take_over`. A table that is not there yet remembers nothing."""
+    """`SinkTarget.take_over`. A table that does not exist yet has no offsets."""
     found = []
     for place in json.loads(settings["batches"]):
         table = _DeltaTable(spark, settings, place)
@@ -46,14 +46,14 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
 
 
 def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Append one batch. FencedError if another task has the partition."""
+    """Append one batch. Raise FencedError if another task has the partition."""
     assert frame is not None
     (batch,) = json.loads(settings["batches"])
     table = _DeltaTable(spark, settings, batch)
     epoch = batch["number"] >> _NUMBER_BITS
     if (table.version() or 0) != _version(epoch, batch["next"]):
         raise table.fenced()
-    with naming_bad_values(frame, settings):
+    with reporting_bad_values(frame, settings):
         table.append(rows(frame, settings), _version(epoch, batch["last"] + 1))
 
 
@@ -66,7 +66,7 @@ def _parts(version: int) -> tuple[int, int]:
 
 
 class _DeltaTable:
-    """As one partition of one connector's topic sees it."""
+    """A table, for one partition of one connector's topic."""
 
     def __init__(self, spark: Any, settings: Mapping[str, str], place: Mapping[str, Any]) -> None:
         self._spark = spark
@@ -82,21 +82,21 @@ class _DeltaTable:
         return bool(self._snapshot().version() >= 0)
 
     def version(self) -> int | None:
-        """The latest that the table knows."""
+        """Return the partition's latest version in the table."""
         if not self.exists():
             return None
         known = self._snapshot().transactions().get(self._application)
         return int(known.get()) if known.isDefined() else None
 
     def nothing(self) -> DataFrame:
-        """A frame of its columns, without rows."""
+        """Return a frame of its columns, without rows."""
         read, settings = self._spark.read, self._settings
         all = read.table(settings[TABLE]) if TABLE in settings else read.format(settings[FORMAT]).load(settings[PATH])
         none: DataFrame = all.limit(0)
         return none
 
     def append(self, frame: DataFrame, version: int) -> None:
-        """At one with the version. FencedError if the table has passed it over, which it does without a word."""
+        """Append rows atomically with the version. Raise FencedError if the table has silently skipped it."""
         self._write(frame, version)
         if self.version() != version:
             raise self.fenced()
@@ -107,9 +107,9 @@ class _DeltaTable:
         writer = made.mode("append")
         try:
             if TABLE in self._settings:
-                reading(self._settings, lambda: writer.saveAsTable(self._settings[TABLE]))
+                with_spark_errors(self._settings, lambda: writer.saveAsTable(self._settings[TABLE]))
             else:
-                reading(self._settings, lambda: writer.save(self._settings[PATH]))
+                with_spark_errors(self._settings, lambda: writer.save(self._settings[PATH]))
         except Exception as error:
             if any(condition in str(error) for condition in _OTHERS):
                 raise RetriableError(f"Somebody else has changed the table meanwhile: {error}") from error
@@ -119,7 +119,7 @@ class _DeltaTable:
         return FencedError(f"{self._where}: somebody else writes this partition to the table")
 
     def _snapshot(self) -> Any:
-        """The table's latest."""
+        """Return the table's latest snapshot."""
         session = self._spark._jsparkSession
 
         def latest() -> Any:
@@ -129,4 +129,4 @@ class _DeltaTable:
             name = session.sessionState().sqlParser().parseTableIdentifier(self._settings[TABLE])
             return log.forTableWithSnapshot(session, name)._2()
 
-        return reading(self._settings, latest)
+        return with_spark_errors(self._settings, latest)

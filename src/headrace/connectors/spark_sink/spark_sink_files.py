@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.common.batch_log import Batch, BatchLog, Record
 from headrace.connectors.common.hadoop_files import files_of
-from headrace.connectors.common.spark_reader import FORMAT, reading
-from headrace.connectors.spark_sink.sink_frame import naming_bad_values, partitioned_rows
+from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
+from headrace.connectors.spark_sink.sink_frame import partitioned_rows, reporting_bad_values
 from headrace.connectors.spark_sink.sink_states import states_frame
 from headrace.connectors.spark_sink.spark_sink_config import PATH
 
@@ -28,17 +28,17 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
 
 
 def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Write one batch. FencedError if another task has the partition."""
+    """Write one batch. Raise FencedError if another task has the partition."""
     assert frame is not None
     (batch,) = json.loads(settings["batches"])
     log = _log(spark, settings, batch["partition"])
     directory = log.new_directory()
     chosen, by = partitioned_rows(spark, frame, settings)
-    # One file per directory; tasks are what runs in parallel.
+    # One file per directory; connector tasks run in parallel already.
     writer = chosen.coalesce(1).write.format(settings[FORMAT]).options(**json.loads(settings["options"]))
     target = f"{settings[PATH].rstrip('/')}/{directory}"
-    with naming_bad_values(frame, settings):
-        reading(settings, lambda: writer.partitionBy(*by).save(target))
+    with reporting_bad_values(frame, settings):
+        with_spark_errors(settings, lambda: writer.partitionBy(*by).save(target))
     log.commit(
         Batch(batch["topic"], batch["partition"], batch["first"], batch["last"]),
         directory,

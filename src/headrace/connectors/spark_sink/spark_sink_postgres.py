@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame functions of a SparkSink that writes to PostgreSQL. In the worker.
 
-Executors write a batch into a staging table; rows that Spark repeats are there twice, with the same number. Then one
-transaction moves on the offsets that the database remembers, which fails if somebody else has, and merges the table
-into the target: a batch is there once, or not at all.
+Executors write a batch into a staging table; rows that Spark repeats occur twice, with the same number. Then one
+transaction advances the offsets in the database, which fails if another task has done so, and merges the table into the
+target: a batch is written once, or not at all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, DataError
 from headrace.connectors.common.batch_log import FencedError
 from headrace.connectors.common.jdbc_connection import JdbcConnection, jdbc_connection
-from headrace.connectors.common.spark_reader import OPTIONS, blaming
+from headrace.connectors.common.spark_reader import OPTIONS, attribute_errors_to
 from headrace.connectors.spark_sink.postgres_statements import (
     DELETED,
     EXISTS,
@@ -29,7 +29,7 @@ from headrace.connectors.spark_sink.postgres_statements import (
     OffsetsTable,
     staging_prefix,
 )
-from headrace.connectors.spark_sink.sink_frame import naming_bad_values, quoted, rows
+from headrace.connectors.spark_sink.sink_frame import quoted, reporting_bad_values, rows
 from headrace.connectors.spark_sink.sink_states import states_frame
 from headrace.connectors.spark_sink.sink_target import ROW as TASKS_ROW
 from headrace.connectors.spark_sink.spark_sink_config import (
@@ -62,7 +62,7 @@ def take_over(spark: SparkSession, frame: DataFrame | None, settings: Mapping[st
 
 
 def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """Write batches of one topic. FencedError if another task has one of their partitions."""
+    """Write batches of one topic. Raise FencedError if another task has one of their partitions."""
     assert frame is not None
     batches = json.loads(settings["batches"])
     chosen, keys = _rows(frame, settings)
@@ -77,7 +77,7 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
                 connection.execute(merge.create_staging)
                 chosen = _cast(chosen, _staging(spark, settings, staging), settings[TABLE])
             options = {**_options(settings), "dbtable": staging}
-            with naming_bad_values(frame, settings):
+            with reporting_bad_values(frame, settings):
                 chosen.write.format("jdbc").options(**options).mode("append").save()
             _commit(connection, settings, batches, merge, create=not exists)
         except BaseException:
@@ -87,7 +87,7 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
 
 
 def check(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """ConfigError for what would keep `write` from the table: that it, its key or a right is missing."""
+    """Raise ConfigError for what would make `write` fail: a missing table, key or privilege."""
     upsert = settings[INSERT_MODE] == UPSERT
     with jdbc_connection(spark, _options(settings)) as connection:
         if connection.rows(MAY_CREATE, [], 1) != [(True,)]:
@@ -104,7 +104,7 @@ def check(spark: SparkSession, settings: Mapping[str, str]) -> None:
                 TABLE, settings[TABLE], f"the database's user lacks {' and '.join(missing)} on it"
             )
         if upsert:
-            with blaming(KEY_FIELDS, settings[KEY_FIELDS]):
+            with attribute_errors_to(KEY_FIELDS, settings[KEY_FIELDS]):
                 connection.rows(Merge(settings[TABLE], "", (), settings[KEY_FIELDS].split(",")).explain_keys, [], 1)
 
 
@@ -118,7 +118,7 @@ def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """`sink_rewind.after`: the rows of what is written again are there already, and stay."""
+    """`sink_rewind.after`: the rows that are written again exist already, and stay."""
     offsets = OffsetsTable(settings[OFFSETS_TABLE])
     with jdbc_connection(spark, _options(settings)) as connection, connection.transaction():
         for place in json.loads(settings["batches"]):
@@ -152,19 +152,19 @@ def _exists(connection: JdbcConnection, settings: Mapping[str, str]) -> bool:
 
 
 def _drop_leftovers(connection: JdbcConnection, prefix: str) -> None:
-    """Of writers that can commit no more."""
+    """Drop the staging tables of writers that can commit no more."""
     for (name,) in connection.rows(STAGING_TABLES, [prefix], 1):
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _rows(frame: DataFrame, settings: Mapping[str, str]) -> tuple[DataFrame, Sequence[str]]:
-    """What goes into the staging table, and the columns of the key."""
+    """Return the rows for the staging table, and the columns of the key."""
     more = [f"`{TASKS_ROW}` AS {ROW}", f"{arrow.VALUE} IS NULL AS {DELETED}"]
     if settings[INSERT_MODE] != UPSERT:
         return rows(frame, settings, more), ()
     keys = settings[KEY_FIELDS].split(",")
     chosen = rows(frame, settings, [*_keys(frame, keys), *more])
-    # The key tells what the key is, whatever the value says.
+    # The record's key takes precedence over fields of the value.
     count = len(chosen.columns) - len(more) - len(keys)
     numbered = chosen.toDF(*(f"c{index}" for index in range(len(chosen.columns))))
     kept = [
@@ -188,7 +188,7 @@ def _keys(frame: DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def _cast(chosen: DataFrame, target: DataFrame, table: str) -> DataFrame:
-    """With the types of the target, which Spark would not see to by itself."""
+    """Cast to the types of the target, which Spark does not do by itself."""
     wanted = {field.name: field.dataType.simpleString() for field in target.schema}
     casts = []
     for field in chosen.schema:
@@ -196,10 +196,10 @@ def _cast(chosen: DataFrame, target: DataFrame, table: str) -> DataFrame:
         if field.dataType.typeName() in ("struct", "map") or kind.startswith("array<struct"):
             name_cast = f"to_json({name})"
         elif kind == wanted.get(field.name, kind) or {field.dataType.typeName(), wanted[field.name][:7]} == {"decimal"}:
-            # Of decimals the database knows better: Spark takes one without a scale for one with 18 digits.
+            # Decimals are left to the database: Spark takes one without a scale for one with 18 digits.
             name_cast = name
         elif wanted[field.name].startswith("timestamp") and field.dataType.typeName() in _NUMBERS:
-            # Spark would take them for seconds; those of Connect's Time are milliseconds of a day.
+            # Spark would take them for seconds; Connect's Time is milliseconds of a day.
             raise DataError(
                 f"Column {field.name} of {table} holds times, and records have numbers there ({kind}): convert "
                 f"them before, such as with TimestampConverter"

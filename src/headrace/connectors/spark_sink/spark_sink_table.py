@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frame functions of a SparkSink that appends to tables of other formats. In the worker.
 
-What is written of a partition is found in the table itself, if its rows tell the topic, partition and offset of their
-records. A format that adds a batch as a whole or not at all gets nothing twice that way, as long as no other task is
-still at it.
+A partition's written offsets are read from the table itself, if its rows contain the topic, partition and offset of
+their records. A format that adds a batch atomically gets no row twice that way, unless a former task is still
+writing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from headrace.api.jdbc_urls import check_jdbc
 from headrace.connectors.common.hadoop_files import files_of
-from headrace.connectors.common.spark_reader import FORMAT, reading
-from headrace.connectors.spark_sink.sink_frame import naming_bad_values, rows
+from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
+from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows
 from headrace.connectors.spark_sink.sink_states import states_frame
 from headrace.connectors.spark_sink.spark_sink_config import INCLUDE, PATH, TABLE
 
@@ -41,11 +41,11 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
     check_jdbc(spark, json.loads(settings["options"]))
     made = rows(frame, settings).write.format(settings[FORMAT]).options(**json.loads(settings["options"]))
     writer = made.mode("append")
-    with naming_bad_values(frame, settings):
+    with reporting_bad_values(frame, settings):
         if TABLE in settings:
-            reading(settings, lambda: writer.saveAsTable(settings[TABLE]))
+            with_spark_errors(settings, lambda: writer.saveAsTable(settings[TABLE]))
         else:
-            reading(settings, lambda: writer.save(settings[PATH]))
+            with_spark_errors(settings, lambda: writer.save(settings[PATH]))
 
 
 def _exists(spark: SparkSession, settings: Mapping[str, str]) -> bool:
@@ -59,4 +59,4 @@ def _read(spark: SparkSession, settings: Mapping[str, str]) -> DataFrame:
         return spark.table(settings[TABLE])
     check_jdbc(spark, json.loads(settings["options"]))
     reader = spark.read.format(settings[FORMAT]).options(**json.loads(settings["options"]))
-    return reading(settings, lambda: reader.load(settings[PATH]))
+    return with_spark_errors(settings, lambda: reader.load(settings[PATH]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of SparkTableSource, and what they come to. Pure."""
+"""The properties of SparkTableSource, and its settings made of them. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import NonEmptyString, Nullable, Range, Validator, ValidString
-from headrace.connectors.common.contradictions import checked
-from headrace.connectors.common.growing_columns import INCREMENTING, TIMESTAMP
+from headrace.connectors.common.conflicting_settings import parse_checked
+from headrace.connectors.common.incremental_columns import INCREMENTING, TIMESTAMP
 from headrace.connectors.common.spark_reader import (
     BATCH_ROWS,
     FORMAT,
@@ -196,13 +196,13 @@ CONFIG_DEF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of the table that has a position of its own. All of it if both are None."""
+    """A part of the table with a position of its own; the whole table if both fields are None."""
 
     value: str | None = None
     remainder: int | None = None
 
     def label(self, column: str | None, count: int) -> str | None:
-        """What the source partition says of it."""
+        """Its label in the source partition."""
         if self.value is not None:
             return f"{column}={self.value}"
         return None if self.remainder is None else f"{column}%{count}={self.remainder}"
@@ -210,24 +210,24 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """A connector's, checked."""
+    """The checked properties of a connector."""
 
     parsed: Mapping[str, Any]
     props: Mapping[str, str]
 
     @staticmethod
     def of(props: Mapping[str, str]) -> TableSettings:
-        """ConfigError for what is missing or wrong."""
-        return TableSettings(checked(CONFIG_DEF, props, lambda values: contradictions(values, props)), props)
+        """Parse properties. Raise ConfigError for missing, invalid or conflicting ones."""
+        return TableSettings(parse_checked(CONFIG_DEF, props, lambda values: find_conflicts(values, props)), props)
 
     @property
     def table(self) -> str:
-        """What the source partition calls the table."""
+        """The table's name in the source partition."""
         return str(self.parsed[TABLE] or self.parsed[PATH] or self.parsed[QUERY])
 
     @property
     def roles(self) -> list[tuple[str, str]]:
-        """Role and name of the growing columns, in the order of their comparison; none for bulk."""
+        """Roles and names of the incremental columns, in the order of their comparison; none for bulk."""
         names = ((TIMESTAMP, self.parsed[TIMESTAMP_COLUMN]), (INCREMENTING, self.parsed[INCREMENTING_COLUMN]))
         return [(role, name) for role, name in names if role in str(self.parsed[MODE]).split("+")]
 
@@ -244,8 +244,8 @@ class TableSettings:
         return {"table": self.table} | ({} if label is None else {"split": label})
 
 
-def contradictions(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Properties that do not go together: one of them, and why."""
+def find_conflicts(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return conflicting properties: the name of one of them, and the reason."""
     return [*_where_to_read(parsed, props), *_how_it_grows(parsed), *_how_it_is_split(parsed)]
 
 
@@ -266,7 +266,7 @@ def _where_to_read(parsed: Mapping[str, Any], props: Mapping[str, str]) -> list[
 def _how_it_grows(parsed: Mapping[str, Any]) -> list[tuple[str, str]]:
     mode = parsed[MODE]
     if mode not in MODES:
-        return []  # told already
+        return []  # reported already
     roles = str(mode).split("+")
     columns = {TIMESTAMP: TIMESTAMP_COLUMN, INCREMENTING: INCREMENTING_COLUMN}
     missing = [name for role, name in columns.items() if role in roles and not parsed[name]]

@@ -8,8 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.api.frame_sql import filter_frame
-from headrace.connectors.common.growing_columns import spark_text
-from headrace.connectors.common.spark_reader import FORMAT, JDBC, SCHEMA, blaming, check_schema, reader, reading
+from headrace.connectors.common.incremental_columns import spark_text
+from headrace.connectors.common.spark_reader import (
+    FORMAT,
+    JDBC,
+    SCHEMA,
+    attribute_errors_to,
+    check_schema,
+    reader,
+    with_spark_errors,
+)
 from headrace.connectors.spark_table.spark_table_config import WHERE, TableSettings
 from headrace.connectors.spark_table.table_queries import TableQueries
 
@@ -18,17 +26,17 @@ if TYPE_CHECKING:
 
 
 def describe(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """One row: the table's schema, as Spark's JSON."""
+    """Return one row: the table's schema, as Spark's JSON."""
     return spark.range(1, numPartitions=1).selectExpr(f"{spark_text(_schema(spark, settings))} AS schema")
 
 
 def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
-    """The rows that fulfil ``conditions`` and the user's ``where``; the first ``limit`` of them in the ``order`` of
-    columns, if there is one.
+    """Return the rows that satisfy ``conditions`` and the user's ``where``.
 
-    Of a database the table is a query that holds all this already.
+    With an ``order`` of columns they are the first ``limit`` rows in it. The table of a database is a query that
+    includes all this already.
     """
-    found = reading(settings, lambda: _table(spark, settings))
+    found = with_spark_errors(settings, lambda: _table(spark, settings))
     for condition in json.loads(settings.get("conditions", "[]")):
         found = found.where(condition)
     if "where" in settings:
@@ -42,25 +50,25 @@ def rows(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, st
 
 
 def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
-    """What a task would find out at its first poll: the table is described, and its first query analysed.
+    """Check for the errors of a task's first poll: describe the table, and analyse the first query.
 
-    ``settings`` are the connector's properties. ConfigError for what a user has to change.
+    ``settings`` are the connector's properties. Raise ConfigError for errors that a user has to correct.
     """
     table = TableSettings.of(settings)
     queries = TableQueries(table)
     check_schema(spark, table.parsed[SCHEMA])
     place = queries.place
-    with blaming(place, table.parsed[place]):
+    with attribute_errors_to(place, table.parsed[place]):
         schema = _schema(spark, queries.describe().settings)
     columns = queries.columns(schema)
     asked = [queries.rows(columns, split, None, None, 2).settings for split in table.splits]
     doubtful = WHERE if table.parsed[WHERE] else place
-    with blaming(doubtful, table.parsed[doubtful]):
+    with attribute_errors_to(doubtful, table.parsed[doubtful]):
         rows(spark, None, asked[0])
 
 
 def _schema(spark: SparkSession, settings: Mapping[str, str]) -> str:
-    schema: str = reading(settings, lambda: _table(spark, settings).schema).json()
+    schema: str = with_spark_errors(settings, lambda: _table(spark, settings).schema).json()
     return schema
 
 

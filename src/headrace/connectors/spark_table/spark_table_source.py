@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SparkTableSource: the rows of a table that Spark can read, and those that come to it, as records."""
+"""SparkTableSource: the rows of a table that Spark can read, new rows included, as records."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from headrace.api.source import (
     SourceTask,
     TransactionBoundary,
 )
-from headrace.connectors.common.contradictions import told
-from headrace.connectors.common.patience import Patience
+from headrace.connectors.common.conflicting_settings import add_conflicts
+from headrace.connectors.common.retry_timeout import RetryTimeout
 from headrace.connectors.common.row_table import row_table
 from headrace.connectors.common.spark_reader import RETRY_TIMEOUT, TOPIC
 from headrace.connectors.spark_table.spark_table_config import (
@@ -35,7 +35,7 @@ from headrace.connectors.spark_table.spark_table_config import (
     MODE,
     Split,
     TableSettings,
-    contradictions,
+    find_conflicts,
 )
 from headrace.connectors.spark_table.split_reader import COMPLETED, SplitReader, TableRows
 from headrace.connectors.spark_table.table_queries import Columns, TableQueries
@@ -47,7 +47,7 @@ _LONGEST_WAIT: Final = 0.5
 
 
 class SparkTableSourceConnector(SourceConnector):
-    """Tasks for a table of any format of Spark's; a database through JDBC is the case that is wanted most."""
+    """Tasks for a table of any format of Spark's; databases through JDBC are the most common case."""
 
     def version(self) -> str:
         return __version__
@@ -60,7 +60,7 @@ class SparkTableSourceConnector(SourceConnector):
         return SparkTableSourceTask
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Each split belongs to one task; how many tasks there are changes nothing about the splits."""
+        """Assign each split to one task; the splits do not depend on the number of tasks."""
         splits = self._settings.splits
         shares = [splits[task::max_tasks] for task in range(min(max_tasks, len(splits)))]
         return [{**self._props, SPLITS: json.dumps([asdict(split) for split in share])} for share in shares]
@@ -72,25 +72,25 @@ class SparkTableSourceConnector(SourceConnector):
         return CONFIG_DEF
 
     def validate(self, configs: Mapping[str, str]) -> list[ConfigValue]:
-        return told(super().validate(configs), lambda values: contradictions(values, configs))
+        return add_conflicts(super().validate(configs), lambda values: find_conflicts(values, configs))
 
     def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
-        """Describes the table and has its first query analysed."""
+        """Describe the table and analyse its first query."""
         return TableQueries(TableSettings.of(configs)).check()
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Supported; but bulk, which has no place within the table to go on at, only with a transaction for all."""
+        """Return SUPPORTED; for bulk, which has no position in the table, only with one transaction for all rows."""
         own = props.get("transaction.boundary", "").strip().lower() == str(TransactionBoundary.CONNECTOR)
         return ExactlyOnceSupport.SUPPORTED if own or props.get(MODE) != BULK else ExactlyOnceSupport.UNSUPPORTED
 
     def can_define_transaction_boundaries(self, props: Mapping[str, str]) -> ConnectorTransactionBoundaries:
-        """A transaction for each batch; of bulk, one for each reading of the whole table."""
+        """Return SUPPORTED: a transaction for each batch, for bulk one for each read of the whole table."""
         return ConnectorTransactionBoundaries.SUPPORTED
 
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        """Refuse offsets that no task can continue from. A reset (None) is allowed for any partition."""
         settings = TableSettings.of(connector_config)
         partitions = [settings.source_partition(split) for split in settings.splits]
         wanted = {role for role, _ in settings.roles} or {COMPLETED}
@@ -105,7 +105,7 @@ class SparkTableSourceConnector(SourceConnector):
 
 
 class SparkTableSourceTask(SourceTask):
-    """Asks for the rows of its splits, one after the other, by frame jobs, and polls them as Arrow tables."""
+    """Reads the rows of its splits, one after the other, by frame jobs, and polls them as Arrow tables."""
 
     def version(self) -> str:
         return __version__
@@ -118,7 +118,7 @@ class SparkTableSourceTask(SourceTask):
     def start(self, props: Mapping[str, str]) -> None:
         self._settings = TableSettings.of(props)
         self._queries = TableQueries(self._settings)
-        self._patience = Patience(self._settings.parsed[RETRY_TIMEOUT], time.monotonic)
+        self._retry_timeout = RetryTimeout(self._settings.parsed[RETRY_TIMEOUT], time.monotonic)
         self._splits = [Split(**split) for split in json.loads(props[SPLITS])]
         partitions = [self._settings.source_partition(split) for split in self._splits]
         self._offsets = self.context.offset_storage_reader.offsets(partitions)
@@ -129,8 +129,8 @@ class SparkTableSourceTask(SourceTask):
             rows = self._rows()
         except RetriableError as error:
             self._give_up_query()
-            raise self._patience.after(error, f"table {self._settings.table}") from error
-        self._patience.rest()
+            raise self._retry_timeout.error_after(error, f"table {self._settings.table}") from error
+        self._retry_timeout.reset()
         if rows is None:
             return None
         self._end_transaction(rows)
@@ -141,7 +141,7 @@ class SparkTableSourceTask(SourceTask):
         self._stopped.set()
 
     def _rows(self) -> TableRows | None:
-        """The next rows of the split whose turn it is; None if none of them has any, after a short wait."""
+        """Return the next rows of the splits in turn; None if no split has any, after a short wait."""
         if self._columns is None:
             self._open()
         for _ in self._readers:
@@ -169,7 +169,7 @@ class SparkTableSourceTask(SourceTask):
             reader.give_up()
         transactions = self.context.transaction_context
         if transactions is not None and self._settings.parsed[MODE] == BULK:
-            # What is read of the table is read again.
+            # The part of the table that was read is read again.
             transactions.abort_transaction()
 
     def _end_transaction(self, rows: TableRows) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one split of a table: query after query, each behind the rows that the last one gave."""
+"""Reads one split of a table: query after query, each behind the rows of the last one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from headrace.api.frames import Frames
-from headrace.connectors.common.growing_columns import Position, Value, position_of
-from headrace.connectors.common.growing_rows import GrowingRows
+from headrace.connectors.common.incremental_columns import Position, Value, position_of
+from headrace.connectors.common.incremental_rows import IncrementalRows
 from headrace.connectors.common.spark_reader import BATCH_ROWS, POLL_INTERVAL
 from headrace.connectors.spark_table.spark_table_config import (
     QUERY_ROWS,
@@ -26,12 +26,12 @@ from headrace.connectors.spark_table.spark_table_config import (
 from headrace.connectors.spark_table.table_queries import Columns, TableQueries
 
 COMPLETED: Final = "completed"
-"""Field of bulk's offsets: when the table was last read as a whole, in ms since the epoch."""
+"""Field of bulk's offsets: time of the last complete read of the table, in ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Rows of a split, and the offset that is reached with them; None within bulk's reading of the whole table."""
+    """Rows of a split, and the offset behind them; None within bulk's read of the whole table."""
 
     table: pa.Table
     partition: Mapping[str, str]
@@ -39,7 +39,10 @@ class TableRows:
 
 
 class SplitReader:
-    """Task's thread only. What `next_rows` raises is what `Frames` raises; go on with `give_up` then."""
+    """A reader of one split, for the task's thread only.
+
+    `next_rows` raises the errors of `Frames`; after one, call `give_up`.
+    """
 
     def __init__(
         self,
@@ -50,7 +53,7 @@ class SplitReader:
         split: Split,
         offset: Mapping[str, Any] | None,
     ) -> None:
-        """ConnectError for an offset that the mode and the columns do not fit."""
+        """Raise ConnectError for an offset that does not fit the mode and the columns."""
         self._frames = frames
         self._queries = queries
         self._parsed = settings.parsed
@@ -62,19 +65,19 @@ class SplitReader:
         self._query: _Query | None = None
         self._position: Position | None = None
         self.due = 0.0
-        """When to ask for rows again, by the clock that only goes forward."""
-        if columns.growing:
-            self._position = position_of(columns.growing, offset)
+        """Time of the next query, by the monotonic clock."""
+        if columns.incremental:
+            self._position = position_of(columns.incremental, offset)
         elif offset is not None:
             passed = time.time() - float(offset.get(COMPLETED, 0)) / 1000
-            # A clock that was set back since must not make it wait for longer than an interval.
+            # A clock that was set back since must not extend the wait beyond an interval.
             self.due = time.monotonic() + self._interval - max(passed, 0.0)
 
     def is_due(self, now: float) -> bool:
         return self._query is not None or now >= self.due
 
     def next_rows(self, stopped: Callable[[], bool]) -> TableRows | None:
-        """The next rows; None at the end of a query, or if `stopped`."""
+        """Return the next rows; None at the end of a query, or if `stopped`."""
         while not stopped():
             query = self._query = self._query or self._ask()
             wanted = self._parsed[BATCH_ROWS]
@@ -90,26 +93,26 @@ class SplitReader:
         return None
 
     def give_up(self) -> None:
-        """Forget the query that is under way; the next one begins behind the rows that were taken."""
+        """Cancel the running query; the next one begins behind the rows that were taken."""
         query, self._query = self._query, None
         if query is not None:
             query.close()
 
     def _ask(self) -> _Query:
-        growing = self._columns.growing
-        limit = self._limit if growing else None
+        incremental = self._columns.incremental
+        limit = self._limit if incremental else None
         job = self._queries.rows(self._columns, self._split, self._position, self._before(), self._limit)
-        return _Query(self._frames.stream(job), GrowingRows(growing), limit)
+        return _Query(self._frames.stream(job), IncrementalRows(incremental), limit)
 
     def _before(self) -> Value | None:
-        growing = self._columns.growing
-        if not growing or not growing[0].kind.is_time:
+        incremental = self._columns.incremental
+        if not incremental or not incremental[0].kind.is_time:
             return None
         moment = time.time_ns() // 1000 - self._parsed[TIMESTAMP_DELAY] * 1000
-        return growing[0].at(moment, ZoneInfo(self._parsed[TIMESTAMP_ZONE]))
+        return incremental[0].at(moment, ZoneInfo(self._parsed[TIMESTAMP_ZONE]))
 
     def _reached(self, taken: pa.Table, query: _Query) -> TableRows:
-        if self._columns.growing:
+        if self._columns.incremental:
             self._position = query.rows.position(taken)
             return TableRows(taken, self._partition, self._position)
         if not query.ended or query.rows.waiting:
@@ -117,7 +120,7 @@ class SplitReader:
         return TableRows(taken, self._partition, {COMPLETED: time.time_ns() // 1_000_000})
 
     def _end(self, query: _Query, full: bool) -> None:
-        """Rows that are left of a full query are of a position of which there may be more: they are asked for again."""
+        """End the query. Remaining rows of a full one are read again: there may be more rows of their position."""
         stuck = full and query.rows.waiting == query.rows.received
         self._limit = self._limit * 4 if stuck else self._parsed[QUERY_ROWS]
         self.give_up()
@@ -126,10 +129,10 @@ class SplitReader:
 
 
 class _Query:
-    """One frame job under way."""
+    """A running frame job."""
 
     def __init__(
-        self, stream: AbstractContextManager[Iterator[pa.RecordBatch]], rows: GrowingRows, limit: int | None
+        self, stream: AbstractContextManager[Iterator[pa.RecordBatch]], rows: IncrementalRows, limit: int | None
     ) -> None:
         self._stream = stream
         self._batches = stream.__enter__()

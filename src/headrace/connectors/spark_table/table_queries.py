@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame jobs that a SparkTableSource asks for. Pure."""
+"""The frame jobs of a SparkTableSource. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
-from headrace.connectors.common.growing_columns import (
+from headrace.connectors.common.incremental_columns import (
     INCREMENTING,
     TIMESTAMP,
-    GrowingColumn,
+    IncrementalColumn,
     Kind,
     Position,
+    SqlFormatter,
     Value,
-    Writing,
     conditions,
 )
 from headrace.connectors.common.jdbc_text import Dialect
@@ -49,23 +49,23 @@ _SPARKS_DIGITS: Final = 6
 _JDBC_DEFAULTS: Final = {
     # Else drivers fetch all rows at once.
     "fetchsize": "10000",
-    # As a moment, a time without a zone would be bent where clocks are set forward.
+    # A time without a zone, taken as an instant, would be shifted where clocks are set forward.
     "preferTimestampNTZ": "true",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is to be known of the table's columns."""
+    """The table's columns that queries depend on."""
 
-    growing: tuple[GrowingColumn, ...]
+    incremental: tuple[IncrementalColumn, ...]
     keys: tuple[str, ...]
-    split: GrowingColumn | None
-    """Not that it grows; but its values have to be written in conditions as well."""
+    split: IncrementalColumn | None
+    """The column of the splits. It need not be incremental; conditions contain its values too."""
 
 
 class TableQueries:
-    """Describes the table, then asks for rows of it."""
+    """A factory of the jobs that describe the table and read its rows."""
 
     def __init__(self, settings: TableSettings) -> None:
         self._settings = settings
@@ -75,40 +75,40 @@ class TableQueries:
         if self._jdbc:
             props[_URL] = self._dialect.url(props[_URL])
         self._reader = reader_settings(props, parsed[FORMAT] or "", self._jdbc_defaults() if self._jdbc else {})
-        self._writing = Writing.jdbc(self._dialect) if self._jdbc else Writing.spark()
+        self._formatter = SqlFormatter.jdbc(self._dialect) if self._jdbc else SqlFormatter.spark()
 
     def describe(self) -> FrameJob:
         return FrameJob(f"{_MODULE}:describe", self._reader | self._where(), f"columns of {self._settings.table}")
 
     def check(self) -> FrameJob:
-        """Finds out what a task would only find out when it begins. Its result is of no interest."""
+        """Return the job that checks a connector's configuration. Its result is not used."""
         return FrameJob(f"{_MODULE}:check", dict(self._settings.props), f"table {self._settings.table}")
 
     @property
     def place(self) -> str:
-        """The property that says what is read."""
+        """Return the name of the property that names the table."""
         return next(name for name in (TABLE, PATH, QUERY) if self._settings.parsed[name])
 
     def columns(self, schema: str) -> Columns:
-        """From what `describe` gives. ConfigError for columns that are missing or of a type that does not fit."""
+        """Return the columns, from the result of `describe`. Raise ConfigError for missing or unsuitable columns."""
         fields = {field["name"]: field for field in json.loads(schema)["fields"]}
         types = {name: field["type"] for name, field in fields.items()}
         parsed = self._settings.parsed
-        growing = [_growing(role, *_found(types, _PROPERTIES[role], name)) for role, name in self._settings.roles]
-        if len(growing) > 1:
-            _refuse_finer(growing[0], fields[growing[0].name].get("metadata", {}).get("scale", 0))
+        incremental = [_growing(role, *_found(types, _PROPERTIES[role], name)) for role, name in self._settings.roles]
+        if len(incremental) > 1:
+            _refuse_finer(incremental[0], fields[incremental[0].name].get("metadata", {}).get("scale", 0))
         keys = [_found(types, KEY_COLUMNS, name)[0] for name in parsed[KEY_COLUMNS]]
         split = parsed[PARTITION_COLUMN]
-        return Columns(tuple(growing), tuple(keys), self._split_column(types, split) if split else None)
+        return Columns(tuple(incremental), tuple(keys), self._split_column(types, split) if split else None)
 
     def rows(
         self, columns: Columns, split: Split, after: Position | None, before: Value | None, limit: int
     ) -> FrameJob:
-        """Rows of a split behind a position, in order; all rows if no columns grow."""
-        where = conditions(columns.growing, after, before, self._writing) if columns.growing else []
+        """Return the job for rows of a split behind a position, in order; for all rows without incremental columns."""
+        where = conditions(columns.incremental, after, before, self._formatter) if columns.incremental else []
         where += self._of_split(columns, split)
         users = self._settings.parsed[WHERE]
-        order = [self._writing.name(column.name) for column in columns.growing]
+        order = [self._formatter.name(column.name) for column in columns.incremental]
         name = f"{_MODULE}:rows"
         label = self._settings.source_partition(split)
         description = f"{self._settings.table} {label.get('split', '')} after {dict(after) if after else 'nothing'}"
@@ -124,7 +124,7 @@ class TableQueries:
         return {**_JDBC_DEFAULTS, **self._dialect.session, **driver}
 
     def _where(self) -> dict[str, str]:
-        """Where the whole table is."""
+        """Return the settings that locate the whole table."""
         parsed = self._settings.parsed
         if parsed[PATH]:
             return {"path": parsed[PATH]}
@@ -136,9 +136,9 @@ class TableQueries:
             select += f" WHERE {' AND '.join(where)}"
         return self._dialect.limited(f"{select} ORDER BY {', '.join(order)}", limit) if order else select
 
-    def _split_column(self, types: Mapping[str, Any], name: str) -> GrowingColumn:
+    def _split_column(self, types: Mapping[str, Any], name: str) -> IncrementalColumn:
         found, type = _found(types, PARTITION_COLUMN, name)
-        column = GrowingColumn(PARTITION_COLUMN, found, _kind(PARTITION_COLUMN, found, type))
+        column = IncrementalColumn(PARTITION_COLUMN, found, _kind(PARTITION_COLUMN, found, type))
         whole = column.kind is Kind.INTEGER or str(type).endswith(",0)")
         if self._settings.parsed[PARTITION_COUNT] and not whole:
             raise ConfigError.invalid(
@@ -150,34 +150,34 @@ class TableQueries:
         column, count = columns.split, self._settings.parsed[PARTITION_COUNT]
         if column is None:
             return []
-        name = self._writing.name(column.name)
+        name = self._formatter.name(column.name)
         if split.value is not None:
-            return [f"{name} = {self._writing.value(column, _of_column(column, split.value))}"]
+            return [f"{name} = {self._formatter.value(column, _of_column(column, split.value))}"]
         remainder = self._dialect.remainder(name, count) if self._jdbc else f"ABS({name} % {count})"
-        # A null is in none of the remainders, and has to be in one split.
+        # A null has no remainder, but belongs to one split.
         return [f"({remainder} = 0 OR {name} IS NULL)" if split.remainder == 0 else f"{remainder} = {split.remainder}"]
 
 
 _PROPERTIES: Final = {INCREMENTING: INCREMENTING_COLUMN, TIMESTAMP: TIMESTAMP_COLUMN}
 
 
-def _growing(role: str, name: str, type: Any) -> GrowingColumn:
-    column = GrowingColumn(role, name, _kind(_PROPERTIES[role], name, type))
+def _growing(role: str, name: str, type: Any) -> IncrementalColumn:
+    column = IncrementalColumn(role, name, _kind(_PROPERTIES[role], name, type))
     if role != INCREMENTING and not column.kind.is_time:
         raise ConfigError.invalid(_PROPERTIES[role], name, f"the column holds no times, but is of type {type}")
     return column
 
 
-def _of_column(column: GrowingColumn, text: str) -> Value:
-    """A value of the column. ConfigError if it cannot be one."""
+def _of_column(column: IncrementalColumn, text: str) -> Value:
+    """Return a value of the column. Raise ConfigError if it is not of its type."""
     try:
         return column.checked(int(text) if column.kind is Kind.INTEGER else text)
     except (ValueError, ConnectError) as error:
         raise ConfigError.invalid(PARTITION_VALUES, text, f"column {column.name} holds {column.examples}") from error
 
 
-def _refuse_finer(column: GrowingColumn, digits: int) -> None:
-    """Of timestamps that are the same to Spark, the database's order is not that of the second column."""
+def _refuse_finer(column: IncrementalColumn, digits: int) -> None:
+    """Raise ConfigError for timestamps finer than Spark's: the database orders those that Spark takes for equal."""
     if digits > _SPARKS_DIGITS and column.kind is not Kind.DATE:
         raise ConfigError.invalid(
             TIMESTAMP_COLUMN,
@@ -195,7 +195,7 @@ def _kind(property: str, column: str, type: Any) -> Kind:
 
 
 def _found(types: Mapping[str, Any], property: str, name: str) -> tuple[str, Any]:
-    """A column as the table writes its name, and its type."""
+    """Return a column's name in the table's spelling, and its type."""
     if name in types:
         return name, types[name]
     same = [column for column in types if column.lower() == name.lower()]

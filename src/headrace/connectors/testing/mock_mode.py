@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MockSource and MockSink have in common: failures after a while (Java: `MockConnector`)."""
+"""Scheduled failures, for MockSource and MockSink (Java: `MockConnector`)."""
 
 from __future__ import annotations
 

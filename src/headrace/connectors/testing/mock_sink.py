@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MockSink: a sink that writes nothing and fails when it is asked to."""
+"""MockSink: a sink that writes nothing and fails on request."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class MockSinkConnector(SinkConnector):
         return CONFIG_DEF
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """It keeps nothing, and any offset will do."""
+        """Accept any offsets: it keeps none."""
         return True
 
 
 class MockSinkTask(SinkTask):
-    """Takes records and forgets them."""
+    """Discards all records."""
 
     def version(self) -> str:
         return KAFKA_VERSION
@@ -64,6 +64,6 @@ class MockSinkTask(SinkTask):
         pass
 
     def _come_back_soon(self) -> None:
-        """A topic without records is no reason not to fail in time."""
+        """Schedule the next call, so that the task fails in time even without records."""
         if self._failing.delay_ms is not None:
             self.context.timeout_ms(max(1, min(self._failing.delay_ms, _LONGEST_WAIT_MS)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MockSource: a source without records that fails when it is asked to."""
+"""MockSource: a source without records that fails on request."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class MockSourceConnector(SourceConnector):
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """It has no offsets, and any will do."""
+        """Accept any offsets: it has none."""
         return True
 
 
 class MockSourceTask(SourceTask):
-    """Polls nothing."""
+    """Returns no records."""
 
     def version(self) -> str:
         return KAFKA_VERSION

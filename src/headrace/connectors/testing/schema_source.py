@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SchemaSource: structs of one schema, or of two versions of it in turn, to test converters and registries with."""
+"""SchemaSource: structs of one schema, or of two alternating versions of it, to test converters and registries."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SchemaSourceConnector(SourceConnector):
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        """Refuse offsets that no task can continue from. A reset (None) is allowed for any partition."""
         for _, offset in offsets:
             if offset is not None:
                 _next_seqno(offset)
@@ -92,7 +92,7 @@ class SchemaSourceConnector(SourceConnector):
 
 
 class SchemaSourceTask(SourceTask):
-    """Keys are the text "key"; values tell the task's `id` and the record's `seqno`, which is also the offset."""
+    """Records with key "key"; values hold the task's `id` and the record's `seqno`, which is also the offset."""
 
     def version(self) -> str:
         return KAFKA_VERSION

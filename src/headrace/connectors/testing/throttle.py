@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A given number of records per second."""
+"""A limit of records per second."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST_LAG: Final = 1.0
 
 
 class Throttle:
-    """Says how many records are due. Pure: the caller brings the time, in seconds of a clock that never goes back.
+    """A schedule of records. Pure: the caller passes the time, in seconds of a monotonic clock.
 
-    The n-th record is due n/rate after the start. Whoever lags behind may catch up with what became due in the last
-    second; what is older is given up, so that no pause ends in a flood. A negative rate means no limit, 0 never.
+    The n-th record is due n/rate after the start. A caller that lags may catch up with records that became due in the
+    last second; older ones are dropped, so that no pause ends in a burst. A negative rate is no limit, 0 is never.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -22,7 +22,7 @@ class Throttle:
         self._sent = 0
 
     def due(self, now: float, limit: int) -> int:
-        """How many records may go now, at most `limit`. The first one may go at once."""
+        """Return the number of records due now, at most `limit`. The first one is due at once."""
         if self._rate < 0:
             return limit
         if self._rate == 0:
@@ -32,11 +32,11 @@ class Throttle:
         return max(0, min(limit, math.floor((now - self._start) * self._rate) + 1 - self._sent))
 
     def sent(self, count: int) -> None:
-        """So many more have gone."""
+        """Note that ``count`` more records were sent."""
         self._sent += count
 
     def wait(self, now: float) -> float:
-        """Seconds until the next record is due; infinity if never."""
+        """Return the seconds until the next record is due; infinity if never."""
         if self._rate < 0:
             return 0.0
         return max(0.0, self._due_at() - now) if self._rate else math.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VerifiableSink: tells of every record when it is put and again when it is flushed, to test clusters with."""
+"""VerifiableSink: logs every record when it is put and again when it is flushed, to test clusters."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class VerifiableSinkConnector(SinkConnector):
         return ConfigDef()
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """It keeps nothing, and any offset will do."""
+        """Accept any offsets: it keeps none."""
         return True
 
 
 class VerifiableSinkTask(SinkTask):
     """Logs a line of JSON for each record, and the same one with `flushed` before its offset is committed.
 
-    Meant for what VerifiableSource writes: `task` is the key, `seqno` the value. (Java prints them. What a task's
-    process prints stays with Spark; what it logs, the worker logs.)
+    Meant for records of VerifiableSource: `task` is the key, `seqno` the value. (Java prints them. The output of a
+    task's process stays with Spark; the worker logs its log lines.)
     """
 
     def version(self) -> str:
@@ -83,7 +83,7 @@ class VerifiableSinkTask(SinkTask):
                 "seqno": record.value,
                 "offset": record.kafka_offset,
             }
-            # By what it was consumed from: that is what flush is told.
+            # By the partition that it was consumed from, as flush gets it.
             where = TopicPartition(record.original_topic, record.original_kafka_partition or 0)
             self._unflushed[where].append(line)
             told.append(line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VerifiableSource: numbered records at a given rate, to test clusters with."""
+"""VerifiableSource: numbered records at a given rate, to test clusters."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class VerifiableSourceConnector(SourceConnector):
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]
     ) -> bool:
-        """Refuses offsets that no task could go on from. A reset (None) is allowed for whatever partition."""
+        """Refuse offsets that no task can continue from. A reset (None) is allowed for any partition."""
         for partition, offset in offsets:
             if offset is not None:
                 if _next_seqno(offset) < 1:
@@ -106,10 +106,10 @@ class VerifiableSourceConnector(SourceConnector):
 
 
 class VerifiableSourceTask(SourceTask):
-    """Records numbered from 0 without a gap: key the task's id, value and source offset the number.
+    """Records numbered from 0 without a gap: the task's id is the key, the number is value and source offset.
 
-    Polls whatever has become due, so that a slow commit does not lower the rate. Unlike Java's it prints no line per
-    record: the topic can be read.
+    Polls all records that have become due, so that a slow commit does not lower the rate. Unlike Java's it prints no
+    line per record: the topic can be read.
     """
 
     def version(self) -> str:
@@ -144,7 +144,7 @@ class VerifiableSourceTask(SourceTask):
         self._stopped.set()
 
     def _due(self) -> int:
-        """How many records are due, after a short wait if none is."""
+        """Return the number of records due, after a short wait if there are none."""
         now = time.monotonic()
         count = self._throttle.due(now, _BATCH)
         if count or self._stopped.wait(min(self._throttle.wait(now), _POLL_SECONDS)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts the rows of a table that come in the order of its growing columns into batches. Pure."""
+"""Cuts the rows of a table, ordered by its incremental columns, into batches. Pure."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.common.growing_columns import GrowingColumn, Kind, Position
+from headrace.connectors.common.incremental_columns import IncrementalColumn, Kind, Position
 
 if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 
-class GrowingRows:
+class IncrementalRows:
     """Rows of one query. A batch never ends between rows of one position.
 
-    So it does not matter in which order these come, nor that a position is all that an offset knows: they are neither
-    lost nor doubled when the next query begins behind it.
+    So their order does not matter, although an offset holds a position alone: they are neither lost nor doubled when
+    the next query begins behind it.
     """
 
-    def __init__(self, columns: Sequence[GrowingColumn]) -> None:
-        """No columns: rows without positions, which can be cut anywhere."""
+    def __init__(self, columns: Sequence[IncrementalColumn]) -> None:
+        """Without ``columns`` the rows have no positions and can be cut anywhere."""
         self._columns = columns
         self._rows: pa.Table | None = None
         self.received = 0
-        """All rows that were added."""
+        """Number of all rows that were added."""
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """More rows, in order."""
+        """Append rows, in order."""
         self.received += batch.num_rows
         added = pa.Table.from_batches([batch])
         self._rows = added if self._rows is None else pa.concat_tables([self._rows, added])
@@ -44,10 +44,10 @@ class GrowingRows:
         return 0 if self._rows is None else self._rows.num_rows
 
     def take(self, wanted: int, *, complete: bool) -> pa.Table | None:
-        """About `wanted` rows; None if there are too few yet to know where to cut.
+        """Return about `wanted` rows; None if there are too few yet to find the end of a position.
 
-        `complete` says that rows of the last position have all been added. ConnectError if rows were not in order:
-        positions would be passed over.
+        `complete`: all rows of the last position have been added. Raise ConnectError if rows were not in order:
+        positions would be skipped.
         """
         rows = self._rows
         if rows is None or not rows.num_rows or (rows.num_rows <= wanted and not complete):
@@ -58,14 +58,14 @@ class GrowingRows:
         return rows.slice(0, end) if end else None
 
     def position(self, rows: pa.Table) -> Position:
-        """That of the last one of some rows."""
+        """Return the position of the last row."""
         return {
             column.role: column.encoded(rows.column(column.name).chunk(rows.column(column.name).num_chunks - 1), -1)
             for column in self._columns
         }
 
     def _ends(self, rows: pa.Table, complete: bool) -> npt.NDArray[np.int64]:
-        """Where a batch may end, as counts of rows."""
+        """Return the allowed ends of a batch, as counts of rows."""
         if not self._columns:
             return np.arange(1, rows.num_rows + 1)
         same = self._compared(rows)
@@ -73,12 +73,12 @@ class GrowingRows:
         return np.append(ends, rows.num_rows) if complete else ends
 
     def _compared(self, rows: pa.Table) -> Flags:
-        """For each row but the last, whether the next one has the same position."""
+        """Return a flag for each row but the last: True if the next one has the same position."""
         same = np.ones(rows.num_rows - 1, dtype=bool)
         for column in self._columns:
             values = rows.column(column.name)
             before, after = values.slice(0, rows.num_rows - 1), values.slice(1)
-            # Of text only the database knows the order.
+            # Only the database knows the order of text.
             if column.kind is not Kind.TEXT and bool(np.any(same & _flags(pc.less(after, before)))):
                 raise ConnectError(
                     f"Rows did not come in the order of column {column.name}, so their place cannot be remembered"
@@ -91,7 +91,7 @@ class GrowingRows:
 
 
 def _cut(ends: npt.NDArray[np.int64], wanted: int) -> int:
-    """The last end that is not beyond what is wanted, else the first one; 0 if there is none."""
+    """Return the last end within ``wanted``, else the first one; 0 if there is none."""
     if not len(ends):
         return 0
     within = int(np.searchsorted(ends, wanted, side="right"))
@@ -99,10 +99,10 @@ def _cut(ends: npt.NDArray[np.int64], wanted: int) -> int:
 
 
 def _folded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text in a form in which all that a database may take for the same is the same: case, accents, final blanks.
+    """Return text without differences that a database may ignore: case, accents, trailing blanks.
 
-    Rows that the database does tell apart only stay together needlessly; to part what it takes for one would lose the
-    rest of it.
+    Rows that the database does distinguish only stay together needlessly; to separate rows that it considers equal
+    would lose some of them.
     """
     return pa.chunked_array([[_without_nuances(text) for text in values.to_pylist()]], pa.string())
 

@@ -12,12 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.connectors.common.growing_columns import GrowingColumn, Kind, Writing, conditions, position_of
+from headrace.connectors.common.incremental_columns import (
+    IncrementalColumn,
+    Kind,
+    SqlFormatter,
+    conditions,
+    position_of,
+)
 from headrace.connectors.common.jdbc_text import Dialect
 
-ID = GrowingColumn("incrementing", "id", Kind.INTEGER)
-CHANGED = GrowingColumn("timestamp", "changed", Kind.LOCAL)
-POSTGRES = Writing.jdbc(Dialect("postgresql"))
+ID = IncrementalColumn("incrementing", "id", Kind.INTEGER)
+CHANGED = IncrementalColumn("timestamp", "changed", Kind.LOCAL)
+POSTGRES = SqlFormatter.jdbc(Dialect("postgresql"))
 BEFORE = "2026-01-01T00:00:09"
 
 
@@ -73,17 +79,17 @@ MICROS = datetime(2026, 3, 1, 12, 0, 0, 123_456)
 def test_a_value_keeps_each_digit_on_its_way_into_an_offset_and_out_of_it(
     kind: Kind, values: pa.Array, encoded: object, spark: str, jdbc: str
 ) -> None:
-    column = GrowingColumn("incrementing", "c", kind)
+    column = IncrementalColumn("incrementing", "c", kind)
     value = column.encoded(values, 0)
     assert value == encoded
     assert column.checked(value) == value
-    assert column.of_spark(value) == spark
-    assert column.of_jdbc(Dialect("postgresql"), value) == jdbc
+    assert column.spark_literal(value) == spark
+    assert column.jdbc_literal(Dialect("postgresql"), value) == jdbc
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_a_moment_keeps_the_digits_of_its_unit_before_1970_too(unit: str) -> None:
-    column = GrowingColumn("timestamp", "c", Kind.LOCAL)
+    column = IncrementalColumn("timestamp", "c", Kind.LOCAL)
     assert (
         column.encoded(pa.array([-1], pa.timestamp(unit)), 0)
         == {
@@ -112,14 +118,14 @@ def test_a_moment_keeps_the_digits_of_its_unit_before_1970_too(unit: str) -> Non
 )
 def test_an_offset_that_is_no_value_of_the_column_is_refused(kind: Kind, value: object) -> None:
     with pytest.raises(ConnectError, match="no value of column c"):
-        GrowingColumn("incrementing", "c", kind).checked(value)
+        IncrementalColumn("incrementing", "c", kind).checked(value)
 
 
 def test_the_present_is_what_the_columns_clock_shows() -> None:
     zone, moment = ZoneInfo("Europe/Berlin"), 1_767_225_600_000_001  # the first microsecond of 2026, UTC
-    assert GrowingColumn("timestamp", "c", Kind.MOMENT).at(moment, zone) == "2026-01-01T00:00:00.000001Z"
-    assert GrowingColumn("timestamp", "c", Kind.LOCAL).at(moment, zone) == "2026-01-01T01:00:00.000001"
-    assert GrowingColumn("timestamp", "c", Kind.DATE).at(moment, ZoneInfo("America/New_York")) == "2025-12-31"
+    assert IncrementalColumn("timestamp", "c", Kind.MOMENT).at(moment, zone) == "2026-01-01T00:00:00.000001Z"
+    assert IncrementalColumn("timestamp", "c", Kind.LOCAL).at(moment, zone) == "2026-01-01T01:00:00.000001"
+    assert IncrementalColumn("timestamp", "c", Kind.DATE).at(moment, ZoneInfo("America/New_York")) == "2025-12-31"
 
 
 @given(
@@ -131,14 +137,14 @@ def test_the_present_is_what_the_columns_clock_shows() -> None:
 def test_no_clock_shows_later_what_is_before_its_present(zone: str, day: datetime, us: int, later: int) -> None:
     """Else rows of the hour that comes twice would be behind a position that is reached in its first pass."""
     moment = int(day.replace(tzinfo=UTC).timestamp()) * 1_000_000 + us
-    column = GrowingColumn("timestamp", "c", Kind.LOCAL)
+    column = IncrementalColumn("timestamp", "c", Kind.LOCAL)
     shown = datetime.fromtimestamp((moment + later) // 1_000_000, ZoneInfo(zone)).replace(tzinfo=None)
     shown += timedelta(microseconds=(moment + later) % 1_000_000)
     assert column.at(moment, ZoneInfo(zone)) <= shown.isoformat(timespec="microseconds")
 
 
 def test_only_before_a_clock_is_set_back_its_present_stands_still() -> None:
-    column, zone = GrowingColumn("timestamp", "c", Kind.LOCAL), ZoneInfo("Europe/Berlin")
+    column, zone = IncrementalColumn("timestamp", "c", Kind.LOCAL), ZoneInfo("Europe/Berlin")
 
     def at(hour: int, minute: int) -> object:
         return column.at(int(datetime(2026, 10, 25, hour, minute, tzinfo=UTC).timestamp()) * 1_000_000, zone)
@@ -162,7 +168,7 @@ def test_only_before_a_clock_is_set_back_its_present_stands_still() -> None:
 def test_after_a_timestamp_comes_the_next_that_spark_can_tell_from_it(
     kind: Kind, value: Any, following: str | None
 ) -> None:
-    assert GrowingColumn("timestamp", "c", kind).following(value) == following
+    assert IncrementalColumn("timestamp", "c", kind).following(value) == following
 
 
 def test_at_first_rows_with_nulls_are_left_out() -> None:
@@ -176,7 +182,7 @@ def test_at_first_rows_with_nulls_are_left_out() -> None:
 
 def test_behind_a_position_comes_what_is_larger() -> None:
     assert conditions([ID], {"incrementing": 7}, None, POSTGRES) == ['"id" > 7']
-    assert conditions([CHANGED], {"timestamp": "2026-01-01T00:00:01"}, BEFORE, Writing.spark()) == [
+    assert conditions([CHANGED], {"timestamp": "2026-01-01T00:00:01"}, BEFORE, SqlFormatter.spark()) == [
         "`changed` >= TIMESTAMP_NTZ'2026-01-01T00:00:01.000001'",
         f"`changed` < TIMESTAMP_NTZ'{BEFORE}'",
     ]
@@ -193,9 +199,12 @@ def test_two_columns_are_compared_as_a_tuple_with_a_range_that_an_index_serves()
 
 
 def test_of_mysql_moments_are_texts_in_the_sessions_zone() -> None:
-    seen = GrowingColumn("timestamp", "seen", Kind.MOMENT)
+    seen = IncrementalColumn("timestamp", "seen", Kind.MOMENT)
     mysql = Dialect("mysql")
-    assert conditions([seen], None, "2026-01-01T00:00:09Z", Writing.jdbc(mysql))[1] == "`seen` < '2026-01-01 00:00:09'"
+    assert (
+        conditions([seen], None, "2026-01-01T00:00:09Z", SqlFormatter.jdbc(mysql))[1]
+        == "`seen` < '2026-01-01 00:00:09'"
+    )
     assert mysql.session["connectionTimeZone"] == "UTC"
     assert Dialect("postgresql").session == {}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns whose values grow, and the place that a reader has reached in them, as source offsets hold it. Pure.
+"""Incremental columns, whose values grow, and a reader's position in them, as source offsets hold it. Pure.
 
-Offsets are JSON. Whole numbers stand in them as they are; decimals, moments and text as text, so that each digit is
-kept: `{"timestamp": "2026-03-01T12:00:00.123456Z", "incrementing": 17}`.
+Offsets are JSON. They hold whole numbers as numbers; decimals, moments and text as text, so that each digit is kept:
+`{"timestamp": "2026-03-01T12:00:00.123456Z", "incrementing": 17}`.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ TIMESTAMP: Final = "timestamp"
 _EPOCH: Final = datetime(1970, 1, 1)
 _LEAST: Final = timedelta(microseconds=1)
 _SET_BACK: Final = timedelta(minutes=15), 12
-"""Clocks are set back at full quarters of an hour, by no more than so many of them."""
+"""Clocks are set back at full quarters of an hour, by no more than this number of them."""
 _UNITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 class Kind(Enum):
-    """What a growing column holds; the value is a pattern of what stands in offsets."""
+    """The kind of values of an incremental column; the value is a pattern of their form in offsets."""
 
     INTEGER = r"-?\d+"
     DECIMAL = r"-?\d+(\.\d+)?"
     TEXT = r"(?s:.*)"
     DATE = r"\d{4}-\d\d-\d\d"
     MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z"
-    """A moment, wherever one is."""
+    """An instant, independent of time zones."""
     LOCAL = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?"
-    """What a clock and a calendar show, without a zone."""
+    """A local date and time, without a zone."""
 
     @staticmethod
     def of_spark(column: str, type: object) -> Kind:
-        """By the type that the JSON of a schema of Spark's names. ConfigError for one whose values cannot be kept."""
+        """Return the kind of a type in the JSON of a Spark schema. Raise ConfigError for an unsupported type."""
         name = type if isinstance(type, str) else "struct"
         kind = _KINDS.get(name.partition("(")[0])
         if kind is None:
@@ -70,12 +70,12 @@ _KINDS: Final = {
 }
 Value = int | str
 Position = Mapping[str, Value]
-"""The values of the growing columns, by role: that of their fields in offsets."""
+"""The values of the incremental columns, by role: the names of their fields in offsets."""
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingColumn:
-    """`role` is the name of its field in offsets."""
+class IncrementalColumn:
+    """A column by which new rows are found. `role` is the name of its field in offsets."""
 
     role: str
     name: str
@@ -83,11 +83,11 @@ class GrowingColumn:
 
     @property
     def examples(self) -> str:
-        """What it holds, in a user's words."""
+        """A description of its values, with an example, for messages."""
         return _EXAMPLES[self.kind]
 
     def checked(self, value: Any) -> Value:
-        """A value of an offset. ConnectError unless it is one of this column's."""
+        """Return a value of an offset. Raise ConnectError unless it is a value of this column."""
         wanted = int if self.kind is Kind.INTEGER else str
         if type(value) is not wanted or not re.fullmatch(self.kind.value, str(value)):
             raise ConnectError(
@@ -98,7 +98,7 @@ class GrowingColumn:
         return checked
 
     def encoded(self, values: pa.Array, row: int) -> Value:
-        """A value of the column as it stands in offsets, with all its digits."""
+        """Return a value of the column in its form in offsets, with all its digits."""
         if self.kind in (Kind.MOMENT, Kind.LOCAL):
             return _moment(values, row) + ("Z" if self.kind is Kind.MOMENT else "")
         value = values[row].as_py()
@@ -109,9 +109,9 @@ class GrowingColumn:
         return value.isoformat() if isinstance(value, date) else str(value)
 
     def at(self, moment_us: int, zone: ZoneInfo) -> Value:
-        """Microseconds since the epoch as a value of this column, which holds times; `zone` is what its clock shows.
+        """Return microseconds since the epoch as a value of this column, which holds times of `zone`.
 
-        A clock that will soon be set back will show earlier times than now: the earliest of them is given.
+        A clock that will soon be set back will show earlier times than now: the earliest of them is returned.
         """
         utc = _EPOCH + timedelta(microseconds=moment_us)
         if self.kind is Kind.MOMENT:
@@ -120,9 +120,9 @@ class GrowingColumn:
         return local.date().isoformat() if self.kind is Kind.DATE else local.isoformat(timespec="microseconds")
 
     def following(self, value: Value) -> Value | None:
-        """Of a timestamp the next one that Spark can tell from it; None for other values, and where there is none.
+        """Return the next timestamp that Spark can distinguish; None for other values, and where there is none.
 
-        A database may know finer ones, which Spark cuts off: with what it gives, they all are one.
+        A database may have a finer resolution, which Spark truncates: to it, such timestamps are equal.
         """
         if self.kind not in (Kind.MOMENT, Kind.LOCAL):
             return None
@@ -133,8 +133,8 @@ class GrowingColumn:
             return None
         return following.isoformat(timespec="microseconds") + text[len(text.removesuffix("Z")) :]
 
-    def of_spark(self, value: Value) -> str:
-        """A value as a literal of Spark's SQL."""
+    def spark_literal(self, value: Value) -> str:
+        """Return a value as a literal of Spark's SQL."""
         match self.kind:
             case Kind.INTEGER:
                 return str(value)
@@ -149,8 +149,8 @@ class GrowingColumn:
             case Kind.LOCAL:
                 return f"TIMESTAMP_NTZ'{value}'"
 
-    def of_jdbc(self, dialect: Dialect, value: Value) -> str:
-        """A value as a literal of a database's SQL."""
+    def jdbc_literal(self, dialect: Dialect, value: Value) -> str:
+        """Return a value as a literal of a database's SQL."""
         match self.kind:
             case Kind.INTEGER | Kind.DECIMAL:
                 return str(value)
@@ -175,7 +175,7 @@ _EXAMPLES: Final = {
 
 
 def _earliest(utc: datetime, zone: ZoneInfo) -> datetime:
-    """What a clock shows that shows the least from now on."""
+    """Return the earliest local time that a clock of the zone shows from now on."""
     quarter, count = _SET_BACK
     last = utc - (utc - _EPOCH) % quarter
     moments = (utc, *(last + quarter * number for number in range(1, count + 1)))
@@ -183,12 +183,12 @@ def _earliest(utc: datetime, zone: ZoneInfo) -> datetime:
 
 
 def spark_text(value: str) -> str:
-    """Text as a literal of Spark's SQL."""
+    """Return text as a literal of Spark's SQL."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _moment(values: pa.Array, row: int) -> str:
-    """A timestamp with as many digits as its unit has. Python's own times know no nanoseconds."""
+    """Return a timestamp with all digits of its unit. Python's own times have no nanoseconds."""
     import pyarrow as pa
 
     digits = _UNITS[values.type.unit]
@@ -199,52 +199,52 @@ def _moment(values: pa.Array, row: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """How names and values of columns are written: `Dialect`'s or Spark's way."""
+class SqlFormatter:
+    """Formats names and values of columns in the SQL of a `Dialect` or of Spark."""
 
     name: Callable[[str], str]
-    value: Callable[[GrowingColumn, Value], str]
+    value: Callable[[IncrementalColumn, Value], str]
 
     @staticmethod
-    def spark() -> Writing:
-        return Writing(lambda name: "`" + name.replace("`", "``") + "`", GrowingColumn.of_spark)
+    def spark() -> SqlFormatter:
+        return SqlFormatter(lambda name: "`" + name.replace("`", "``") + "`", IncrementalColumn.spark_literal)
 
     @staticmethod
-    def jdbc(dialect: Dialect) -> Writing:
-        return Writing(dialect.name, lambda column, value: column.of_jdbc(dialect, value))
+    def jdbc(dialect: Dialect) -> SqlFormatter:
+        return SqlFormatter(dialect.name, lambda column, value: column.jdbc_literal(dialect, value))
 
 
 def conditions(
-    columns: Sequence[GrowingColumn], after: Position | None, before: Value | None, writing: Writing
+    columns: Sequence[IncrementalColumn], after: Position | None, before: Value | None, formatter: SqlFormatter
 ) -> list[str]:
-    """What the rows behind a position fulfil, in the order of their columns: timestamp first, then number.
+    """Return the conditions for rows behind a position, in the order of their columns: timestamp first, then number.
 
-    `before` keeps rows out whose timestamp is not older. There is a plain range of the first column, which an index
-    serves. Rows with a null in one of the columns are never read.
+    `before` excludes rows whose timestamp is not older. One condition is a plain range of the first column, which an
+    index serves. Rows with a null in one of the columns are never read.
     """
     first = columns[0]
-    found = [f"{writing.name(column.name)} IS NOT NULL" for column in (columns if after is None else columns[1:])]
+    found = [f"{formatter.name(column.name)} IS NOT NULL" for column in (columns if after is None else columns[1:])]
     if after is not None:
-        behind = [_behind(column, after[column.role], writing) for column in columns]
+        behind = [_behind(column, after[column.role], formatter) for column in columns]
         if len(columns) == 1:
             found.append(behind[0])
         else:
-            # The same as a comparison of tuples, which not every database can look up in an index.
-            from_here = f"{writing.name(first.name)} >= {writing.value(first, after[first.role])}"
+            # Equal to a comparison of tuples, for which not every database uses an index.
+            from_here = f"{formatter.name(first.name)} >= {formatter.value(first, after[first.role])}"
             found += [from_here, f"({behind[0]} OR {behind[1]})"]
     if before is not None:
-        found.append(f"{writing.name(first.name)} < {writing.value(first, before)}")
+        found.append(f"{formatter.name(first.name)} < {formatter.value(first, before)}")
     return found
 
 
-def _behind(column: GrowingColumn, value: Value, writing: Writing) -> str:
+def _behind(column: IncrementalColumn, value: Value, formatter: SqlFormatter) -> str:
     following = column.following(value)
     sign, bound = (">", value) if following is None else (">=", following)
-    return f"{writing.name(column.name)} {sign} {writing.value(column, bound)}"
+    return f"{formatter.name(column.name)} {sign} {formatter.value(column, bound)}"
 
 
-def position_of(columns: Sequence[GrowingColumn], offset: Mapping[str, Any] | None) -> Position | None:
-    """The position of a committed offset; None where there is none. ConnectError if these columns do not fit it."""
+def position_of(columns: Sequence[IncrementalColumn], offset: Mapping[str, Any] | None) -> Position | None:
+    """Return the position of a committed offset, None if there is none. Raise ConnectError if the columns differ."""
     if offset is None:
         return None
     wanted, given = {column.role for column in columns}, {name for name, value in offset.items() if value is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For how long an outside system that does not answer is asked again."""
+"""The time limit for retries of an external system that does not answer."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Callable
 from headrace.api.errors import ConnectError, RetriableError
 
 
-class Patience:
-    """Counts from the first of failures that follow each other. One thread."""
+class RetryTimeout:
+    """A time limit that starts with the first of consecutive failures. For one thread."""
 
     def __init__(self, timeout_ms: int, clock: Callable[[], float]) -> None:
-        """`timeout_ms` below zero is without end."""
+        """A negative `timeout_ms` is no limit; `clock` is in seconds."""
         self._timeout = timeout_ms / 1000
         self._clock = clock
         self._since: float | None = None
 
-    def rest(self) -> None:
-        """It has answered."""
+    def reset(self) -> None:
+        """Note a success: the next failure starts the time limit again."""
         self._since = None
 
-    def after(self, error: RetriableError, what: str) -> ConnectError:
-        """What to raise: the error itself, or, when its time is over, one that is not tried again."""
+    def error_after(self, error: RetriableError, what: str) -> ConnectError:
+        """Return the error to raise: ``error`` itself, after the time limit one that is not retriable."""
         now = self._clock()
         self._since = now if self._since is None else self._since
         if self._timeout < 0 or now - self._since < self._timeout:

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import ConnectError
-from headrace.connectors.common.growing_columns import GrowingColumn, Kind
-from headrace.connectors.common.growing_rows import GrowingRows
+from headrace.connectors.common.incremental_columns import IncrementalColumn, Kind
+from headrace.connectors.common.incremental_rows import IncrementalRows
 
-ID = GrowingColumn("incrementing", "id", Kind.INTEGER)
-TIME = GrowingColumn("timestamp", "t", Kind.LOCAL)
+ID = IncrementalColumn("incrementing", "id", Kind.INTEGER)
+TIME = IncrementalColumn("timestamp", "t", Kind.LOCAL)
 
 
 def batch(times: list[int], ids: list[int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"t": pa.array(times, pa.timestamp("us")), "id": ids})
 
 
-def taken(rows: GrowingRows, wanted: int, complete: bool) -> list[Any] | None:
+def taken(rows: IncrementalRows, wanted: int, complete: bool) -> list[Any] | None:
     table = rows.take(wanted, complete=complete)
     return None if table is None else table.column("id").to_pylist()
 
 
 def test_rows_wait_until_it_is_known_where_to_cut() -> None:
-    rows = GrowingRows([ID])
+    rows = IncrementalRows([ID])
     assert taken(rows, 2, False) is None
     rows.add(batch([1, 1], [1, 2]))
     assert taken(rows, 2, False) is None
@@ -37,7 +37,7 @@ def test_rows_wait_until_it_is_known_where_to_cut() -> None:
 
 
 def test_rows_of_one_position_stay_together() -> None:
-    rows = GrowingRows([TIME])
+    rows = IncrementalRows([TIME])
     rows.add(batch([1, 1, 1, 2], [1, 2, 3, 4]))
     # More than are wanted; but to cut them would lose the third one, or double the first.
     assert taken(rows, 2, False) == [1, 2, 3]
@@ -47,14 +47,14 @@ def test_rows_of_one_position_stay_together() -> None:
 
 
 def test_rows_of_a_position_that_is_not_complete_are_never_taken() -> None:
-    rows = GrowingRows([TIME])
+    rows = IncrementalRows([TIME])
     rows.add(batch([5, 5, 5], [1, 2, 3]))
     assert taken(rows, 1, False) is None
     assert rows.waiting == rows.received == 3
 
 
 def test_the_position_is_that_of_the_last_row() -> None:
-    rows = GrowingRows([TIME, ID])
+    rows = IncrementalRows([TIME, ID])
     rows.add(batch([1, 1, 2], [7, 8, 1]))
     first = rows.take(2, complete=True)
     assert first is not None
@@ -62,7 +62,7 @@ def test_the_position_is_that_of_the_last_row() -> None:
 
 
 def test_rows_without_positions_are_cut_anywhere() -> None:
-    rows = GrowingRows([])
+    rows = IncrementalRows([])
     rows.add(batch([1, 1, 1], [1, 2, 3]))
     assert taken(rows, 2, False) == [1, 2]
     assert taken(rows, 2, True) == [3]
@@ -70,14 +70,14 @@ def test_rows_without_positions_are_cut_anywhere() -> None:
 
 @pytest.mark.parametrize(("times", "ids"), [([1, 1], [2, 1]), ([2, 1], [1, 2]), ([1, 2, 2], [5, 7, 6])])
 def test_rows_that_are_out_of_order_are_refused(times: list[int], ids: list[int]) -> None:
-    rows = GrowingRows([TIME, ID])
+    rows = IncrementalRows([TIME, ID])
     rows.add(batch(times, ids))
     with pytest.raises(ConnectError, match="did not come in the order"):
         rows.take(9, complete=True)
 
 
 def test_rows_that_are_out_of_order_between_batches_are_refused() -> None:
-    rows = GrowingRows([ID])
+    rows = IncrementalRows([ID])
     rows.add(batch([1, 1, 1], [1, 2, 3]))
     assert taken(rows, 2, False) == [1, 2]
     rows.add(batch([1, 1], [2, 4]))
@@ -86,13 +86,13 @@ def test_rows_that_are_out_of_order_between_batches_are_refused() -> None:
 
 
 def test_the_order_of_text_is_the_databases() -> None:
-    rows = GrowingRows([GrowingColumn("incrementing", "name", Kind.TEXT)])
+    rows = IncrementalRows([IncrementalColumn("incrementing", "name", Kind.TEXT)])
     rows.add(pa.RecordBatch.from_pydict({"name": ["a", "B", "c"]}))
     assert rows.take(9, complete=True) is not None
 
 
 def test_text_that_a_database_may_take_for_the_same_stays_together() -> None:
-    rows = GrowingRows([GrowingColumn("incrementing", "name", Kind.TEXT)])
+    rows = IncrementalRows([IncrementalColumn("incrementing", "name", Kind.TEXT)])
     names = ["a", "A ", "\u00e1", "Stra\u00dfe", "STRASSE", "z"]
     rows.add(pa.RecordBatch.from_pydict({"name": names}))
     parts = []
@@ -110,7 +110,7 @@ def test_whatever_comes_is_taken_once_in_order_and_cut_between_positions(
     positions: list[tuple[int, int]], sizes: list[int], wanted: int
 ) -> None:
     positions.sort()
-    rows, seen = GrowingRows([TIME, ID]), []
+    rows, seen = IncrementalRows([TIME, ID]), []
     left = list(positions)
     while left or rows.waiting:
         size = sizes[len(left) % len(sizes)]
