@@ -33,7 +33,9 @@ class Engine:
         self._running = False
         self._error: SparkJobError | None = None
 
-    def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
+    def run_task_job(
+        self, group: str, description: str, given_up: Callable[[], bool], on_unavailable: Callable[[str], None]
+    ) -> None:
         with self._changed:
             self.jobs += 1
             self._running, self._error = True, None
@@ -174,7 +176,7 @@ class Launch:
         self.gone += 1
 
     def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
-        self.task.attached(channel, attach)
+        self.task.serve_attempt(channel, attach)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from cryptography import x509
 
 from headrace.api.errors import ConfigError
 from headrace.spark.channel import endpoint
-from headrace.spark.channel.endpoint import Doorway, Interface, Link
+from headrace.spark.channel.endpoint import ChannelListener, Interface, Link
 from headrace.spark.channel.tls_connection import Certificate, TlsConnection
 from tests.support.many_files import beyond_select
 from tests.support.polling import wait_for
@@ -31,7 +31,7 @@ REFUSED = (AuthenticationError, EOFError, OSError)
 class Host:
     """Admits one caller after the other."""
 
-    def __init__(self, doorway: Doorway) -> None:
+    def __init__(self, doorway: ChannelListener) -> None:
         self.doorway = doorway
         self.admitted: list[Link] = []
         self.refused: list[BaseException] = []
@@ -57,10 +57,10 @@ class Host:
 
 @pytest.fixture
 def host() -> Iterator[Callable[[bool], Host]]:
-    doorways: list[Doorway] = []
+    doorways: list[ChannelListener] = []
 
     def made(tls: bool) -> Host:
-        doorways.append(Doorway(Interface("127.0.0.1", "127.0.0.1", tls=tls)))
+        doorways.append(ChannelListener(Interface("127.0.0.1", "127.0.0.1", tls=tls)))
         return Host(doorways[-1])
 
     yield made
@@ -147,7 +147,7 @@ def test_what_is_said_through_tls_cannot_be_read_on_the_way(host: Any) -> None:
 
 
 def test_who_knows_the_key_but_speaks_no_tls_is_sent_away(host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "_PATIENCE", 1.0)  # seconds that both sides wait for a word of the other one
+    monkeypatch.setattr(endpoint, "_CONNECT_TIMEOUT_S", 1.0)  # seconds that both sides wait for a word of the other one
     real = host(True)
     with pytest.raises(REFUSED):
         replace(real.doorway.endpoint, certificate=None).connect()
@@ -178,11 +178,11 @@ def test_messages_go_out_at_once(host: Any) -> None:
 
 def test_an_address_of_another_machine_cannot_be_listened_at() -> None:
     with pytest.raises(ConfigError, match=r"cannot listen at 192\.0\.2\.1:0: .*spark\.driver\.bindAddress"):
-        Doorway(Interface("192.0.2.1", "192.0.2.1"))
+        ChannelListener(Interface("192.0.2.1", "192.0.2.1"))
 
 
 def test_a_socket_of_this_machine_goes_with_its_listener(socket_directory: Path) -> None:
-    doorway = Doorway(socket_directory / "s")
+    doorway = ChannelListener(socket_directory / "s")
     assert (socket_directory / "s").exists()
     doorway.close()
     assert not (socket_directory / "s").exists()
@@ -207,7 +207,7 @@ def _tap(listener: socket.socket, address: Any, heard: bytearray) -> None:
 def test_what_executors_lack_to_encrypt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(ConfigError, match=r"executors needs the package cryptography: .*task\.channel\.tls=never"):
-        Doorway(Interface("127.0.0.1", "127.0.0.1", tls=True))
+        ChannelListener(Interface("127.0.0.1", "127.0.0.1", tls=True))
 
 
 def test_clocks_have_no_say_in_the_channels_certificate() -> None:

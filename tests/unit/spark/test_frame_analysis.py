@@ -47,7 +47,7 @@ def told(engine: Engine, **settings: str) -> ConfigError | None:
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_analysis, "loaded", lambda name: check)
+    monkeypatch.setattr(frame_analysis, "load_function", lambda name: check)
 
 
 def test_nothing_wrong_is_nothing_told_and_neither_is_what_may_pass() -> None:
@@ -72,7 +72,7 @@ def test_while_spark_starts_nothing_is_asked() -> None:
 
 
 def test_what_takes_long_is_cancelled_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_analysis, "_PATIENCE", 0.05)
+    monkeypatch.setattr(frame_analysis, "_TIMEOUT_S", 0.05)
     engine = Engine()
     try:
         assert told(engine, hang="yes") is None

@@ -16,7 +16,7 @@ from headrace.spark.channel.endpoint import Link
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.spark.channel.messages import FrameJobEnded
 from headrace.spark.process import frame_exchange
-from headrace.spark.process.frame_ends import END, Pull, Push, from_bytes, to_bytes
+from headrace.spark.process.frame_ends import END_OF_DATA, Pull, Push, from_bytes, to_bytes
 from headrace.spark.process.frame_exchange import FrameExchange, FrameResult
 from tests.support.polling import wait_for
 
@@ -45,7 +45,7 @@ class Executor:
         return self
 
     def end(self) -> Executor:
-        self._link.send_bytes(END)
+        self._link.send_bytes(END_OF_DATA)
         return self
 
     def heard(self) -> bool:
@@ -128,7 +128,7 @@ def test_a_stream_comes_in_order_while_it_is_delivered(exchange: FrameExchange, 
     first.bring(batch(2)).end()
     assert numbers([next(batches), next(batches)]) == [2, 3]
     assert first.heard() and second.heard()
-    streamed.ended(FrameJobEnded(JOB, (0, 1)))
+    streamed.on_job_ended(FrameJobEnded(JOB, (0, 1)))
     assert list(batches) == []
 
 
@@ -161,7 +161,7 @@ def test_a_stream_takes_a_partition_from_one_attempt_only(exchange: FrameExchang
     other = Executor(exchange, 0).bring(batch(1), batch(2)).end()
     first.bring(batch(2)).end()
     assert first.heard() and other.heard()
-    streamed.ended(FrameJobEnded(JOB, (0,)))
+    streamed.on_job_ended(FrameJobEnded(JOB, (0,)))
     assert numbers(list(batches)) == [2]
 
 
@@ -187,7 +187,7 @@ def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_anew(
     exchange: FrameExchange, streamed: FrameResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that come after it have all the cores."""
-    monkeypatch.setattr(frame_exchange, "_STALLED", 0.5)
+    monkeypatch.setattr(frame_exchange, "_STALL_TIMEOUT_S", 0.5)
     first, second = Executor(exchange, 0).bring(batch(1)), Executor(exchange, 1).bring(batch(2)).end()
     batches = streamed.batches()
     next(batches)
@@ -237,7 +237,7 @@ def test_a_partition_counts_once_however_often_it_is_brought(exchange: FrameExch
     exchange.open(JOB, result)
     for attempt in (1, 2, 3):
         assert Executor(exchange, 0, attempt).bring(batch(1), batch(2)).end().heard()
-    result.ended(FrameJobEnded(JOB, (2,)))
+    result.on_job_ended(FrameJobEnded(JOB, (2,)))
     assert result.await_end().attempts == (2,)
     assert numbers(result.delivered([2])) == [1, 2]
 

@@ -36,7 +36,7 @@ class SlowSpark:
     def unscheduled(self, group: str) -> bool:
         return False
 
-    def told(self, text: str) -> str:
+    def describe_error(self, text: str) -> str:
         return text
 
     def cancel(self, group: str) -> None:
@@ -53,7 +53,7 @@ def test_the_end_of_all_jobs_is_awaited() -> None:
     jobs = FrameJobs("key", "c/0", spark, FrameLimits("c"))
     assert jobs.await_ended(0)
     ended: list[FrameJobEnded] = []
-    thread = threading.Thread(target=lambda: ended.append(jobs.run(request())))
+    thread = threading.Thread(target=lambda: ended.append(jobs.run_frame_job(request())))
     thread.start()
     assert spark.asked.wait(10)
     jobs.cancel_all()
@@ -83,10 +83,10 @@ class FullSpark(SlowSpark):
 
 
 def test_a_job_for_which_there_is_no_core_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.05)
-    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    monkeypatch.setattr(frame_jobs, "_NO_CORE_S", 0.05)
+    monkeypatch.setattr(frame_jobs, "_RECHECK_DELAY_S", 0.01)
     spark: Any = FullSpark()
-    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run_frame_job(request())
     assert spark.cancelled == ["key-frame-3"]
     assert ended.fault is FrameFault.RETRIABLE
     assert "spark.master=local[2,4] gives this worker 2, 2 of them in use; a job on frames needs one" in ended.error
@@ -94,8 +94,8 @@ def test_a_job_for_which_there_is_no_core_is_given_up(monkeypatch: pytest.Monkey
 
 
 def test_a_job_is_not_given_up_while_cores_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.01)
-    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    monkeypatch.setattr(frame_jobs, "_NO_CORE_S", 0.01)
+    monkeypatch.setattr(frame_jobs, "_RECHECK_DELAY_S", 0.01)
     spark: Any = FullSpark()
     looks = itertools.count()
 
@@ -105,14 +105,14 @@ def test_a_job_is_not_given_up_while_cores_are_free(monkeypatch: pytest.MonkeyPa
         return Cores(1, 2, 1)
 
     spark.cores = cores
-    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run_frame_job(request())
     assert (spark.cancelled, ended.error) == ([], "Spark is not running")
 
 
 def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it ran when that was looked at, which may be between two of its stages."""
-    monkeypatch.setattr(frame_jobs, "_PATIENCE", 0.02)
-    monkeypatch.setattr(frame_jobs, "_MOMENT", 0.01)
+    monkeypatch.setattr(frame_jobs, "_NO_CORE_S", 0.02)
+    monkeypatch.setattr(frame_jobs, "_RECHECK_DELAY_S", 0.01)
     spark: Any = SlowSpark()
     looks: list[bool] = []
 
@@ -124,7 +124,7 @@ def test_a_job_that_begins_late_is_not_given_up(monkeypatch: pytest.MonkeyPatch)
 
     spark.unscheduled = unscheduled
     spark.cores = lambda: None
-    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c")).run_frame_job(request())
     assert spark.cancelled == []
     assert ended.error == "Spark is not running"
 
@@ -188,22 +188,22 @@ class DyingSpark(SlowSpark):
 def test_after_so_many_deaths_of_the_jvm_a_job_is_refused() -> None:
     spark: Any = DyingSpark(DeadJvm())
     jobs = FrameJobs("key", "c/0", spark, FrameLimits("c", FrameBreaker(BreakerLimits(deaths=2))))
-    assert jobs.run(request()).fault is FrameFault.RETRIABLE
+    assert jobs.run_frame_job(request()).fault is FrameFault.RETRIABLE
     spark.jvms = [DeadJvm()]
-    ended = jobs.run(request())
+    ended = jobs.run_frame_job(request())
     assert (ended.fault, "died 2 times" in ended.error) == (FrameFault.CONFIG, True)
 
 
 def test_a_jvm_that_was_killed_on_purpose_does_not_count() -> None:
     spark: Any = DyingSpark(DeadJvm(killed=True))
     limits = FrameLimits("c", FrameBreaker(BreakerLimits(deaths=1)))
-    assert FrameJobs("key", "c/0", spark, limits).run(request()).fault is FrameFault.RETRIABLE
+    assert FrameJobs("key", "c/0", spark, limits).run_frame_job(request()).fault is FrameFault.RETRIABLE
 
 
 def test_a_job_that_takes_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     spark: Any = FullSpark()
     spark.unscheduled = lambda group: False
-    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run(request())
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run_frame_job(request())
     assert (ended.fault, spark.cancelled) == (FrameFault.RETRIABLE, ["key-frame-3"])
     assert "longer than frame.job.timeout.ms=50" in ended.error
 
@@ -211,5 +211,7 @@ def test_a_job_that_takes_too_long_is_cancelled(monkeypatch: pytest.MonkeyPatch)
 def test_a_stream_lasts_as_long_as_it_is_taken() -> None:
     spark: Any = SlowSpark()
     threading.Timer(0.3, spark.may_answer.set).start()
-    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run(replace(request(), streamed=True))
+    ended = FrameJobs("key", "c/0", spark, FrameLimits("c", timeout=0.05)).run_frame_job(
+        replace(request(), streamed=True)
+    )
     assert (spark.cancelled, ended.error) == ([], "Spark is not running")

@@ -79,7 +79,7 @@ def test_the_hosts_errors_are_raised(process: Process, fault: FrameFault, error:
 
     threading.Thread(target=answer).start()
     with pytest.raises(error, match="it says so"):
-        jvm.run("group", "description")
+        jvm.run_task_job("group", "description")
 
 
 def test_whoever_waits_hears_that_the_host_is_gone(process: Process) -> None:
@@ -88,11 +88,11 @@ def test_whoever_waits_hears_that_the_host_is_gone(process: Process) -> None:
     ending.start()
     for _ in range(2):
         with pytest.raises(RetriableError, match="the JVM of Spark died"):
-            jvm.run("group", "description")
+            jvm.run_task_job("group", "description")
     ending.join()  # the fixture closes it as well
     assert not jvm.alive()
     jvm.cancel("group")
-    jvm.forget_frames("key")
+    jvm.close_frame_session("key")
     jvm.stop()
     assert not process.alive
 

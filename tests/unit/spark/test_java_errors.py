@@ -53,7 +53,7 @@ def test_a_dead_jvm_raises_nothing() -> None:
 def test_a_jvm_that_stands_still_holds_nobody_up() -> None:
     over = threading.Event()
     try:
-        assert text_of(JavaError(lambda: over.wait(30)), patience=0.05) == NOT_ASKED
+        assert text_of(JavaError(lambda: over.wait(30)), timeout=0.05) == NOT_ASKED
     finally:
         over.set()
 

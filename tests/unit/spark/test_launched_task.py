@@ -52,7 +52,7 @@ FAILED, TAINTED = Ended(Outcome.FAILED, "the trace"), Ended(Outcome.TAINTED, "wh
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is waited for for long."""
-    monkeypatch.setattr(launched_task, "_GONE", 0.05)
+    monkeypatch.setattr(launched_task, "_EXIT_TIMEOUT_S", 0.05)
     monkeypatch.setattr(launched_task, "_BACKOFF", ExponentialBackoff(0.01, 30.0))
 
 
@@ -522,7 +522,7 @@ def test_a_task_whose_thread_dies_is_failed(launch: Any, monkeypatch: pytest.Mon
         launch.process().take()
         raise Poison("of the engine")
 
-    monkeypatch.setattr(launch.engine, "run", run)
+    monkeypatch.setattr(launch.engine, "run_task_job", run)
     launch.task.start(launch._gone)
     assert launch.task.await_stopped(10)
     assert [event[0] for event in launch.listener.events] == ["attempt", "restarting", "failed", "s"]

@@ -16,7 +16,7 @@ class Task:
         self.without_process = True
         self.told: list[str] = []
 
-    def waits(self, reason: str) -> None:
+    def report_waiting(self, reason: str) -> None:
         self.told.append(reason.partition(":")[0])
 
 
@@ -41,12 +41,12 @@ class Cluster:
     def cores(self) -> Cores | None:
         return self.has
 
-    def renew_if_forgotten(self) -> None:
+    def restart_if_forgotten(self) -> None:
         self.renewed += 1
 
     def look(self, *moments: float) -> None:
         for self.now in moments:
-            self._watch.look()
+            self._watch.check_tasks()
 
     def told(self) -> list[list[str]]:
         return [task.told for task in self.tasks]

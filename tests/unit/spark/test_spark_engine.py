@@ -36,12 +36,12 @@ def test_spark_is_started_once_however_often_that_is_asked_for(tmp_path: Path, m
 
 def test_a_cluster_that_lets_one_wait_for_long_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     never, told = threading.Event(), list[str]()
-    monkeypatch.setattr(spark_engine, "_SLOW", 0.3)
+    monkeypatch.setattr(spark_engine, "_SLOW_S", 0.3)
     monkeypatch.setattr(spark_engine, "SparkProcess", lambda *_: SimpleNamespace(kill=never.set))
     monkeypatch.setattr(spark_engine, "SparkJvm", lambda *_: never.wait(20) and 1 / 0)
     engine = SparkEngine(settings({"spark.master": "yarn"}, tmp_path), tmp_path, Endpoint("", b""))
     engine.start()
-    engine.run("c-0-0", "c-0", lambda: bool(told), told.append)
+    engine.run_task_job("c-0-0", "c-0", lambda: bool(told), told.append)
     assert told[0].startswith("it has not come up with spark.master=yarn for ")
     engine.stop()
     assert never.is_set()
@@ -55,7 +55,7 @@ class Session:
         self.process_alive = True
         self.ended: list[str] = []
 
-    def forgotten(self) -> bool:
+    def is_unknown_to_master(self) -> bool:
         return self._forgotten
 
     def kill(self) -> None:
@@ -78,7 +78,7 @@ def test_only_a_master_that_is_there_and_does_not_know_us_is_begun_anew_with(
     engine.start()
     wait_for(engine.current, 5, "the session")
     monkeypatch.setattr(spark_engine, "unreachable", lambda master: None if there else "nobody answers")
-    engine.renew_if_forgotten()
+    engine.restart_if_forgotten()
     assert session.ended[:2] == ended
     monkeypatch.setattr(spark_engine, "unreachable", lambda master: None)
     engine.stop()
@@ -89,7 +89,7 @@ def started(directory: Path, monkeypatch: pytest.MonkeyPatch, jvm: Callable[...,
     process = lambda *_: SimpleNamespace(kill=lambda: None, last_words=lambda: "no luck")  # noqa: E731
     monkeypatch.setattr(spark_engine, "SparkProcess", process)
     monkeypatch.setattr(spark_engine, "SparkJvm", jvm)
-    monkeypatch.setattr(spark_engine, "_WATCH", 0.02)
+    monkeypatch.setattr(spark_engine, "_WATCH_INTERVAL_S", 0.02)
     engine = SparkEngine(settings({"spark.master": "yarn"}, directory), directory, Endpoint("", b""), **more)
     engine.start()
     return engine

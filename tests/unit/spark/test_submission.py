@@ -21,7 +21,7 @@ def no_umask() -> Iterator[None]:
 def test_the_files_are_for_us_alone_and_go_away(tmp_path: Path) -> None:
     (tmp_path / "spark.properties").write_text("left by a start that failed")
     (tmp_path / "spark.properties").chmod(0o666)
-    made = Submission.write(tmp_path, {"spark.a": "b"})
+    made = Submission.write_files(tmp_path, {"spark.a": "b"})
     assert [stat.S_IMODE(file.stat().st_mode) for file in (made.properties, made.options)] == [0o600, 0o600]
     made.remove()
     made.remove()
@@ -29,7 +29,7 @@ def test_the_files_are_for_us_alone_and_go_away(tmp_path: Path) -> None:
 
 
 def test_properties_are_written_as_java_reads_them(tmp_path: Path) -> None:
-    made = Submission.write(tmp_path, {"spark.a=b": "  two\\three\nfour\t#", "spark.c": "ü = ok"})
+    made = Submission.write_files(tmp_path, {"spark.a=b": "  two\\three\nfour\t#", "spark.c": "ü = ok"})
     written = made.properties.read_text(encoding="utf-8").splitlines()
     assert written[:2] == ["spark.a\\=b=\\  two\\\\three\\nfour\\t#", "spark.c=ü = ok"]
 
@@ -39,7 +39,7 @@ def test_java_options_are_in_the_other_file_and_the_users_come_last(tmp_path: Pa
         "spark.driver.extraJavaOptions": "-Dpassword='a b' -Dc=\\\"d",
         "spark.driver.defaultJavaOptions": "-Ddefault=1",
     }
-    made = Submission.write(tmp_path, given, ["-Dours=1"])
+    made = Submission.write_files(tmp_path, given, ["-Dours=1"])
     assert made.options.read_text() == '"-Dours=1"\n"-Ddefault=1"\n"-Dpassword=a b"\n"-Dc=\\"d"\n'
     properties = made.properties.read_text()
     assert f"spark.driver.extraJavaOptions=@{made.options}\n" in properties

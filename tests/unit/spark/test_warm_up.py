@@ -18,11 +18,11 @@ def test_each_executor_is_warmed_up_unless_it_has_run_something() -> None:
             there[there.index(executor)] = replace(executor, used=True)
 
     warm_up = WarmUp(lambda: list(there), run)
-    warm_up.look()
+    warm_up.check_executors()
     assert warmed == ["0"]
     there.append(Executor("2", "c", 2, 0))
     for _ in range(4):
-        warm_up.look()
+        warm_up.check_executors()
     assert warmed == ["0", "0", "2", "2"]
 
 
@@ -30,5 +30,5 @@ def test_nothing_is_begun_after_its_stop() -> None:
     warmed: list[str] = []
     warm_up = WarmUp(lambda: [Executor("0", "a", 2, 0)], lambda executor: warmed.append(executor.id))
     warm_up.stop()
-    warm_up.look()
+    warm_up.check_executors()
     assert warmed == []

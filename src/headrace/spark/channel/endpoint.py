@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections between processes of ours: over a Unix socket on one machine, over TCP, with TLS if wanted, on a cluster.
+"""Connections between a worker and its processes: a Unix socket on one machine, TCP, with or without TLS, on a cluster.
 
 Both sides prove to each other that they know the endpoint's key before anything else is read.
 """
@@ -25,18 +25,18 @@ from headrace.spark.channel.tls_connection import Certificate, TlsConnection, cl
 Address = str | tuple[str, int]
 """The path of a Unix socket, or host and port."""
 Link: TypeAlias = Union["Connection[Any, Any]", TlsConnection]
-"""Sends and receives pickled messages, or bytes; by one thread each at a time."""
+"""A connection for pickled messages, or bytes; one thread at a time may send, and one receive."""
 
-_PATIENCE: Final = 10.0
-"""Seconds to connect in, and to prove oneself in."""
+_CONNECT_TIMEOUT_S: Final = 10.0
+"""Seconds to connect within, and to authenticate within."""
 _IDLE_S, _PROBE_S, _PROBES, _UNANSWERED_MS = 5, 2, 3, 11_000
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where somebody listens, and what proves both sides. It travels with jobs; its text shows no secret.
+    """The address of a listener, and the keys of both sides. It travels with jobs; its text shows no secret.
 
-    ``certificate``, PEM, is the only one that is accepted of the listener; without it nothing is encrypted.
+    ``certificate``, PEM, is the only one that is accepted from the listener; without it nothing is encrypted.
     """
 
     address: Address
@@ -44,19 +44,19 @@ class Endpoint:
     certificate: str | None = field(default=None, repr=False)
 
     def connect(self) -> Link:
-        """OSError, EOFError or ``multiprocessing.AuthenticationError``."""
+        """Connect and authenticate. OSError, EOFError or ``multiprocessing.AuthenticationError`` if that fails."""
         connected = _connected(self.address)
         with _closed_on_error(connected):
             context = client_context(self.certificate) if self.certificate is not None else None
             connection = _connection(connected, context, server_side=False)
-        with _closed_on_error(connection), _impatient(connection):
+        with _closed_on_error(connection), receive_timeout(connection):
             prove_as_caller(connection, self.authkey)
         return connection
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Where a listener of this process is to be: reached at ``host``, bound to ``bind``. ``tls``: encrypted."""
+    """The network interface of a listener: reached at ``host``, bound to ``bind``; encrypted if ``tls``."""
 
     host: str
     bind: str
@@ -64,14 +64,17 @@ class Interface:
     tls: bool = False
 
 
-class Doorway:
-    """A listener. ``accept`` and ``admit`` are apart: who is slow to prove itself must not keep the others out."""
+class ChannelListener:
+    """A listener for authenticated connections.
+
+    ``accept`` and ``admit`` are separate calls, so that a slow authentication does not delay other callers.
+    """
 
     def __init__(self, place: Path | Interface) -> None:
-        """``place`` is the path of a Unix socket, in a directory that only we may enter, or an interface.
+        """Listen at ``place``: a Unix socket's path, in a directory that only this user may enter, or an interface.
 
         Raises:
-            ConfigError: nobody can listen there.
+            ConfigError: the address cannot be bound.
         """
         self._context: ssl.SSLContext | None = None
         self._certificate: str | None = None
@@ -93,19 +96,19 @@ class Doorway:
         return Endpoint(self._address, self._authkey, self._certificate)
 
     def accept(self) -> socket.socket:
-        """Waits for the next caller, of whom nothing is known yet. OSError after ``close``."""
+        """Wait for the next caller, which is not authenticated yet. OSError after ``close``."""
         return self._socket.accept()[0]
 
     def admit(self, caller: socket.socket) -> Link:
-        """Blocks until the caller has proved itself, up to some seconds. The errors are ``Endpoint.connect``'s."""
+        """Authenticate the caller, which blocks up to some seconds. The errors are ``Endpoint.connect``'s."""
         with _closed_on_error(caller):
             connection = _connection(caller, self._context, server_side=True)
-        with _closed_on_error(connection), _impatient(connection):
+        with _closed_on_error(connection), receive_timeout(connection):
             prove_as_listener(connection, self._authkey)
         return connection
 
     def close(self) -> None:
-        """Wakes ``accept``."""
+        """Stop listening; wakes ``accept``."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -127,7 +130,7 @@ def _bound(place: Interface) -> socket.socket:
 
 def _connected(address: Address) -> socket.socket:
     if not isinstance(address, str):
-        return socket.create_connection(address, timeout=_PATIENCE)
+        return socket.create_connection(address, timeout=_CONNECT_TIMEOUT_S)
     connected = socket.socket(socket.AF_UNIX)
     with _closed_on_error(connected):
         connected.connect(address)
@@ -140,14 +143,14 @@ def _connection(raw: socket.socket, context: ssl.SSLContext | None, *, server_si
     if context is None:
         raw.setblocking(True)
         return Connection(raw.detach())
-    raw.settimeout(_PATIENCE)
+    raw.settimeout(_CONNECT_TIMEOUT_S)
     connection = TlsConnection(raw, context, server_side=server_side)
     raw.setblocking(True)
     return connection
 
 
 def _set_options(raw: socket.socket) -> None:
-    """Messages go out at once, and a machine that vanishes without a word is noticed within about ten seconds."""
+    """Have messages go out at once, and a machine that vanishes silently be noticed within about ten seconds."""
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in {
@@ -161,15 +164,15 @@ def _set_options(raw: socket.socket) -> None:
 
 
 @contextmanager
-def _impatient(connection: Link) -> Iterator[None]:
-    """Within the block a silent other side is an OSError."""
+def receive_timeout(connection: Link) -> Iterator[None]:
+    """Raise an OSError within the block if the other side is silent for ``_CONNECT_TIMEOUT_S``."""
     with socket.socket(fileno=os.dup(connection.fileno())) as same:
-        _receive_within(same, int(_PATIENCE))
+        _set_receive_timeout(same, int(_CONNECT_TIMEOUT_S))
         yield
-        _receive_within(same, 0)
+        _set_receive_timeout(same, 0)
 
 
-def _receive_within(same: socket.socket, seconds: int) -> None:
+def _set_receive_timeout(same: socket.socket, seconds: int) -> None:
     same.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
 
 

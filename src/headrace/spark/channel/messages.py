@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes over a task channel: commands down to the task's process, events and requests up to the worker."""
+"""Messages of a task channel: commands down to the task's process, events and requests up to the worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.task.worker_task import Ended
 
 
 class Command(Enum):
-    """Down, without anything to say beside."""
+    """Down: commands without arguments."""
 
     GO = "GO"
     ABANDON = "ABANDON"
@@ -24,14 +24,14 @@ class Command(Enum):
     RESUME = "RESUME"
     STOP = "STOP"
     FORGET_TOPICS = "FORGET_TOPICS"
-    """Tell of the topics in use anew, for the worker was made to forget them."""
+    """Report the topics in use again: the worker's record of them was reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Down, once: run this. ``paused`` is the task's target state now, whatever it was at launch.
+    """Down, once: run the task ``spec``. ``paused`` is its target state now, whatever it was at launch.
 
-    ``log_levels`` are the worker's, as ``LogLevels`` has them; ``results`` is the limit of what frame jobs give.
+    ``log_levels`` are the worker's, as ``LogLevels`` has them; ``results`` limits the results of frame jobs.
     """
 
     spec: TaskSpec
@@ -42,16 +42,16 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class LogLevels:
-    """Down: what the process' loggers are to let through from now on, as the worker's do."""
+    """Down: the levels of the process' loggers from now on, as those of the worker's."""
 
     levels: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Down, the answer to ConfirmStart where the worker could not find out: a later attempt asks again.
+    """Down, the answer to ConfirmStart if the worker could not find out: a later attempt repeats the request.
 
-    ``for_good``: it never may, as it is configured.
+    ``for_good``: with this configuration it never may start.
     """
 
     reason: str
@@ -60,8 +60,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsRead:
-    """Down, the answer to ReadOffsets; ``error`` instead of offsets when they could not be read, and ``for_good`` if
-    nobody will be able to until a user changes something."""
+    """Down, the answer to ReadOffsets.
+
+    ``error`` replaces the offsets if they could not be read; ``for_good``: until a user changes something.
+    """
 
     offsets: Sequence[Mapping[str, Any] | None]
     error: str | None = None
@@ -70,25 +72,28 @@ class OffsetsRead:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsWritten:
-    """Down, the answer to WriteOffsets; ``error`` if they were not, or perhaps not."""
+    """Down, the answer to WriteOffsets; ``error`` if they were not written, or may not have been."""
 
     error: str | None = None
 
 
 class FrameFault(Enum):
-    """Whose fault it is that a frame job failed."""
+    """The kind of a frame job's failure, by what is at fault."""
 
     CONFIG = "config"
     DATA = "data"
     RETRIABLE = "retriable"
-    """Spark's, an executor's or the other side's: another try may do better."""
+    """The fault of Spark, an executor or a remote system: another attempt may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameJobEnded:
-    """Down, the answer to RunFrameJob. ``schema``, serialized, is the result's; there is none where the function gave
-    no frame. ``attempts`` are the ids of those that Spark counts, one for each partition of the result, in order.
-    ``error`` instead if the job failed."""
+    """Down, the answer to RunFrameJob.
+
+    ``schema``, serialized, is the result's, None if the function returned no frame. ``attempts`` are the ids of the
+    attempts that Spark counts, one for each partition of the result, in order. If the job failed, ``fault`` and
+    ``error`` are set instead.
+    """
 
     number: int
     attempts: tuple[int, ...] = ()
@@ -108,60 +113,60 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmStart:
-    """Up: init_transactions is done; GO or ABANDON is awaited (invariant 4)."""
+    """Up: init_transactions is done. The answer is GO, ABANDON or Refused (invariant 4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOffsets:
-    """Up: OffsetsRead is awaited (invariant 3)."""
+    """Up: read source offsets. The answer is OffsetsRead (invariant 3)."""
 
     partitions: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOffsets:
-    """Up: OffsetsWritten is awaited. Offset records for a worker that keeps them without a topic."""
+    """Up: offset records for a worker that keeps them without a topic. The answer is OffsetsWritten."""
 
     records: Mapping[bytes, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Up: it polls."""
+    """Up: the task polls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Up: it stopped polling as asked."""
+    """Up: the task has stopped polling, as commanded."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted:
-    """Up: these have become visible."""
+    """Up: source offsets that have become visible."""
 
     offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicsUsed:
-    """Up: topics in use of which the worker was not told yet, or was made to forget."""
+    """Up: topics in use that were not reported yet, or since the last FORGET_TOPICS."""
 
     topics: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Up: the attempt's figures."""
+    """Up: the attempt's metrics."""
 
     values: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFrameJob:
-    """Up: FrameJobEnded is awaited. Executors fetch the input and bring the result at ``endpoint``.
+    """Up: run a frame job. The answer is FrameJobEnded; executors fetch input and deliver results at ``endpoint``.
 
-    ``schema`` is the input's, a serialized Arrow schema; None if there is no input. A ``streamed`` job takes as long as
-    what it brings is taken.
+    ``schema`` is the input's, a serialized Arrow schema; None if there is no input. A ``streamed`` job has no timeout:
+    it runs as long as its rows are taken.
     """
 
     number: int
@@ -173,7 +178,7 @@ class RunFrameJob:
 
 @dataclass(frozen=True, slots=True)
 class CancelFrameJob:
-    """Up: nobody waits for it any more."""
+    """Up: cancel a frame job, whose result is not needed any more."""
 
     number: int
 
@@ -190,6 +195,6 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Up, last: how the attempt ended."""
+    """Up, last: the outcome of the attempt."""
 
     ended: Ended

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``multiprocessing``'s connections, through TLS: one thread may wait for messages while another one sends.
+"""A TLS connection with the interface of ``multiprocessing``'s: one thread may wait for messages while another sends.
 
-A TLS socket of Python's cannot be used so: it has one state for both directions, and keeps it while it waits.
+Python's TLS sockets do not allow that: they have one state for both directions, and hold it while they wait.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _ALWAYS: Final = (
     datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC),
     datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC),
 )
-"""It lives as long as the worker. Who is handed it trusts it for that: clocks have no say."""
+"""The validity of a certificate, which lives as long as its worker: clocks must not matter."""
 _LENGTH: Final = struct.Struct("!Q")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """One that signs itself, with its key; both PEM. Who is handed ``pem`` needs no authority to check it."""
+    """A self-signed certificate with its key, both PEM. ``pem`` is handed to clients, so no authority is needed."""
 
     pem: str
     key: str = field(repr=False)
 
     @classmethod
     def make(cls) -> Certificate:
-        """ConfigError where Python lacks what that takes, as it may on an executor."""
+        """Make a certificate. ConfigError if the package cryptography is missing, as it may be on an executor."""
         try:
             from cryptography import x509
             from cryptography.hazmat.primitives import hashes, serialization
@@ -67,7 +67,7 @@ class Certificate:
 
 
 def server_context(certificate: Certificate) -> ssl.SSLContext:
-    """Proves to have the certificate's key."""
+    """Return the context of a listener that has the certificate's key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     with private_file(certificate.key + certificate.pem) as path:
@@ -76,7 +76,7 @@ def server_context(certificate: Certificate) -> ssl.SSLContext:
 
 
 def client_context(pem: str) -> ssl.SSLContext:
-    """Takes this certificate and no other one, whatever the name of the host."""
+    """Return the context of a client that accepts this certificate alone, whatever the host's name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
@@ -85,10 +85,10 @@ def client_context(pem: str) -> ssl.SSLContext:
 
 
 class TlsConnection:
-    """One thread at a time may send, and one receive. EOFError and OSError as ``multiprocessing``'s connections."""
+    """A TLS connection. One thread at a time may send, and one receive. Errors as ``multiprocessing``'s connections."""
 
     def __init__(self, raw: socket.socket, context: ssl.SSLContext, *, server_side: bool) -> None:
-        """Blocks for the handshake, as long as ``raw``'s timeout allows; ``raw`` is this connection's from then on."""
+        """Make the handshake, within ``raw``'s timeout; ``raw`` belongs to this connection from then on."""
         self._raw = raw
         self._from_network, self._to_network = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._from_network, self._to_network, server_side=server_side)
@@ -100,7 +100,7 @@ class TlsConnection:
         self.send_bytes(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
     def recv(self) -> Any:
-        """The next message; only of a side that has proved itself: to unpickle is to trust."""
+        """Return the next message. Only after authentication: unpickling runs code."""
         return pickle.loads(self.recv_bytes())
 
     def send_bytes(self, data: bytes | bytearray | memoryview) -> None:
@@ -112,14 +112,14 @@ class TlsConnection:
         self._raw.sendall(encrypted)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes:
-        """OSError if the other side announces more than ``maxlength`` bytes."""
+        """Return the next message. OSError if the other side announces more than ``maxlength`` bytes."""
         (length,) = _LENGTH.unpack(self._take(_LENGTH.size))
         if maxlength is not None and length > maxlength:
             raise OSError(f"a message of {length} bytes where at most {maxlength} are expected")
         return self._take(length)
 
     def poll(self, timeout: float = 0.0) -> bool:
-        """Whether a message has begun to arrive, or the end."""
+        """Return True if a message has begun to arrive, or the connection has ended, within ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while not self._received:
             if not wait([self._raw], max(0.0, deadline - time.monotonic())):
@@ -146,7 +146,7 @@ class TlsConnection:
                 self._feed()
             except ssl.SSLError:
                 with contextlib.suppress(OSError):
-                    self._raw.sendall(self._to_network.read())  # tells the other side why
+                    self._raw.sendall(self._to_network.read())  # TLS's alert, which names the reason
                 raise
         self._raw.sendall(self._to_network.read())
         self._decrypt()  # what came together with the end of the handshake
@@ -159,7 +159,7 @@ class TlsConnection:
         return taken
 
     def _receive_more(self) -> None:
-        """Wait for the network once. What TLS itself has to answer to it goes with what is sent next."""
+        """Wait for the network once. TLS's own answers go with the next message that is sent."""
         self._feed()
         self._decrypt()
 
@@ -169,7 +169,7 @@ class TlsConnection:
                 self._received += data
 
     def _feed(self) -> None:
-        encrypted = self._raw.recv(_CHUNK)  # without the lock: it waits
+        encrypted = self._raw.recv(_CHUNK)  # blocks, so without the lock
         if not encrypted:
             raise EOFError
         with self._state:

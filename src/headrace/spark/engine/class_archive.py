@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An archive of the classes that Spark's JVM loads: with it, a worker's engine starts in half the time and CPU.
 
-Made once for a Java and an installation of Spark, by ``class_archive_maker``; without it all works, only slower.
+Made once for a Java and an installation of Spark, by ``class_archive_maker``; without it Spark only starts slower.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from headrace.jvm.user_cache import cache_directory
 ARCHIVE_FILE = "classes.jsa"
 _HOME_FILE = "spark-home"
 _TRAINING = 2
-"""Goes up when what is run to find the classes changes, so that archives are made anew."""
+"""The version of the training run, raised when it changes, so that archives are made anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """Where the archive for a Java and an installation of Spark is, whether made or not."""
+    """The place of the archive for a Java and an installation of Spark, which may not be made yet."""
 
     directory: Path
     spark_home: Path
@@ -33,7 +33,7 @@ class ClassArchive:
 
     @property
     def jvm_options(self) -> tuple[str, ...]:
-        """Options that use the archive; none while there is none. A JVM that it does not fit ignores it in silence."""
+        """JVM options that use the archive; none while there is none. A JVM that it does not fit ignores it."""
         return (
             (f"-XX:SharedArchiveFile={self.path}", "-Xlog:cds*=off", "-Xlog:class+path=off")
             if self.path.exists()
@@ -42,21 +42,21 @@ class ClassArchive:
 
     @property
     def made(self) -> bool:
-        """Also if the JVM could keep no classes: it is not tried again."""
+        """True if it was made, even if the JVM could archive no classes: it is not tried again."""
         return self.directory.is_dir()
 
     def replaces(self, directory: Path, home: Path) -> bool:
-        """Whether ``directory`` has the archive of jars that were there before, for the same version of Java."""
+        """Return True if ``directory`` has the archive of former jars of Spark, for the same version of Java."""
         java = self.directory.name.partition("-")[0]
         return home == self.spark_home and directory != self.directory and directory.name.startswith(f"{java}-")
 
     def note_owner(self, directory: Path) -> None:
-        """Write into ``directory``, which is to become the archive's, which installation of Spark it belongs to."""
+        """Write the archive's installation of Spark into ``directory``, which becomes the archive's."""
         (directory / _HOME_FILE).write_text(str(self.spark_home), encoding="utf-8")
 
 
 def class_archive(java: JavaRuntime | None = None) -> ClassArchive:
-    """The archive for the Java and the Spark that a worker of this environment runs on. Starts nothing.
+    """Return the archive for the Java and the Spark of this environment's workers. Starts nothing.
 
     Raises:
         ConfigError: there is no Java 17 or 21.
@@ -65,7 +65,7 @@ def class_archive(java: JavaRuntime | None = None) -> ClassArchive:
 
     java, home = java or find_java(), Path(_find_spark_home())
     release = java.home / "release"
-    # The JVM compares them: an archive of jars that were installed anew, into the same place, fits no more.
+    # The JVM compares them: an archive does not fit jars that were installed anew into the same place.
     jars = [(str(jar), (of := jar.stat()).st_size, int(of.st_mtime)) for jar in sorted((home / "jars").glob("*.jar"))]
     identity = f"{_TRAINING} {java.home} {release.read_text() if release.exists() else ''} {jars}"
     name = f"java{java.major}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
@@ -77,7 +77,7 @@ def _archives() -> Path:
 
 
 def remove_orphans(successor: ClassArchive | None = None) -> None:
-    """Remove the archives of installations of Spark that are not there any more, and what ``successor`` replaces."""
+    """Remove the archives of removed installations of Spark, and those that ``successor`` replaces."""
     for noted in _archives().glob(f"*/{_HOME_FILE}"):
         home = Path(noted.read_text(encoding="utf-8"))
         if not home.exists() or (successor is not None and successor.replaces(noted.parent, home)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the archive of the classes that Spark's JVM loads (``headrace prepare``)."""
+"""Creation of the archive of the classes that Spark's JVM loads (``headrace prepare``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_WRITING_TIME: Final = 180.0
+_ARCHIVING_TIMEOUT_S: Final = 180.0
 
 
 def make_class_archive() -> ClassArchive:
@@ -39,7 +39,7 @@ def make_class_archive() -> ClassArchive:
 
 
 def _make(target: Path, archive: ClassArchive) -> None:
-    """Spark starts as a worker's does, runs a task's job and one on a frame; its JVM keeps the classes when it ends."""
+    """Start Spark as a worker's, run a task's job and one on a frame; the JVM archives its classes at its end."""
     archive.note_owner(target)
     keep = f"{LOCAL[JAVA_OPTIONS]} {shlex.quote(f'-XX:ArchiveClassesAtExit={target / ARCHIVE_FILE}')} -Xlog:cds*=off"
     with RuntimeDirectory() as directory:
@@ -49,7 +49,7 @@ def _make(target: Path, archive: ClassArchive) -> None:
         try:
             spark = SparkJvm(SparkProcess(conf, within), conf, Endpoint("", b""))
             spark.frame_session().range(1, numPartitions=1).mapInArrow(_same, "id long").collect()
-            spark.stop(_WRITING_TIME)
+            spark.stop(_ARCHIVING_TIMEOUT_S)
         except ConnectError as error:
             log.warning("No class archive for Spark, which will start as slowly as before: %s", error)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Spark's JVM and the processes of tasks print: in files that together never grow beyond a limit."""
+"""Files for the console output of Spark's JVM and tasks' processes, which together never exceed a limit."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from typing import IO, Final
 from headrace.config.engine_config import ConsoleLimits
 from headrace.spark.engine.runtime_directory import private
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _CHUNK: Final = 65_536
 _MINUTE: Final = 60.0
 REMARK: Final = "[headrace] "
-"""Begins the lines that are not what was printed."""
+"""Begins the lines that were not printed but added here."""
 
 
 class BoundedLog:
     """A file and its predecessors: ``name``, ``name.1``, ``name.2``, of which the oldest is removed for a new one.
 
-    As much as one file takes is written in a minute; what comes beyond that is dropped, so that whoever prints in a
-    loop wears no disk out. A line in the file tells of all that is dropped, or that the disk did not take. One thread
-    only.
+    At most one file's size is written in a minute, and the rest is dropped, so that output in a loop wears no disk out.
+    A line in the file reports all that was dropped, or that the disk did not take. For one thread only.
     """
 
     def __init__(self, path: Path, limits: ConsoleLimits, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begins a new file. Not even a full disk is an error."""
+        """Begin a new file. Not even a full disk is an error."""
         self._path = path
         self._limits = limits
         self._clock = clock
@@ -45,7 +44,7 @@ class BoundedLog:
     def write(self, data: bytes) -> None:
         now = self._clock()
         if now - self._since >= _MINUTE:
-            self._tell_dropped()
+            self._report_dropped()
             self._since, self._written = now, 0
         room = max(0, self._limits.max_bytes - self._written)
         self._written += len(data)
@@ -55,36 +54,36 @@ class BoundedLog:
             self._drop(len(data) - room)
 
     def close(self) -> None:
-        self._tell_dropped()
+        self._report_dropped()
 
     def _drop(self, size: int) -> None:
         if not self._dropped:
             limit = self._limits.max_bytes
-            self._tell(f"more than {limit} bytes in a minute: what comes now is dropped until the minute is over")
-            _log.warning(
+            self._remark(f"more than {limit} bytes in a minute: what comes now is dropped until the minute is over")
+            log.warning(
                 "Spark or a task prints more than engine.console.max.bytes=%d in a minute; the rest is dropped. See %s",
                 limit,
                 self._path,
             )
         self._dropped += size
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         if self._dropped:
             dropped, self._dropped = self._dropped, 0
-            self._tell(f"{dropped} bytes were dropped")
+            self._remark(f"{dropped} bytes were dropped")
 
-    def _tell(self, told: str) -> None:
-        self._append(f"\n{REMARK}{told}\n".encode())
+    def _remark(self, text: str) -> None:
+        self._append(f"\n{REMARK}{text}\n".encode())
 
     def _append(self, data: bytes) -> None:
         if self._size and self._size + len(data) > self._limits.max_bytes:
             self._rotate()
         try:
-            # Not kept open: who removes or moves the file gets its room back.
+            # Not kept open: the space of a file that is removed or moved is free again.
             with open(self._path, "ab", opener=private) as file:
                 file.write(data)
         except OSError:
-            self._dropped += len(data)  # which is told of once the disk takes something again
+            self._dropped += len(data)  # reported once the disk takes something again
         self._size += len(data)
 
     def _rotate(self) -> None:
@@ -101,23 +100,23 @@ class BoundedLog:
             self._path.unlink(missing_ok=True)
         self._size = 0
         if self._removed:
-            self._tell(f"{self._removed} bytes of older output were removed")
+            self._remark(f"{self._removed} bytes of older output were removed")
 
 
 class Console:
-    """Takes what comes out of a pipe to a ``BoundedLog``, on a thread of its own, until the other side is closed."""
+    """A thread that copies a pipe to a ``BoundedLog``, until the other side is closed."""
 
     def __init__(self, pipe: IO[bytes], path: Path, limits: ConsoleLimits) -> None:
         self._pipe = pipe
         self._file = BoundedLog(path, limits)
-        self._thread = threading.Thread(target=self._take, name="spark-console", daemon=True)
+        self._thread = threading.Thread(target=self._copy, name="spark-console", daemon=True)
         self._thread.start()
 
     def await_end(self, seconds: float) -> None:
-        """Wait until all that was printed is in the file; a process that is left may keep the pipe open."""
+        """Wait until all output is in the file; for ``seconds`` at most, as a child may keep the pipe open."""
         self._thread.join(seconds)
 
-    def _take(self) -> None:
+    def _copy(self) -> None:
         with self._pipe:
             while data := os.read(self._pipe.fileno(), _CHUNK):
                 self._file.write(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs frame jobs in a process that has a JVM of Spark's: each task's in a session of its own."""
+"""The execution of frame jobs in a process with a JVM of Spark's: each task's in a session of its own."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.errors import ConfigError
 from headrace.spark.channel.messages import FrameJobEnded, RunFrameJob
-from headrace.spark.process.frame_ends import BY, JOB_NUMBER, pull, push
+from headrace.spark.process.frame_ends import ATTEMPT_COLUMN, JOB_NUMBER, pull, push
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 class FrameRuns:
-    """Thread-safe."""
+    """The sessions of tasks, and the jobs that run in them. Thread-safe."""
 
     def __init__(self, new_session: Callable[[], SparkSession]) -> None:
         self._new_session = new_session
         self._sessions: dict[str, SparkSession] = {}
 
-    def run(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
+    def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
         """Run a job of the task's launch ``key`` as ``group``; errors are those of Spark and of its code."""
-        function = loaded(request.job.function)
+        function = load_function(request.job.function)
         session = self._session(key)
         activate(session)
         context = session.sparkContext
@@ -34,26 +34,26 @@ class FrameRuns:
         result = function(session, _input(session, request), request.job.settings)
         if result is None:
             return FrameJobEnded(request.number)
-        rows = result.mapInArrow(functools.partial(push, request.endpoint), f"{BY} bigint").collect()
-        return FrameJobEnded(request.number, tuple(row[BY] for row in rows), _schema(result))
+        rows = result.mapInArrow(functools.partial(push, request.endpoint), f"{ATTEMPT_COLUMN} bigint").collect()
+        return FrameJobEnded(request.number, tuple(row[ATTEMPT_COLUMN] for row in rows), _schema(result))
 
-    def forget(self, key: str) -> None:
-        """No job of that launch follows."""
+    def close_session(self, key: str) -> None:
+        """Forget the session of the launch ``key``: no job of it follows."""
         self._sessions.pop(key, None)
 
     def _session(self, key: str) -> SparkSession:
         found = self._sessions.get(key)
-        # Without a lock: code of plugins runs, for which no other task is to wait.
+        # Without a lock: code of plugins runs, for which other tasks must not wait.
         return found if found is not None else self._sessions.setdefault(key, self._new_session())
 
 
 def activate(session: SparkSession) -> None:
-    """Make it the active one of this thread: Spark looks for formats written in Python there, and nowhere else."""
+    """Make ``session`` this thread's active one: only there Spark looks for formats written in Python."""
     type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
 
 
-def loaded(name: str) -> Callable[..., DataFrame | None]:
-    """The function of a job. ConfigError if there is none of that name."""
+def load_function(name: str) -> Callable[..., DataFrame | None]:
+    """Import and return a job's function. ConfigError if there is none of that name."""
     module, _, attribute = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -63,8 +63,8 @@ def loaded(name: str) -> Callable[..., DataFrame | None]:
         raise ConfigError(f"The worker has no function '{name}': {error}") from error
     if not callable(found):
         raise ConfigError(f"'{name}' is no function")
-    loaded: Callable[..., DataFrame | None] = found
-    return loaded
+    function: Callable[..., DataFrame | None] = found
+    return function
 
 
 def _input(session: SparkSession, request: RunFrameJob) -> DataFrame | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JVM of Spark's that another process of this worker's has, as ``SparkJvm`` is one of the worker's own process."""
+"""A JVM of Spark's in another process of this worker's; ``SparkJvm`` is that of the worker's own process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from headrace.spark.engine.spark_process import console_file, last_words, own_en
 from headrace.spark.engine.spark_settings import log_file
 from headrace.spark.errors.frame_errors import ERRORS
 
-_STOP_TIME: Final = 20.0
-_GONE: Final = "the JVM of Spark died"
+_STOP_TIMEOUT_S: Final = 20.0
+_DEATH_MESSAGE: Final = "the JVM of Spark died"
 
 
 class HostProcess:
-    """The process of ``jvm_host``, started at once. It ends with this process, and its JVM with it."""
+    """The process of ``jvm_host``, started by the constructor. It ends with this process, and its JVM with it."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class HostProcess:
         plugin_path: Sequence[str] = (),
         console: ConsoleLimits = DEFAULT_CONSOLE,
     ) -> None:
-        """As ``SparkProcess``."""
+        """The parameters are those of ``SparkProcess``."""
         self._conf = conf
         self._directory = directory
         self._plugin_path = tuple(str(Path(place).absolute()) for place in plugin_path)
@@ -68,7 +68,7 @@ class HostProcess:
         return self._process.poll() is None
 
     def begin(self, endpoint: Endpoint, shipped: bool) -> None:
-        """Have it start Spark, of which it tells over ``link``. OSError if it has ended."""
+        """Have it start Spark; its answer comes over ``link``. OSError if it has ended."""
         self.link.send(
             HostStart(
                 *(self._conf, self._directory, self._plugin_path, self._console, endpoint, shipped),
@@ -79,7 +79,7 @@ class HostProcess:
         )
 
     def last_words(self) -> str | None:
-        """What the JVM has said of an error; None if nothing."""
+        """Return the last error that the JVM has printed or logged; None if there is none."""
         return last_words(console_file(self._directory), log_file(self._directory))
 
     def kill(self) -> None:
@@ -88,12 +88,12 @@ class HostProcess:
 
 
 class HostedJvm:
-    """``jvm.Jvm`` over a connection. Thread-safe; calls wait for their answers, or the host's end."""
+    """A ``jvm.Jvm`` over a connection. Thread-safe; calls wait for their answers, or the host's end."""
 
     def __init__(
         self, process: HostProcess, conf: Mapping[str, str], endpoint: Endpoint, shipment: Shipment | None = None
     ) -> None:
-        """As ``SparkJvm``."""
+        """The parameters are those of ``SparkJvm``."""
         self.killed = False
         self._process = process
         self._link = process.link
@@ -109,20 +109,20 @@ class HostedJvm:
             raise
         threading.Thread(target=self._listen, name="hosted-jvm", daemon=True).start()
 
-    def run(self, group: str, description: str) -> None:
-        self._call("run", group, description)
+    def run_task_job(self, group: str, description: str) -> None:
+        self._call("run_task_job", group, description)
 
     def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
         ended: FrameJobEnded = self._call("run_frame_job", key, group, description, request)
         return ended
 
-    def forget_frames(self, key: str) -> None:
+    def close_frame_session(self, key: str) -> None:
         with suppress(ConnectError):
-            self._ask("forget_frames", key)
+            self._request("close_frame_session", key)
 
     def cancel(self, group: str) -> None:
         with suppress(ConnectError):
-            self._ask("cancel", group)
+            self._request("cancel", group)
 
     def running(self, group: str) -> RunningJob:
         job: RunningJob = self._call("running", group)
@@ -135,8 +135,8 @@ class HostedJvm:
         cores: Cores = self._call("cores")
         return cores
 
-    def forgotten(self) -> bool:
-        return bool(self._call("forgotten"))
+    def is_unknown_to_master(self) -> bool:
+        return bool(self._call("is_unknown_to_master"))
 
     @property
     def process_alive(self) -> bool:
@@ -150,7 +150,7 @@ class HostedJvm:
 
     def stop(self) -> None:
         with suppress(ConnectError, TimeoutError):
-            self._ask("stop").result(_STOP_TIME)
+            self._request("stop").result(_STOP_TIMEOUT_S)
         self._process.kill()
 
     def kill(self) -> None:
@@ -158,7 +158,7 @@ class HostedJvm:
         self._process.kill()
 
     def send_log_levels(self, levels: Mapping[str, int]) -> None:
-        """The worker's have changed."""
+        """Send the worker's log levels, which have changed, to the host."""
         with suppress(OSError), self._sending:
             self._link.send(LogLevels(levels))
 
@@ -166,28 +166,28 @@ class HostedJvm:
         try:
             self._process.begin(endpoint, shipped)
             while not isinstance(up := self._link.recv(), HostUp):
-                _log(up)
+                _log_again(up)
         except (EOFError, OSError) as error:
             raise ConnectError(self._process.last_words() or "its process ended without a word") from error
         if up.error is not None:
             raise (ConfigError if up.for_good else ConnectError)(up.error)
 
     def _call(self, method: str, *arguments: object) -> Any:
-        """What the method gives. RetriableError if the JVM ends meanwhile, and the errors of ``Frames``."""
-        return self._ask(method, *arguments).result()
+        """Return the method's result. RetriableError if the JVM ends meanwhile, and the errors of ``Frames``."""
+        return self._request(method, *arguments).result()
 
-    def _ask(self, method: str, *arguments: object) -> Future[Any]:
+    def _request(self, method: str, *arguments: object) -> Future[Any]:
         answer: Future[Any] = Future()
         with self._lock:
             if self._over:
-                raise RetriableError(_GONE)
+                raise RetriableError(_DEATH_MESSAGE)
             number = next(self._numbers)
             self._waiting[number] = answer
         try:
             with self._sending:
                 self._link.send(Call(number, method, arguments))
         except OSError as error:
-            raise RetriableError(_GONE) from error
+            raise RetriableError(_DEATH_MESSAGE) from error
         return answer
 
     def _listen(self) -> None:
@@ -195,25 +195,25 @@ class HostedJvm:
             while True:
                 message = self._link.recv()
                 if isinstance(message, Answer):
-                    self._answered(message)
+                    self._on_answer(message)
                 else:
-                    _log(message)
+                    _log_again(message)
         except (EOFError, OSError):
             pass
         finally:
-            self._end()
+            self._fail_waiting()
 
-    def _end(self) -> None:
-        """Nobody answers any more."""
+    def _fail_waiting(self) -> None:
+        """Fail all calls that wait: the host has ended."""
         with self._lock:
             self._over = True
             left = list(self._waiting.values())
         for answer in left:
-            answer.set_exception(RetriableError(_GONE))
+            answer.set_exception(RetriableError(_DEATH_MESSAGE))
         with self._sending:
             self._link.close()
 
-    def _answered(self, message: Answer) -> None:
+    def _on_answer(self, message: Answer) -> None:
         with self._lock:
             answer = self._waiting.pop(message.number)
         if message.fault is None:
@@ -222,11 +222,11 @@ class HostedJvm:
             answer.set_exception(ERRORS[message.fault](message.error))
 
 
-def _log(message: object) -> None:
+def _log_again(message: object) -> None:
     if isinstance(message, Log):
         log_again(message.logger, message.level, message.message, message.trace)
 
 
 def _module_path() -> str:
-    """Where headrace itself is found, with what the environment has."""
+    """Return the directory of headrace itself, followed by the environment's PYTHONPATH."""
     return os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH")]))

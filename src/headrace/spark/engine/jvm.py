@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine needs of a JVM of Spark's, be it this process' own (``SparkJvm``) or another's (``HostedJvm``)."""
+"""The Protocols of a JVM of Spark's, this process' own (``SparkJvm``) or another process' (``HostedJvm``)."""
 
 from __future__ import annotations
 
@@ -12,58 +12,58 @@ from headrace.spark.engine.slots import Cores
 
 
 class JvmProcess(Protocol):
-    """The operating system's process that starts, and with which the JVM ends."""
+    """The operating system's process that the JVM starts in, and ends with."""
 
     def kill(self) -> None: ...
 
     def last_words(self) -> str | None:
-        """What the JVM has said of an error; None if nothing."""
+        """Return the last error that the JVM has printed or logged; None if there is none."""
 
 
 class Jvm(Protocol):
-    """One JVM with its Spark application, which is up. Thread-safe."""
+    """A JVM with its Spark application, which is up. Thread-safe."""
 
     killed: bool
-    """Whether it was ended on purpose, while jobs ran."""
+    """True if it was ended on purpose, while jobs ran."""
 
     def __hash__(self) -> int:
-        """Each is itself."""
+        """Hash by identity."""
 
-    def run(self, group: str, description: str) -> None:
+    def run_task_job(self, group: str, description: str) -> None:
         """Run one task's job to its end."""
 
     def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
-        """Run a frame job of the task's launch ``key``, all of which share a session."""
+        """Run a frame job of the task's launch ``key``; jobs of a launch share a session."""
 
-    def forget_frames(self, key: str) -> None:
-        """No frame job of that launch follows."""
+    def close_frame_session(self, key: str) -> None:
+        """Close the session of the launch ``key``: no frame job of it follows."""
 
     def cancel(self, group: str) -> None: ...
 
     def running(self, group: str) -> RunningJob:
-        """Where the newest job of a group runs."""
+        """Return the newest job of a group, and its executor."""
 
     def unscheduled(self, group: str) -> bool:
-        """Whether a job of the group is there of which nothing runs."""
+        """Return True if a job of the group is there of which nothing runs."""
 
     def cores(self) -> Cores:
-        """Of its executors, as Spark has last counted them."""
+        """Return the cores of its executors, as Spark has last counted them."""
 
-    def forgotten(self) -> bool:
-        """Whether a cluster that is there does not know this application."""
+    def is_unknown_to_master(self) -> bool:
+        """Return True if the cluster's master is there and does not know this application."""
 
     @property
     def process_alive(self) -> bool:
-        """Asks the operating system alone."""
+        """True if the JVM's process is there, by the operating system alone."""
 
     def alive(self) -> bool:
-        """Whether jobs can still be run."""
+        """Return True if jobs can still be run."""
 
     def send_log_levels(self, levels: Mapping[str, int]) -> None:
-        """What its process' loggers are to let through from now on."""
+        """Set the levels of its process' loggers."""
 
     def stop(self) -> None:
-        """In order, and by force if that takes too long."""
+        """Stop it in order, and by force if that takes too long."""
 
     def kill(self) -> None:
-        """End it at once, and with it all jobs."""
+        """End it at once, with all jobs."""

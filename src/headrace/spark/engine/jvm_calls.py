@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker and the host of a JVM say to each other: the worker calls methods of the host's ``SparkJvm``.
+"""Messages between a worker and the host of a JVM: the worker calls methods of the host's ``SparkJvm``.
 
-They speak over a pair of sockets that only these two processes have. When one of them ends, the other one hears it.
+They go over a pair of sockets that only these two processes have. When one of them ends, the other one notices.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from headrace.spark.channel.messages import FrameFault
 
 @dataclass(frozen=True, slots=True)
 class HostStart:
-    """Down, first: start Spark with these settings, which hold secrets. The rest is as ``SparkProcess`` and
-    ``SparkJvm`` take it; ``shipped``: executors are on other machines.
+    """Down, first: start Spark with the settings ``conf``, which hold secrets.
 
-    ``module_path``, ``protected_paths`` and ``log_levels`` are the worker's own.
+    ``shipped``: executors are on other machines. ``module_path``, ``protected_paths`` and ``log_levels`` are the
+    worker's own, the rest is for ``SparkProcess`` and ``SparkJvm``.
     """
 
     conf: Mapping[str, str] = field(repr=False)
@@ -37,8 +37,10 @@ class HostStart:
 
 @dataclass(frozen=True, slots=True)
 class HostUp:
-    """Up, the answer to HostStart: calls are taken. ``error`` if Spark could not be started, and the host ends;
-    ``for_good`` if it never will be until somebody changes something."""
+    """Up, the answer to HostStart: calls are accepted from now on.
+
+    ``error`` if Spark could not be started, and the host ends; ``for_good``: until a user changes something.
+    """
 
     error: str | None = None
     for_good: bool = False
@@ -46,7 +48,7 @@ class HostUp:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Down: Answer is awaited."""
+    """Down: call a method. The answer is Answer."""
 
     number: int
     method: str
@@ -55,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Up: what the method has returned, or whose fault its error is, and what it says."""
+    """Up: the method's result, or the fault and the text of its error."""
 
     number: int
     value: Any = None

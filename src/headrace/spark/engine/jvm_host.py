@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that has a JVM of Spark's for one connector alone: a Python process can have one Spark application.
+"""The host process of a JVM of Spark's for one connector alone: a Python process can have one Spark application.
 
-It is started by ``HostedJvm``'s worker and ends with it, and with its JVM. Its one argument is the descriptor of the
-socket that leads to the worker.
+It is started by ``HostedJvm``'s worker and ends with it, and with its JVM. Its argument is the descriptor of the socket
+to the worker.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from headrace.spark.process.channel_link import log_through
 if TYPE_CHECKING:
     Link = Connection[Any, Any]
 
-_LOOK: Final = 0.2
-_LAST_ANSWERS: Final = 2.0
-"""Seconds for those who called to be told that the JVM has ended."""
+_CHECK_INTERVAL_S: Final = 0.2
+_LAST_ANSWERS_S: Final = 2.0
+"""Seconds for answers to calls that were under way when the JVM ended."""
 
 
 class JvmHost:
-    """``serve`` is for the main thread, to which the JVM is tied. Each call has a thread of its own."""
+    """The host's end of the calls. ``serve`` runs on the main thread, which the JVM is tied to; calls have threads."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -43,7 +43,7 @@ class JvmHost:
         self._jvm: SparkJvm | None = None
 
     def send(self, message: object) -> None:
-        """Any thread."""
+        """Send a message to the worker. Any thread."""
         try:
             with self._sending:
                 self._link.send(message)
@@ -51,7 +51,7 @@ class JvmHost:
             os._exit(1)
 
     def serve(self, start: HostStart) -> None:
-        """Returns when the JVM has ended, or could not be started."""
+        """Start Spark and serve calls, until the JVM has ended or could not be started."""
         try:
             process = SparkProcess(start.conf, start.directory, start.plugin_path, start.console, tied=True)
             threading.Thread(target=self._listen, args=(process,), name="jvm-calls", daemon=True).start()
@@ -60,19 +60,19 @@ class JvmHost:
         except ConnectError as error:
             self.send(HostUp(str(error), isinstance(error, ConfigError)))
             return
-        except Exception as error:  # as of a full disk: the worker is told, and tries again
+        except Exception as error:  # as of a full disk: the worker tries again
             self.send(HostUp(error_line(error)))
             return
         self.send(HostUp())
         while process.alive:
-            time.sleep(_LOOK)
-        time.sleep(_LAST_ANSWERS)
+            time.sleep(_CHECK_INTERVAL_S)
+        time.sleep(_LAST_ANSWERS_S)
 
     def _listen(self, process: SparkProcess) -> None:
         while True:
             try:
                 call = self._link.recv()
-            except (EOFError, OSError):  # the worker has ended, however that came
+            except (EOFError, OSError):  # the worker has ended
                 process.kill()
                 os._exit(0)
             if isinstance(call, LogLevels):
@@ -86,13 +86,13 @@ class JvmHost:
         except Exception as error:
             fault, text = known_fault(error)
             answer = Answer(call.number, fault=fault, error=text)
-        except BaseException as error:  # code of users may end a thread, and the worker waits
+        except BaseException as error:  # code of users may end this thread, and the worker waits for an answer
             answer = Answer(call.number, fault=FrameFault.DATA, error=error_line(error))
         self.send(answer)
 
 
 def main(descriptor: int) -> None:
-    """Blocks until the JVM has ended, or the worker."""
+    """Run the host until the JVM or the worker has ended."""
     link: Link = Connection(descriptor)
     start: HostStart = link.recv()
     sys.path[:] = start.module_path
@@ -100,7 +100,7 @@ def main(descriptor: int) -> None:
     host = JvmHost(link)
     with log_through(host, start.log_levels):
         host.serve(start)
-    # In order nothing ends here: threads of calls may wait for ever for a JVM that is gone.
+    # Not an orderly exit: threads of calls may wait for ever for a JVM that is gone.
     os._exit(0)
 
 

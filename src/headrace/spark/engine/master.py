@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``spark.master`` says: where tasks run, by which address that is reached, and whether it is there."""
+"""The meaning of ``spark.master``: local or a cluster, its addresses, and its reachability."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import socket
 from contextlib import suppress
 from typing import Final
 
-_PATIENCE: Final = 3.0
+_CONNECT_TIMEOUT_S: Final = 3.0
 _KUBERNETES_PORT: Final = 443
 _LOOPBACK: Final = "127.0.0.1"
 
 
 def is_local(master: str) -> bool:
-    """Whether tasks run below the driver's JVM. Spark's local-cluster is not local: its executors are processes."""
+    """Return True if tasks run below the driver's JVM. Spark's local-cluster is not local: executors are processes."""
     return master == "local" or master.startswith("local[")
 
 
 def unreachable(master: str) -> str | None:
-    """Why nobody answers at the master's address; None if somebody does, or the master is not named by an address.
+    """Return the reason why the master's address does not answer; None if it does, or ``master`` is no address.
 
     Spark itself needs a minute to find that out. Blocks for some seconds.
     """
     reason = None
     for host, port in _addresses(master):
         try:
-            socket.create_connection((host, port), timeout=_PATIENCE).close()
+            socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT_S).close()
         except OSError as error:
             reason = f"nobody answers at {host}:{port}: {error.strerror or error}"
         else:
@@ -36,20 +36,20 @@ def unreachable(master: str) -> str | None:
 
 
 def host_towards(master: str) -> str:
-    """The address of this machine that the master sees, as far as that can be told without a word to it."""
+    """Return the address of this machine that the master sees, as far as known without connecting to it."""
     if master.startswith("local-cluster"):
         return _LOOPBACK
     for host, port in _addresses(master):
         with suppress(OSError):
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
             with socket.socket(family, kind, protocol) as probe:
-                probe.connect(address)  # a datagram socket sends nothing here; it only finds the way
+                probe.connect(address)  # a datagram socket sends nothing here; it only finds the route
                 return str(probe.getsockname()[0])
     return socket.getfqdn()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Return True if only this machine can reach ``host``."""
     try:
         found = socket.getaddrinfo(host, None)
     except OSError:
@@ -58,7 +58,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _addresses(master: str) -> list[tuple[str, int]]:
-    """Of ``spark://host:port,host:port`` and ``k8s://https://host:port``."""
+    """Parse ``spark://host:port,host:port`` and ``k8s://https://host:port``."""
     if master.startswith("spark://"):
         found = [re.fullmatch(r"\[?(.+?)\]?:(\d+)", place) for place in master.removeprefix("spark://").split(",")]
         return [(match[1], int(match[2])) for match in found if match is not None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On which executor a task is wanted: tasks of one connector apart, all tasks evenly.
+"""The choice of an executor for a task: tasks of one connector on different ones, all tasks evenly.
 
-Spark by itself takes any executor with a free core. A wish is all this is: Spark goes elsewhere where it cannot be had,
-and a task that has lost its executor is not wanted anywhere.
+Spark by itself takes any executor with a free core. The choice is a preference: Spark uses another executor if it is
+not available, and a task that has lost its executor has no preference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """``busy``: cores of it that run something, when Spark last counted them. ``used``: it has ever run something."""
+    """An executor. ``busy``: its cores in use, as last counted by Spark. ``used``: it has ever run something."""
 
     id: str
     host: str
@@ -24,12 +24,12 @@ class Executor:
 
     @property
     def location(self) -> str:
-        """As Spark's scheduler names it."""
+        """The executor's name for Spark's scheduler."""
         return f"executor_{self.host}_{self.id}"
 
 
 class Placement:
-    """Where the jobs that run now were wanted. Thread-safe."""
+    """The executors chosen for the jobs that run now. Thread-safe."""
 
     def __init__(self, cores_per_task: int) -> None:
         self._cores_per_task = cores_per_task
@@ -37,7 +37,7 @@ class Placement:
         self._wanted: dict[str, Executor] = {}
 
     def place(self, group: str, executors: Sequence[Executor]) -> Executor | None:
-        """Where the job of ``group``, a launch of a task, is wanted until ``forget``; None where it does not matter."""
+        """Choose an executor for the job of ``group``, a task's launch, until ``forget``; None if any will do."""
         with self._lock:
             chosen = choose(group, executors, self._wanted, self._cores_per_task)
             if chosen is not None:
@@ -52,7 +52,7 @@ class Placement:
 def choose(
     group: str, executors: Sequence[Executor], wanted: Mapping[str, Executor], cores_per_task: int
 ) -> Executor | None:
-    """Of those with room the one with the fewest tasks of the connector, on it and on its host, and least used."""
+    """Return the executor with room that has the fewest tasks of the connector, also on its host, and is least used."""
     if len(executors) < 2:
         return None
     siblings = [place for other, place in wanted.items() if _connector(other) == _connector(group)]
@@ -70,5 +70,5 @@ def choose(
 
 
 def _connector(group: str) -> str:
-    """Groups are named ``connector-task-launch``."""
+    """Return the connector of a group, which is named ``connector-task-launch``."""
     return group.rsplit("-", 2)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When Spark is started again after it could not be started, or was lost."""
+"""The delay of Spark's next start after a failed start, or a loss."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _STEADY_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """``failures``: starts in a row that came to nothing, at once or soon after."""
+    """The history of starts. ``failures``: those in a row that failed, at once or soon after."""
 
     failures: int = 0
 
     def failed(self) -> Restarts:
-        """After a start that failed."""
+        """Return the history after a start that failed."""
         return Restarts(self.failures + 1)
 
     def lost(self, lived: float) -> Restarts:
-        """After the loss of a session that lived for so many seconds."""
+        """Return the history after the loss of a session that lived for so many seconds."""
         return Restarts() if lived >= _STEADY_S else self.failed()
 
     @property

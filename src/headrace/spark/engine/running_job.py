@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Spark runs a job: for whoever wants to find it in Spark's UI and logs."""
+"""The place of a job in Spark, by which to find it in Spark's UI and logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """Of a job of one Spark task. ``executor`` and ``host`` are None while it waits for a core."""
+    """A job of one Spark task. ``executor`` and ``host`` are None while it waits for a core."""
 
     app_id: str
     job_id: int | None = None
@@ -21,7 +21,7 @@ class RunningJob:
 
 
 def running_job(context: SparkContext, group: str) -> RunningJob:
-    """The newest job of a group; asks Spark's driver."""
+    """Return the newest job of a group, from Spark's driver."""
     app_id = str(context.applicationId)
     tracker = context.statusTracker()
     job_id = max(tracker.getJobIdsForGroup(group), default=None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process' directory for temporary files, and the end of what dead processes have left in theirs, and running.
+"""A process' directory for temporary files, and the removal of dead processes' directories and child processes.
 
-The directory holds a file that its process keeps locked for as long as it lives, however it ends. Who gets that lock
-knows that nobody else needs the directory any more, nor the processes that were started with its path in ``VARIABLE``.
+The directory holds a file that its process keeps locked for as long as it lives, however it ends. With that lock
+another process knows that the directory is not needed any more, nor processes started with its path in ``VARIABLE``.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from typing import Final, Self
 
 from headrace.spark.process.machine import this_machine
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 VARIABLE: Final = "HEADRACE_RUNTIME_DIRECTORY"
-"""The environment variable by which processes are known that belong to a directory."""
+"""The environment variable with the directory that a process belongs to."""
 _PREFIX: Final = "headrace-"
 _OWNER: Final = "owner"
 _PROCESSES: Final = Path("/proc")
-_DYING_TIME: Final = 5.0
+_KILL_TIMEOUT_S: Final = 5.0
 
 
 class RuntimeDirectory:
     """A new directory that only this user may enter, whatever the umask; ``remove`` it at the end."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        """``parent``: by default where temporary files are. OSError, and nothing is left, if the disk is full."""
+        """``parent`` is the system's temporary directory by default. OSError, leaving nothing, if the disk is full."""
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         try:
             self.path.chmod(0o700)
-            self._lock: int | None = _mark(self.path)
+            self._lock: int | None = _make_lock_file(self.path)
         except OSError:
             shutil.rmtree(self.path, ignore_errors=True)
             raise
@@ -59,16 +59,16 @@ class RuntimeDirectory:
             os.close(lock)
 
     def remove_others(self) -> None:
-        """End what dead processes have left beside this directory, in the background."""
+        """Remove dead processes' directories beside this one, in the background."""
         threading.Thread(target=remove_leftovers, args=(self.path.parent,), name="leftovers", daemon=True).start()
 
 
 def scratch_directories(places: str) -> list[RuntimeDirectory]:
-    """A directory in each of the places, separated by commas; none where one cannot be used, of which Spark tells."""
+    """Make a directory in each of the places, separated by commas; none if one is unusable, which Spark reports."""
     made: list[RuntimeDirectory] = []
     try:
         for place in filter(None, map(str.strip, places.split(","))):
-            _make(Path(place))
+            _make_directory(Path(place))
             made.append(RuntimeDirectory(Path(place)))
     except OSError:
         for directory in made:
@@ -78,14 +78,14 @@ def scratch_directories(places: str) -> list[RuntimeDirectory]:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener of files that this user alone may read, whatever the umask."""
+    """Open a file that this user alone may read, whatever the umask; for ``open(opener=)``."""
     return os.open(path, flags, 0o600)
 
 
-def _make(directory: Path) -> None:
-    """What is missing, for this user alone: others who may write there could put theirs in the place of ours."""
+def _make_directory(directory: Path) -> None:
+    """Make missing directories for this user alone: others with write access could replace the worker's by theirs."""
     if not directory.is_dir():
-        _make(directory.parent)
+        _make_directory(directory.parent)
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
 
@@ -93,18 +93,18 @@ def _make(directory: Path) -> None:
 def remove_leftovers(parent: Path) -> None:
     """Remove the directories in ``parent`` whose processes are dead, after what these have left running.
 
-    Another user's directories are not touched, nor those of which it cannot be proved whose they are.
+    Another user's directories are not touched, nor those whose owner is uncertain.
     """
     for directory in parent.glob(f"{_PREFIX}*"):
-        with _taken_over(directory) as dead:
+        with _locked_if_dead(directory) as dead:
             if dead:
                 ended = _end_processes(directory)
                 shutil.rmtree(directory, ignore_errors=True)
-                _log.info("Removed %s, and ended %d processes, of a worker that was killed", directory, ended)
+                log.info("Removed %s, and ended %d processes, of a worker that was killed", directory, ended)
 
 
-def _mark(directory: Path) -> int:
-    """A descriptor that holds the lock. The file gets its name when it is locked: nobody finds it without."""
+def _make_lock_file(directory: Path) -> int:
+    """Make the lock file, named only once it is locked, and return a descriptor that holds the lock."""
     new = directory / f".{_OWNER}"
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(descriptor, f"process {os.getpid()} on {this_machine()}\n".encode())
@@ -115,10 +115,10 @@ def _mark(directory: Path) -> int:
 
 
 @contextmanager
-def _taken_over(directory: Path) -> Iterator[bool]:
-    """Whether the directory is ours to remove; meanwhile nobody else thinks so."""
+def _locked_if_dead(directory: Path) -> Iterator[bool]:
+    """Yield True if the directory's process is dead; within the block no other process gets True."""
     try:
-        descriptor = _owner(directory)
+        descriptor = _open_lock_file(directory)
     except OSError:
         yield False
         return
@@ -133,8 +133,8 @@ def _taken_over(directory: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _owner(directory: Path) -> int:
-    """The file to lock. OSError unless the directory is this user's, and nobody else could have put the file there."""
+def _open_lock_file(directory: Path) -> int:
+    """Open the lock file. OSError unless the directory is this user's, and no other could have put the file there."""
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) != 0o700:
         raise PermissionError(f"{directory} is somebody else's")
@@ -142,13 +142,13 @@ def _owner(directory: Path) -> int:
 
 
 def _end_processes(directory: Path) -> int:
-    """Kill the processes that belong to the directory, and see them gone. Only where there is ``/proc``."""
+    """Kill the processes that belong to the directory, and wait for their ends. Only if there is ``/proc``."""
     ended = [process for pid in _pids() if (process := _kill(pid, directory)) is not None]
     poll = select.poll()
     for process in ended:
         poll.register(process, select.POLLIN)
     for process in ended:
-        poll.poll(_DYING_TIME * 1000)
+        poll.poll(_KILL_TIMEOUT_S * 1000)
         poll.unregister(process)
         os.close(process)
     return len(ended)
@@ -162,7 +162,7 @@ def _pids() -> list[int]:
 
 
 def _kill(pid: int, directory: Path) -> int | None:
-    """A descriptor of the killed process; None if it is not one of the directory's."""
+    """Kill a process and return its descriptor; None if it does not belong to the directory."""
     if pid == os.getpid() or not _belongs(pid, directory):
         return None
     with suppress(OSError, AttributeError):  # AttributeError: a system without descriptors of processes
@@ -181,5 +181,5 @@ def _belongs(pid: int, directory: Path) -> bool:
     except OSError:  # gone, or another user's
         return False
     ours = f"{VARIABLE}={directory}".encode()
-    # A JVM of its own has a directory of its own, within the worker's.
+    # A connector's own JVM has a directory within the worker's.
     return any(variable == ours or variable.startswith(ours + b"/") for variable in environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker sends to a cluster's executors: headrace itself and the plugins, so that neither is installed there.
+"""The archive for a cluster's executors: headrace itself and the plugins, so that neither is installed there.
 
 Spark unpacks it into the working directory of each executor, where Python processes find it by relative paths.
 """
@@ -22,19 +22,19 @@ from headrace.plugins.installed import plugin_packages
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
 from headrace.task.task_spec import TaskSpec
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _NAME: Final = "headrace-shipped"
 _PACKAGES: Final = PurePosixPath("packages")
 _PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
 _PLUGINS: Final = f"spark.executorEnv.{PLUGIN_PATH_VARIABLE}"
-_LARGE: Final = 100 << 20
+_LARGE_BYTES: Final = 100 << 20
 
 
 class Shipment:
-    """Made once by each worker; ``pack`` blocks, on one thread, the rest is for any."""
+    """A worker's archive. ``pack`` blocks, and is for one thread; the rest is for any."""
 
     def __init__(self, directory: Path, plugin_path: Sequence[str]) -> None:
-        """``directory`` is where the archive is made."""
+        """The archive is made in ``directory``."""
         self._file = directory / f"{_NAME}.zip"
         self._plugins = {
             f"plugins/{number}" + (f"/{Path(place).name}" if Path(place).is_file() else ""): Path(place).absolute()
@@ -42,24 +42,24 @@ class Shipment:
         }
 
     def pack(self) -> str:
-        """The archive as Spark's ``addArchive`` wants it. OSError."""
+        """Make the archive if it is missing, and return it as Spark's ``addArchive`` takes it. OSError."""
         if not self._file.exists():
             begun, unfinished = time.monotonic(), self._file.with_suffix(".unfinished")
             with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 for name, content in self._content().items():
                     archive.writestr(_entry(name), _read(content), zipfile.ZIP_DEFLATED)
             unfinished.rename(self._file)
-            self._tell(time.monotonic() - begun)
+            self._log_size(time.monotonic() - begun)
         return f"{self._file}#{_NAME}"
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Spark's settings that have executors find what they get; before anything that ``given`` has them find."""
+        """Return Spark's settings with executors' module paths: the archive first, then those of ``given``."""
         path = [f"{_NAME}/{_PACKAGES}", *filter(None, [given.get(_PYTHON_PATH)])]
         plugins = {_PLUGINS: os.pathsep.join(self._relative())} if self._plugins else {}
         return {_PYTHON_PATH: os.pathsep.join(path), **plugins}
 
     def relocated(self, spec: TaskSpec) -> TaskSpec:
-        """``spec`` for an executor: the worker's directories of plugins are elsewhere there."""
+        """Return ``spec`` for an executor, where the directories of plugins are others."""
         if not self._plugins:
             return spec
         return replace(spec, worker_config={**spec.worker_config, PLUGIN_PATH: ",".join(self._relative())})
@@ -68,7 +68,7 @@ class Shipment:
         return [f"{_NAME}/{place}" for place in self._plugins]
 
     def _content(self) -> dict[str, Path | str]:
-        """By name in the archive; what comes twice is taken once."""
+        """Return the content by its name in the archive; the first of a name counts."""
         content: dict[str, Path | str] = {}
         for package, modules in plugin_packages():
             for module in sorted(modules):
@@ -80,14 +80,14 @@ class Shipment:
                 content[str(PurePosixPath(place) / name)] = file
         return content
 
-    def _tell(self, seconds: float) -> None:
+    def _log_size(self, seconds: float) -> None:
         size = self._file.stat().st_size
-        level = logging.WARNING if size > _LARGE else logging.INFO
-        _log.log(level, "Executors get headrace and plugins in %.1f MB, packed in %.1f s", size / (1 << 20), seconds)
+        level = logging.WARNING if size > _LARGE_BYTES else logging.INFO
+        log.log(level, "Executors get headrace and plugins in %.1f MB, packed in %.1f s", size / (1 << 20), seconds)
 
 
 def plugin_settings(plugin_path: Sequence[str]) -> dict[str, str]:
-    """What ``Shipment.settings`` says of plugins, for processes on this machine."""
+    """Return the settings of ``Shipment.settings`` for plugins, for processes on this machine."""
     places = os.pathsep.join(str(Path(place).absolute()) for place in plugin_path)
     return {_PLUGINS: places} if places else {}
 
@@ -100,7 +100,7 @@ def _put(content: dict[str, Path | str], origins: Sequence[Path], into: PurePosi
 
 
 def _module(name: str) -> list[Path]:
-    """The directories, or the file, of a top-level module, which is not imported."""
+    """Find the directories, or the file, of a top-level module, without importing it."""
     spec = PathFinder.find_spec(name)
     if spec is None:
         return []
@@ -110,14 +110,14 @@ def _module(name: str) -> list[Path]:
 
 
 def _metadata(package: Distribution) -> Iterator[tuple[str, str]]:
-    """What makes the package's entry points known, however it is installed here."""
+    """Yield the files that make the package's entry points known, however it is installed here."""
     directory = _PACKAGES / f"{package.name.replace('-', '_')}-{package.version}.dist-info"
     for name in ("METADATA", "entry_points.txt"):
         yield str(directory / name), package.read_text(name) or ""
 
 
 def _files(origin: Path) -> Iterator[tuple[Path, PurePosixPath]]:
-    """Each file of a directory with its place in it, what Python compiled and what is hidden left out; or a file."""
+    """Yield each file of a directory with its relative path, without compiled and hidden ones; or the file itself."""
     if origin.is_file():
         yield origin, PurePosixPath(".")
         return
@@ -129,7 +129,7 @@ def _files(origin: Path) -> Iterator[tuple[Path, PurePosixPath]]:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """Readable by all who unpack it, and without a time, which may be one that the format cannot tell."""
+    """Return an entry that all may read, and without a time, which the format may not be able to express."""
     entry = zipfile.ZipInfo(name)
     entry.external_attr = 0o644 << 16
     return entry

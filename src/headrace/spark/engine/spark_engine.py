@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark session of a worker: started in the background, tried again until it is up, started anew if it is lost."""
+"""The Spark application of a worker: started in the background until it is up, and again if it is lost."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from headrace.spark.engine.spark_settings import LOCAL_DIRECTORIES, MASTER, core
 from headrace.spark.errors.java_errors import first_line, text_of
 from headrace.spark.errors.shortages import with_limit, with_remedy
 
-_log = logging.getLogger(__name__)
-_LOOK = 0.2
-_WATCH = 1.0
-"""How often it is looked whether the JVM lives: one that dies idle ends no job, which would tell."""
-_SLOW = 20.0
+log = logging.getLogger(__name__)
+_CHECK_INTERVAL_S = 0.2
+_WATCH_INTERVAL_S = 1.0
+"""Seconds between two checks that the JVM lives: if it dies idle, no job's end shows it."""
+_SLOW_S = 20.0
 T = TypeVar("T")
 
 
@@ -42,7 +42,10 @@ class SparkJobError(ConnectError):
 
 
 class SparkEngine:
-    """Thread-safe. ``run`` blocks a thread of the caller's for a job's whole life; ``start`` and ``cancel`` do not."""
+    """One Spark application with its JVM. Thread-safe.
+
+    ``run_task_job`` blocks a thread of the caller's for a job's whole life; ``start`` and ``cancel`` do not block.
+    """
 
     def __init__(
         self,
@@ -58,8 +61,8 @@ class SparkEngine:
     ) -> None:
         """``settings`` are the SparkConf; ``shipment`` is for executors on other machines.
 
-        ``hosted``: a process of its own has the JVM; this process can have one only.
-        A start that takes longer than ``start_timeout`` seconds has failed, and another one follows.
+        ``hosted``: another process has the JVM, as this one can have only one. A start that takes longer than
+        ``start_timeout`` seconds has failed, and another one follows.
         """
         self._settings = settings
         self._directory = directory
@@ -81,27 +84,29 @@ class SparkEngine:
         self._next = -math.inf
 
     def start(self) -> None:
-        """Returns at once. To start it again has no effect."""
+        """Start Spark in the background, and return at once. A second call has no effect."""
         with self._changed:
             started, self._started = self._started, True
         if not started:
             ServiceThread("spark-start", self._keep_running, "Spark is not started, and no task can run").start()
 
-    def run(self, group: str, description: str, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> None:
-        """Run one task's job in ``group``; waits for Spark first. SparkJobError unless the job ended by itself.
+    def run_task_job(
+        self, group: str, description: str, given_up: Callable[[], bool], on_unavailable: Callable[[str], None]
+    ) -> None:
+        """Run one task's job in ``group``, after waiting for Spark. SparkJobError unless the job ended by itself.
 
-        While it waits, ``given_up`` is asked, and ``hindered`` is told why Spark cannot be started.
+        The wait ends when ``given_up`` returns True; ``on_unavailable`` gets the reason why Spark cannot be started.
         """
-        session = self._await_session(given_up, hindered)
+        session = self._await_session(given_up, on_unavailable)
         if session is None:
             return
         try:
-            session.run(group, description)
+            session.run_task_job(group, description)
         except Exception as error:
             if not session.alive():
                 self._lost(session)
                 raise SparkJobError("the JVM of Spark died") from error
-            raise SparkJobError(f"Spark gave the job of {description} up: {self.told(error)}") from error
+            raise SparkJobError(f"Spark gave the job of {description} up: {self.describe_error(error)}") from error
 
     def cancel(self, group: str) -> None:
         """Cancel a job; Spark kills its process. On a thread of its own, since Spark may be slow or gone."""
@@ -111,15 +116,15 @@ class SparkEngine:
             threading.Thread(target=session.cancel, args=(group,), name=f"cancel-{group}", daemon=True).start()
 
     def current(self) -> Jvm | None:
-        """None while Spark is not running."""
+        """Return the JVM; None while Spark is not running."""
         return self._session
 
     def own(self) -> SparkJvm | None:
-        """As ``current``, of an engine that is not hosted: with sessions for this process."""
+        """Return the JVM as ``current``, of an engine that is not hosted: with sessions for this process."""
         return cast("SparkJvm | None", self._session)
 
     def trouble(self) -> str | None:
-        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet."""
+        """Return the reason why no task can run now; None if Spark is up, or is starting without an error yet."""
         if self._session is not None or self._stopping:
             return None
         failure = self._failure or self._loss
@@ -136,43 +141,43 @@ class SparkEngine:
     def cores_per_task(self) -> int:
         return cores_per_task(self._settings)
 
-    def told(self, error: Exception | str) -> str:
-        """What happened; if a disk of the worker's is full, which one."""
+    def describe_error(self, error: Exception | str) -> str:
+        """Return the error's message; if a disk of the worker's is full, with its directory."""
         text = error if isinstance(error, str) else first_line(error)
         local = self._settings.get(LOCAL_DIRECTORIES, "") if is_local(self.master) else ""
         return with_remedy(text, [self._directory, *map(Path, filter(None, local.split(",")))])
 
     def unscheduled(self, group: str) -> bool:
-        """Whether a job of the group is there of which nothing runs. Blocks for a moment, as the next ones."""
-        return bool(self._asked(lambda session: session.unscheduled(group)))
+        """Return True if a job of the group is there of which nothing runs. Blocks for a moment, as the next ones."""
+        return bool(self._ask(lambda session: session.unscheduled(group)))
 
     def running(self, group: str) -> RunningJob | None:
-        """Where the newest job of a group runs; None while Spark is not running."""
-        return self._asked(lambda session: session.running(group))
+        """Return the newest job of a group, and its executor; None while Spark is not running."""
+        return self._ask(lambda session: session.running(group))
 
     def cores(self) -> Cores | None:
-        """None while Spark is not running."""
-        return self._asked(lambda session: session.cores())
+        """Return the cores of the executors; None while Spark is not running."""
+        return self._ask(lambda session: session.cores())
 
-    def renew_if_forgotten(self) -> None:
-        """Begin anew if the cluster, though there, does not know this worker any more, which ends no job by itself."""
+    def restart_if_forgotten(self) -> None:
+        """Start Spark again if the cluster is there but has forgotten this worker, which ends no job by itself."""
         session = self._session
-        if session is None or unreachable(self.master) or not self._asked(lambda session: session.forgotten()):
+        if session is None or unreachable(self.master) or not self._ask(lambda session: session.is_unknown_to_master()):
             return
-        _log.warning("%s does not know this worker any more", self.master)
+        log.warning("%s does not know this worker any more", self.master)
         # Not in order: PySpark would forget the new context when the old one has stopped.
         session.kill()
         self._lost(session)
 
-    def _asked(self, ask: Callable[[Jvm], T]) -> T | None:
-        """The answer; None where there is nobody to ask."""
+    def _ask(self, ask: Callable[[Jvm], T]) -> T | None:
+        """Return the answer of the JVM; None if there is none, or it fails."""
         session = self._session
         if session is None:
             return None
         try:
             return ask(session)
         except Exception as error:
-            _log.debug("asking Spark: %s", text_of(error))
+            log.debug("asking Spark: %s", text_of(error))
             return None
 
     def stop(self) -> None:
@@ -185,23 +190,23 @@ class SparkEngine:
         elif starting is not None:
             starting.kill()
 
-    def _await_session(self, given_up: Callable[[], bool], hindered: Callable[[str], None]) -> Jvm | None:
-        told: str | None = None
+    def _await_session(self, given_up: Callable[[], bool], on_unavailable: Callable[[str], None]) -> Jvm | None:
+        reported: str | None = None
         while not self._stopping and not given_up():
             with self._changed:
-                if self._changed.wait_for(lambda: self._session is not None, _LOOK):
+                if self._changed.wait_for(lambda: self._session is not None, _CHECK_INTERVAL_S):
                     return self._session
             failure = self._failure or self._slowness()
-            if failure is not None and failure != told:
-                told = failure
-                hindered(failure)
+            if failure is not None and failure != reported:
+                reported = failure
+                on_unavailable(failure)
         return None
 
     def _slowness(self) -> str | None:
-        """Some clusters let one wait for long before they say that they are not there."""
-        if self._clock() - self._launched < _SLOW:
+        """Return the message for a start that takes long: some clusters are slow to refuse a connection."""
+        if self._clock() - self._launched < _SLOW_S:
             return None
-        return f"it has not come up with spark.master={self.master} for {_SLOW:.0f} s; Spark's own log may tell more"
+        return f"it has not come up with spark.master={self.master} for {_SLOW_S:.0f} s; Spark's own log may tell more"
 
     def _lost(self, session: Jvm) -> None:
         with self._changed:
@@ -210,7 +215,7 @@ class SparkEngine:
             self._session = None
             self._loss = "the JVM of Spark died"
             self._changed.notify_all()
-        _log.warning("the JVM of Spark died: starting another one")
+        log.warning("the JVM of Spark died: starting another one")
         session.stop()
 
     def _keep_running(self) -> None:
@@ -225,7 +230,7 @@ class SparkEngine:
             self._pause(restarts.delay)
 
     def _serve(self, session: Jvm) -> None:
-        """Until it is lost, or the engine stops."""
+        """Offer the session to jobs until it is lost, or the engine stops."""
         with self._changed:
             wanted = not self._stopping
             if wanted:
@@ -233,7 +238,7 @@ class SparkEngine:
                 self._changed.notify_all()
         if not wanted:
             session.stop()
-        while wanted and not self._is_over(session, _WATCH):
+        while wanted and not self._is_over(session, _WATCH_INTERVAL_S):
             if not session.process_alive:
                 self._lost(session)
 
@@ -247,7 +252,7 @@ class SparkEngine:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
     def _try_start(self) -> Jvm | None:
-        """A new session; None if it cannot be had, of which ``_failure`` tells. Never raises."""
+        """Return a new JVM; None if it could not be started, with the reason in ``_failure``. Never raises."""
         try:
             if reason := unreachable(self._settings[MASTER]):
                 raise ConnectError(reason)
@@ -257,10 +262,10 @@ class SparkEngine:
             with self._limited(process):
                 return self._connect(process)
         except ConfigError as error:
-            self._complain(str(error))
+            self._note_failure(str(error))
         except Exception as error:
-            reason = with_limit(self.told(error))
-            self._complain(f"Spark could not be started with spark.master={self.master}: {reason}")
+            reason = with_limit(self.describe_error(error))
+            self._note_failure(f"Spark could not be started with spark.master={self.master}: {reason}")
         finally:
             self._launched = math.inf
         if self._starting is not None:
@@ -269,7 +274,7 @@ class SparkEngine:
 
     @contextmanager
     def _limited(self, process: JvmProcess) -> Iterator[None]:
-        """Within the block the process is killed when the time for a start is over, which ends every wait for it."""
+        """Kill the process if the block takes longer than a start may, which ends every wait for it."""
         over = threading.Event()
 
         def end() -> None:
@@ -293,7 +298,7 @@ class SparkEngine:
             timer.cancel()
 
     def _launch(self) -> JvmProcess | None:
-        """A new JVM, which ``stop`` finds from its first moment on; None if it has come before."""
+        """Start a JVM's process, which ``stop`` can end from its first moment on; None if that was called before."""
         with self._changed:
             if self._stopping:
                 return None
@@ -306,7 +311,7 @@ class SparkEngine:
         connect: Callable[..., Jvm] = HostedJvm if self._hosted else SparkJvm
         return connect(process, self._settings, self._endpoint, self._shipment)
 
-    def _complain(self, failure: str) -> None:
+    def _note_failure(self, failure: str) -> None:
         if failure != self._failure and not self._stopping:
-            _log.error("%s; it is tried again until it works", failure)
+            log.error("%s; it is tried again until it works", failure)
         self._failure = failure

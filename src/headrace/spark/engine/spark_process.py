@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operating system's process of Spark's JVM: ours from its first moment on, so that it can always be ended."""
+"""The operating system's process of Spark's JVM, a child from its first moment on, so that it can always be ended."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from headrace.spark.engine.submission import Submission
 from headrace.spark.process.parent_death import end_with_this_thread
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
 
-_LOOK: Final = 0.05
+_CHECK_INTERVAL_S: Final = 0.05
 _REMARKS: Final = ("WARNING:", "Using ", "Picked up ", REMARK.strip())
-_LAST_WORDS: Final = 2.0
+_LAST_WORDS_TIMEOUT_S: Final = 2.0
 _ERROR: Final = " ERROR "
 _SOCKET_NAME: Final = 43
 """Characters of a socket's name, as Spark makes it, with the separator."""
-_LONGEST_SOCKET: Final = 103
+_MAX_SOCKET_PATH: Final = 103
 """Characters of a socket's path, on the system that allows least."""
 _NO_CONFIGURATION: Final = "/nonexistent/headrace"
 """Stands for Spark's configuration directory: all settings are the worker's."""
 _LAUNCHER_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-"""For the short-lived JVM that makes up the command line: the quickest to start."""
+"""For the short-lived JVM of Spark's launcher: the quickest to start."""
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _ENVIRONMENT = threading.Lock()
 
 
 class SparkProcess:
-    """Started at once. It ends by itself when our end of its standard input closes, however we end.
+    """Spark's JVM, started by the constructor. It ends when this process' end of its standard input closes.
 
-    PySpark's own launcher blocks until the JVM answers, and one that a worker's end overtakes then stays for ever.
+    PySpark's own launcher blocks until the JVM answers; a JVM whose worker ends meanwhile would stay for ever.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class SparkProcess:
         *,
         tied: bool = False,
     ) -> None:
-        """``directory`` is for logs, and for what the JVM tells on its start; ``plugin_path`` where plugins are.
+        """``directory`` is for logs and the JVM's connection file; ``plugin_path`` has the plugins' directories.
 
-        One that is ``tied`` to the calling thread is killed when that ends, where the system can do that.
+        A process that is ``tied`` to the calling thread is killed when that ends, if the system can do that.
 
         Raises:
             ConfigError: there is no Java 17 or 21.
         """
-        self._told = directory / f"gateway-{time.monotonic_ns()}"
+        self._connection_file = directory / f"gateway-{time.monotonic_ns()}"
         self._console = console_file(directory)
         logs, java_home = write_log_settings(directory), spark_java_home(find_java())
         self._log, self._logged = logs.log, _size(logs.log)
-        self._submission = Submission.write(directory, conf, _java_options(directory, logs))
+        self._submission = Submission.write_files(directory, conf, _java_options(directory, logs))
         self._process = subprocess.Popen(
             [*_submit_command(), f"--properties-file={self._submission.properties}", "pyspark-shell"],
             stdin=subprocess.PIPE,
@@ -78,10 +78,10 @@ class SparkProcess:
             env={
                 **own_environment(),
                 **_environment(conf, java_home, plugin_path),
-                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._told),
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection_file),
                 VARIABLE: str(directory),
             },
-            preexec_fn=_prepared(end_with_this_thread() if tied else None),
+            preexec_fn=_preparation(end_with_this_thread() if tied else None),
         )
         assert self._process.stdout is not None
         self._printed = Console(self._process.stdout, self._console, console)
@@ -91,24 +91,24 @@ class SparkProcess:
         return self._process.poll() is None
 
     def gateway(self) -> Any:
-        """PySpark's connection to the JVM; waits until it can be made, or the JVM has ended.
+        """Wait for the JVM, and return PySpark's connection to it.
 
         Raises:
-            ConnectError: the JVM has ended; the message is what it said last.
+            ConnectError: the JVM has ended; the message is its last error.
         """
         from pyspark.java_gateway import launch_gateway
 
-        where = self._where()
+        where = self._await_connection()
         self._submission.remove()
-        with _set(where):
+        with _environment_variables(where):
             return launch_gateway()  # type: ignore[no-untyped-call]
 
     def last_words(self) -> str | None:
-        """What the JVM has said of an error, on its console or in Spark's log; None if nothing."""
+        """Return the last error that the JVM has printed, or logged in Spark's log; None if there is none."""
         return last_words(self._console, self._log, self._logged)
 
     def end(self, within: float) -> None:
-        """Lets the JVM end in order, then, ``within`` seconds later, by force; its Python daemon ends with it."""
+        """End the JVM in order or, after ``within`` seconds, by force; its Python daemon ends with it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -120,41 +120,41 @@ class SparkProcess:
         self._process.kill()
         self._process.wait()
 
-    def _where(self) -> dict[str, str]:
+    def _await_connection(self) -> dict[str, str]:
         from pyspark.serializers import UTF8Deserializer, read_int
 
-        while not self._told.exists():  # the JVM makes it whole, by a rename
+        while not self._connection_file.exists():  # the JVM makes it whole, by a rename
             if not self.alive:
-                self._printed.await_end(_LAST_WORDS)
+                self._printed.await_end(_LAST_WORDS_TIMEOUT_S)
                 raise ConnectError(self.last_words() or "its JVM ended without a word")
-            time.sleep(_LOOK)
-        with self._told.open("rb") as told:
-            port = read_int(told)  # type: ignore[no-untyped-call]
-            secret = UTF8Deserializer().loads(told)  # type: ignore[no-untyped-call]
-        self._told.unlink()
+            time.sleep(_CHECK_INTERVAL_S)
+        with self._connection_file.open("rb") as file:
+            port = read_int(file)  # type: ignore[no-untyped-call]
+            secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+        self._connection_file.unlink()
         return {_PORT: str(port), _SECRET: secret}
 
 
 def own_environment() -> dict[str, str]:
-    """This process' environment, without what it holds for a moment while PySpark is told of a JVM."""
+    """Return this process' environment, without the variables that PySpark gets for a moment to find a JVM."""
     with _ENVIRONMENT:
         return dict(os.environ)
 
 
 def console_file(directory: Path) -> Path:
-    """What the JVM prints."""
+    """Return the file of the JVM's console output."""
     return directory / "spark-console.log"
 
 
 def last_words(console: Path, log: Path, begin: int = 0) -> str | None:
-    """What a JVM has said of an error on its console, or in Spark's log behind ``begin``; None if nothing."""
+    """Return a JVM's last error on its console, or in Spark's log after ``begin``; None if there is none."""
     with suppress(OSError):
         return _reason(console) or _last_error(log, begin)
     return None
 
 
-def _prepared(tie: Callable[[], None] | None) -> Callable[[], None]:
-    """What the new process does before it becomes the JVM."""
+def _preparation(tie: Callable[[], None] | None) -> Callable[[], None]:
+    """Return the function that runs in the new process before it becomes the JVM."""
 
     def prepare() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's
@@ -172,7 +172,7 @@ def _submit_command() -> list[str]:
 
 def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence[str]) -> dict[str, str]:
     source, plugins = str(Path(__file__).resolve().parents[3]), [str(Path(place).absolute()) for place in plugin_path]
-    # The JVM itself starts Python for data sources that are written in Python, and knows no other way to tell it.
+    # The JVM itself starts Python for data sources that are written in Python, with this variable alone.
     path = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *plugins]
     return {
         "JAVA_HOME": str(java_home),
@@ -190,9 +190,9 @@ def _environment(conf: Mapping[str, str], java_home: Path, plugin_path: Sequence
 
 
 def _ui_at_loopback(conf: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Spark's UI listens where this variable says, and there is no setting for it; what else it decides is set.
+    """Return the variables for Spark's UI to listen at loopback only: there is no setting for its address.
 
-    Those that the worker's environment has count.
+    Those of the worker's environment win.
     """
     if "SPARK_LOCAL_IP" in environment:
         return {}
@@ -203,15 +203,15 @@ def _ui_at_loopback(conf: Mapping[str, str], environment: Mapping[str, str]) -> 
 
 
 def _java_options(directory: Path, logs: LogSettings) -> list[str]:
-    """What the JVM gets beside the session's settings.
+    """Return the JVM's options beside the session's settings.
 
-    Log4j's settings are named and not found on the class path, which has to be the same for each session: else its
+    Log4j's settings are given by an option, not on the class path, which has to be the same for each session: else its
     classes could not come from the archive.
     """
     options = [
         f"-Dlog4j2.configurationFile={logs.settings.as_uri()}",
         f"-XX:ErrorFile={directory / 'hs_err_pid%p.log'}",  # has its options in it
-        # Whatever thread it meets: a JVM that has lost one of its own goes on without a part of itself.
+        # In whatever thread: a JVM that has lost a thread to it would go on without that.
         "-XX:+ExitOnOutOfMemoryError",
         *class_archive().jvm_options,
     ]
@@ -221,17 +221,17 @@ def _java_options(directory: Path, logs: LogSettings) -> list[str]:
 
 
 def _temporary(directory: Path) -> Path | None:
-    """Where the JVM keeps temporary files and sockets, for us alone; None if a socket's path would be too long."""
+    """Make the JVM's directory of temporary files and sockets; None if a socket's path would be too long."""
     temporary = directory / "tmp"
-    if len(os.fsencode(temporary)) + _SOCKET_NAME > _LONGEST_SOCKET:
+    if len(os.fsencode(temporary)) + _SOCKET_NAME > _MAX_SOCKET_PATH:
         return None
     temporary.mkdir(mode=0o700, exist_ok=True)
     return temporary
 
 
 @contextmanager
-def _set(variables: Mapping[str, str]) -> Iterator[None]:
-    """PySpark is told of a JVM that is there already by environment variables only."""
+def _environment_variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment within the block: only by them PySpark finds a JVM that runs already."""
     with _ENVIRONMENT:
         os.environ.update(variables)
         try:
@@ -242,14 +242,14 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _reason(console: Path) -> str | None:
-    """The first line on the console that is not just a remark."""
+    """Return the first line on the console that is not just a remark."""
     lines = (line.strip() for line in console.read_text(errors="replace").splitlines())
-    told = (line for line in lines if line and not line.startswith(_REMARKS))
-    return next(told, None)
+    errors = (line for line in lines if line and not line.startswith(_REMARKS))
+    return next(errors, None)
 
 
 def _last_error(log: Path, begin: int) -> str | None:
-    """The last error in Spark's log behind ``begin``, without its time and trace."""
+    """Return the last error in Spark's log after ``begin``, without its time and trace."""
     with log.open("rb") as file:
         file.seek(begin if begin <= _size(log) else 0)  # a log that is shorter now is a new one
         lines = file.read().decode(errors="replace").splitlines()

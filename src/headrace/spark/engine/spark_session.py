@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One JVM of Spark's with its session, made for running tasks."""
+"""The JVM of Spark's of this process, with its SparkContext and sessions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from headrace.spark.engine.warm_up import WarmUp
 from headrace.spark.errors.java_errors import first_line, of_java, text_of
 from headrace.spark.errors.shortages import nearly_full
 
-_log = logging.getLogger(__name__)
-_STOP_TIME = 10.0
-_EXECUTORS_TIME = 8.0
-_EXECUTORS_APART = 1.0
-_LOOK = 0.1
-_ENDING_TIME = 5.0
+log = logging.getLogger(__name__)
+_STOP_TIMEOUT_S = 10.0
+_EXECUTORS_TIMEOUT_S = 8.0
+_EXECUTORS_SETTLE_S = 1.0
+_CHECK_INTERVAL_S = 0.1
+_END_TIMEOUT_S = 5.0
 _FRAMES = {
     # A batch is small: to deal it out to 200 partitions, Spark's default, would take seconds.
     "spark.sql.shuffle.partitions": "1",
@@ -43,32 +43,32 @@ _FRAMES = {
     # A query reads the batch and the tables that it was given, not every file that the worker may read.
     "spark.sql.runSQLOnFiles": "false",
 }
-"""What sessions for frames have unless the worker's properties say otherwise."""
+"""Settings of sessions for frames, unless the worker's properties have others."""
 _LOCAL_FRAMES = {
     # In local mode there are many more slots than processors.
     "spark.sql.leafNodeDefaultParallelism": str(os.cpu_count() or 1),
 }
 _NO_OUTSIDE_DTD = ("javax.xml.accessExternalDTD", "")
-"""System property of the JVM: XML in a record has nobody connect to the address that it names."""
+"""System property of the JVM: XML in a record must not make it connect to the address that it names."""
 _NATIVE_CODE = ("org.xerial.snappy.Snappy", "com.github.luben.zstd.Zstd")
-"""Codecs of files, and of what Spark's jobs exchange."""
+"""Codecs of files, and of data that Spark's jobs exchange."""
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _ANY_NUMBER = 2**31 - 1
 
 
 class SparkJvm:
-    """One JVM with its SparkContext and the RDD whose job is an attempt at a task."""
+    """A JVM with its SparkContext and the RDD whose job is an attempt at a task. Implements ``jvm.Jvm``."""
 
     def __init__(
         self, process: SparkProcess, conf: Mapping[str, str], endpoint: Endpoint, shipment: Shipment | None = None
     ) -> None:
-        """Blocks until jobs can be run; to kill ``process`` ends that, and an error kills it.
+        """Start Spark, and wait until jobs can be run; killing ``process`` ends that, and an error kills it.
 
         Raises:
             ConnectError: Spark could not be started.
         """
         self.killed = False
-        """Whether it was ended on purpose, while jobs ran."""
+        """True if it was ended on purpose, while jobs ran."""
         self._process = process
         self._cores_per_task = cores_per_task(conf)
         self._placement = Placement(self._cores_per_task)
@@ -87,23 +87,23 @@ class SparkJvm:
             self._job = _attempts(self._context.parallelize([None], 1), endpoint)
             if not self._remote:
                 # The first job starts the Python daemon, so that the first task need not. A cluster may have no core
-                # for it, and a task that waits for one can tell so.
+                # for it, and a task that waits for one can report that.
                 self._job.collect()
             else:
                 self._await_executors()
                 self._warm_up.start()
         except Exception as error:
-            # Asked for while there is somebody to ask; a connection that broke says nothing of why it did.
+            # Read while the JVM is there; the error of a broken connection does not name the reason.
             known = of_java(error) or isinstance(error, ConnectError)
-            said = first_line(error) if known else process.last_words() or first_line(error)
+            message = first_line(error) if known else process.last_words() or first_line(error)
             process.kill()
-            raise ConnectError(said) from error
+            raise ConnectError(message) from error
         except BaseException:
             process.kill()
             raise
-        _log.info("Spark %s is up, UI at %s", self._context.version, self._context.uiWebUrl or "no address (off)")
+        log.info("Spark %s is up, UI at %s", self._context.version, self._context.uiWebUrl or "no address (off)")
 
-    def run(self, group: str, description: str) -> None:
+    def run_task_job(self, group: str, description: str) -> None:
         """Run one task's job to its end."""
         from headrace.spark.process.executor_entry import TASK_KEY
 
@@ -120,16 +120,16 @@ class SparkJvm:
         self._job_at(executor.location).collect()
 
     def _job_at(self, location: str) -> Any:
-        """The same job, wanted on one executor."""
+        """Return an attempt's RDD that prefers one executor."""
         with self._placing:
             if location not in self._jobs:
                 self._jobs[location] = _attempts(_placed(self._context, location), self._endpoint)
             return self._jobs[location]
 
     def frame_session(self) -> Any:
-        """A session whose views and settings are nobody else's, made for short jobs on data that comes with them.
+        """Return a new session with its own views and settings, for short jobs on data that comes with them.
 
-        It has what plugins bring, whose code this runs, and is the active one of the calling thread.
+        Plugins are registered in it, by running their code, and it is the active one of the calling thread.
         """
         from pyspark.sql import SparkSession
 
@@ -145,25 +145,25 @@ class SparkJvm:
         return session
 
     def run_frame_job(self, key: str, group: str, description: str, request: RunFrameJob) -> FrameJobEnded:
-        """Run a frame job of the task's launch ``key``, all of which share a session."""
-        return self._frames.run(key, group, description, request)
+        """Run a frame job of the task's launch ``key``; jobs of a launch share a session."""
+        return self._frames.run_frame_job(key, group, description, request)
 
-    def forget_frames(self, key: str) -> None:
-        """No frame job of that launch follows."""
-        self._frames.forget(key)
+    def close_frame_session(self, key: str) -> None:
+        """Close the session of the launch ``key``: no frame job of it follows."""
+        self._frames.close_session(key)
 
     def cancel(self, group: str) -> None:
         try:
             self._context.cancelJobGroup(group)
         except Exception as error:
-            _log.debug("cancelling %s: %s", group, text_of(error))
+            log.debug("cancelling %s: %s", group, text_of(error))
 
     def running(self, group: str) -> RunningJob:
-        """Where the newest job of a group runs."""
+        """Return the newest job of a group, and its executor."""
         return running_job(self._context, group)
 
     def unscheduled(self, group: str) -> bool:
-        """Whether a job of the group is there of which nothing runs."""
+        """Return True if a job of the group is there of which nothing runs."""
         tracker = self._context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         stages = [
@@ -172,25 +172,25 @@ class SparkJvm:
         return bool(stages) and not any(stage and stage.numActiveTasks for stage in stages)
 
     def cores(self) -> Cores:
-        """Of its executors, as Spark has last counted them; in local mode the driver is the one executor."""
+        """Return the executors' cores, as Spark has last counted them; in local mode the driver is the one executor."""
         executors = self._executors()
         total, busy = (sum(getattr(executor, what) for executor in executors) for what in ("cores", "busy"))
         return Cores(len(executors), total, busy)
 
     def _await_executors(self) -> None:
-        """Until no more of them come, for a moment: the first one would get all the tasks that wait by then."""
+        """Wait until no more executors come for a moment: the first would get all the tasks that wait by then."""
         begun = changed = time.monotonic()
         seen = 0
-        while (now := time.monotonic()) - begun < _EXECUTORS_TIME:
+        while (now := time.monotonic()) - begun < _EXECUTORS_TIMEOUT_S:
             count = len(self._executors())
             if count != seen:
                 seen, changed = count, now
-            elif seen and now - changed >= _EXECUTORS_APART:
+            elif seen and now - changed >= _EXECUTORS_SETTLE_S:
                 return
-            time.sleep(_LOOK)
+            time.sleep(_CHECK_INTERVAL_S)
 
     def _executors(self) -> list[Executor]:
-        """With cores, which a driver has in local mode only."""
+        """Return the executors with cores; a driver has any in local mode only."""
         listed = self._context._jsc.sc().statusStore().executorList(True)
         return [
             Executor(
@@ -204,11 +204,11 @@ class SparkJvm:
             if each.totalCores() > 0
         ]
 
-    def forgotten(self) -> bool:
-        """Whether a standalone master, which is there, does not know this application: it came back without a memory.
+    def is_unknown_to_master(self) -> bool:
+        """Return True if a standalone master does not know this application: it was restarted without recovery.
 
-        Spark never finds that out. The master is asked for as many executors as the application may have anyway; it
-        refuses, or the question goes nowhere, since Spark keeps to the connection with the master's former life.
+        Spark never finds that out. This requests as many executors from the master as the application may have anyway;
+        it refuses, or the request is lost, since Spark keeps its connection to the master's former process.
         """
         context = self._context
         if not context.master.startswith("spark://") or context.getConf().get(_DYNAMIC, "false") == "true":
@@ -217,16 +217,16 @@ class SparkJvm:
         try:
             return not context._jsc.sc().requestTotalExecutors(_ANY_NUMBER, 0, nowhere)
         except Exception as error:
-            _log.debug("asking the master: %s", text_of(error))
+            log.debug("asking the master: %s", text_of(error))
             return True
 
     @property
     def process_alive(self) -> bool:
-        """Whether the JVM's process is there; asks the operating system alone."""
+        """True if the JVM's process is there, by the operating system alone."""
         return self._process.alive
 
     def alive(self) -> bool:
-        """Whether jobs can still be run; a cluster that gives the application up ends the context, not the JVM."""
+        """Return True if jobs can still be run; a cluster that drops the application ends its context, not the JVM."""
         if not self._process.alive:
             return False
         try:
@@ -235,19 +235,19 @@ class SparkJvm:
             return False
 
     def send_log_levels(self, levels: Mapping[str, int]) -> None:
-        """Those of this process are there already."""
+        """Do nothing: this process' loggers are the worker's."""
 
-    def stop(self, ending: float = _ENDING_TIME) -> None:
+    def stop(self, ending: float = _END_TIMEOUT_S) -> None:
         """Stop the JVM in order, then, ``ending`` seconds later, by force."""
         self._warm_up.stop()
         if self.alive():
             stopping = threading.Thread(target=self._stop_context, daemon=True)
             stopping.start()
-            stopping.join(_STOP_TIME)
+            stopping.join(_STOP_TIMEOUT_S)
         self._process.end(ending)
 
     def kill(self) -> None:
-        """End the JVM at once, and with it all jobs."""
+        """End the JVM at once, with all jobs."""
         self.killed = True
         self._warm_up.stop()
         self._process.kill()
@@ -256,7 +256,7 @@ class SparkJvm:
         try:
             self._context.stop()
         except Exception as error:
-            _log.debug("stopping Spark: %s", text_of(error))
+            log.debug("stopping Spark: %s", text_of(error))
 
 
 def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment | None) -> Any:
@@ -276,9 +276,9 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
 
 
 def _load_native_code(jvm: Any) -> None:
-    """Codecs unpack theirs for their first file; if the disk is full by then, their JVM never tries again.
+    """Have codecs unpack their native code now: if the disk is full at their first file, they never try again.
 
-    ConnectError if it is full now: another JVM is started later. Where a codec has no native code, it is not needed.
+    ConnectError if it is full now: another JVM is started later. A codec without native code works all the same.
     """
     temporary = Path(jvm.java.lang.System.getProperty("java.io.tmpdir"))
     for name in _NATIVE_CODE:
@@ -287,18 +287,18 @@ def _load_native_code(jvm: Any) -> None:
         except Exception as error:
             if nearly_full([temporary]):
                 raise ConnectError(f"No space left on device: {name} cannot unpack its native code") from error
-            _log.debug("native code of %s: %s", name, text_of(error))
+            log.debug("native code of %s: %s", name, text_of(error))
 
 
 def _attempts(one: Any, endpoint: Endpoint) -> Any:
-    """An RDD of one element as one whose job is an attempt at a task."""
+    """Return the RDD whose job is an attempt at a task, from an RDD of one element."""
     from headrace.spark.process.executor_entry import run_attempt
 
     return one.mapPartitions(functools.partial(run_attempt, endpoint))
 
 
 def _placed(context: Any, location: str) -> Any:
-    """An RDD of one element that Spark prefers to have at ``location``."""
+    """Return an RDD of one element that Spark prefers to have at ``location``."""
     from pyspark import RDD, CPickleSerializer
 
     jvm = context._jvm
@@ -308,7 +308,7 @@ def _placed(context: Any, location: str) -> Any:
 
 
 def _forget_former_session() -> None:
-    """PySpark keeps one gateway per process for good; a dead one has to be forgotten by hand."""
+    """Have PySpark forget a dead gateway: it keeps one per process for good."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark settings that the design needs, those it prefers, and the files Spark wants to find."""
+"""The Spark settings that are required, those that are preferred, and the files that Spark reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED = (
 )
 PREFERRED = {
     # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
-    # can start no Python process at all says so instead of trying in silence for ever.
+    # can start no Python process at all reports that instead of trying silently for ever.
     MASTER: "local[256,4]",
     APP_NAME: "headrace",
     "spark.scheduler.mode": "FAIR",
@@ -46,7 +46,7 @@ PREFERRED = {
     "spark.ui.retainedTasks": "2000",
     "spark.sql.ui.retainedExecutions": "100",
     "spark.log.level": "WARN",
-    # The UI asks nobody for a name: it shows, and does nothing.
+    # The UI has no login: so it is read-only.
     "spark.ui.killEnabled": "false",
     "spark.ui.threadDumpsEnabled": "false",
     "spark.ui.heapHistogramEnabled": "false",
@@ -56,28 +56,28 @@ _SCHEDULER_ONLY = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePer
 LOCAL = {
     BIND_ADDRESS: "127.0.0.1",
     DRIVER_HOST: "127.0.0.1",
-    # By a secret that Spark makes up: without it any user of this machine could talk to the driver's ports.
+    # By a secret that Spark generates: without it any user of this machine could use the driver's ports.
     "spark.authenticate": "true",
     "spark.driver.memory": "512m",
     JAVA_OPTIONS: _SCHEDULER_ONLY,
 }
 CLUSTER = {
     JAVA_OPTIONS: _SCHEDULER_ONLY,
-    # XML in a record has nobody connect to the address that it names; the driver's JVM gets it once it is up. One that
-    # has lost a thread to a lack of memory would go on without it.
+    # XML in a record must not make executors connect to the address that it names; the driver's JVM gets the same once
+    # it is up. A JVM that has lost a thread to a lack of memory would go on without it.
     "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD= -XX:+ExitOnOutOfMemoryError",
-    # A process that dies is seen at once. A machine that vanishes is missed after three heartbeats or so, not after
-    # Spark's two minutes: its tasks stand still until then.
+    # A process that dies is noticed at once. A machine that vanishes is noticed after three heartbeats or so, not after
+    # Spark's two minutes: its tasks hang until then.
     "spark.executor.heartbeatInterval": "3s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "12000",
     "spark.network.timeoutInterval": "2s",
-    # An executor that cannot tell its driver that it lives ends itself; its tasks did so before.
+    # An executor whose heartbeats do not reach its driver ends itself; its tasks did so before.
     "spark.executor.heartbeat.maxFailures": "20",
     # An executor that has lost a task's process twice is not tried a third time by the same job.
     "spark.excludeOnFailure.taskAndStage.enabled": "true",
     "spark.excludeOnFailure.task.maxTaskAttemptsPerExecutor": "2",
     "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "4",
-    # Executors that only wait are the reserve on which a lost task is back within a second or two.
+    # Idle executors are the reserve on which a lost task is back within a second or two.
     "spark.dynamicAllocation.executorIdleTimeout": "600s",
 }
 
@@ -108,9 +108,9 @@ class LogSettings(NamedTuple):
 
 
 def settings(spark: Mapping[str, str], directory: Path, rest_guarded: bool = False) -> dict[str, str]:
-    """The SparkConf: what is required wins over the worker's ``spark.*`` properties, they over what is preferred.
+    """Return the SparkConf: required settings win over the worker's ``spark.*`` properties, these over preferred ones.
 
-    ``rest_guarded``: the REST API is not for everybody, so Spark's UI, which is, is there only if it is asked for.
+    ``rest_guarded``: the REST API needs a login, so Spark's UI, which has none, is off unless a property turns it on.
     """
     preferred = {**PREFERRED, UI: "false"} if rest_guarded else PREFERRED
     merged = {**preferred, LOCAL_DIRECTORIES: str(directory / "local"), **spark}
@@ -123,7 +123,7 @@ def settings(spark: Mapping[str, str], directory: Path, rest_guarded: bool = Fal
 
 
 def ignored(spark: Mapping[str, str]) -> list[str]:
-    """Which of the worker's properties ``settings`` does not follow, each with what holds instead."""
+    """Return the worker's properties that ``settings`` overrides or drops, each with the value that holds instead."""
     required = [
         f"{name}={spark[name]}: it is {REQUIRED[name]}"
         for name in REQUIRED
@@ -133,25 +133,25 @@ def ignored(spark: Mapping[str, str]) -> list[str]:
 
 
 def interface(conf: Mapping[str, str], config: EngineConfig) -> Interface:
-    """Where tasks on a cluster reach this worker: where executors reach their driver."""
+    """Return the interface at which tasks on a cluster reach this worker: that of the driver."""
     host = conf[DRIVER_HOST]
     tls = config.channel_tls == "always" or (config.channel_tls == "auto" and not is_loopback(host))
     return Interface(host, conf.get(BIND_ADDRESS, host), config.channel_port, tls)
 
 
 def cores_per_task(conf: Mapping[str, str]) -> int:
-    """Spark's own setting; what it does not understand it refuses itself."""
+    """Return Spark's own setting; Spark itself refuses one that is no number."""
     given = conf.get("spark.task.cpus", "1")
     return int(given) if given.isdecimal() else 1
 
 
 def log_file(directory: Path) -> Path:
-    """Spark's log."""
+    """Return the file of Spark's log."""
     return directory / "spark.log"
 
 
 def write_log_settings(directory: Path) -> LogSettings:
-    """Make the settings that keep Spark's log off the console."""
+    """Write the settings that keep Spark's log off the console."""
     log, settings = log_file(directory), directory / "log4j2.properties"
     settings.write_text(_LOG4J.format(log=log), encoding="utf-8")
     return LogSettings(settings, log)

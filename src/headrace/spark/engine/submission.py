@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files by which Spark's JVM gets its settings: a command line is for all users of the machine to see.
+"""The files by which Spark's JVM gets its settings: all users of the machine can see a command line.
 
-They are for the worker's user alone, and are removed when the JVM is up.
+Only the worker's user can read them, and they are removed when the JVM is up.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ _ESCAPED: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Settings and options of one start, written into ``directory``, which nobody else may enter."""
+    """The files with settings and options of one start."""
 
     properties: Path
     options: Path
 
     @classmethod
-    def write(cls, directory: Path, conf: Mapping[str, str], java_options: Sequence[str] = ()) -> Submission:
-        """``java_options`` come before those of ``conf``, which win. OSError."""
+    def write_files(cls, directory: Path, conf: Mapping[str, str], java_options: Sequence[str] = ()) -> Submission:
+        """Write the files into ``directory``, which no other user may enter. OSError.
+
+        ``java_options`` come before those of ``conf``, which win.
+        """
         made = cls(directory / "spark.properties", directory / "java.options")
         given = [word for name in (_DEFAULT_JAVA_OPTIONS, JAVA_OPTIONS) for word in shlex.split(conf.get(name, ""))]
         _write_private(made.options, "".join(f"{_argument(word)}\n" for word in (*java_options, *given)))
-        # Java reads its options from a file that is named so; Spark's launcher passes the name on.
+        # Java reads options from a file after "@"; Spark's launcher passes that on.
         settings = {**conf, _DEFAULT_JAVA_OPTIONS: "", JAVA_OPTIONS: shlex.quote(f"@{made.options}")}
         _write_private(made.properties, "".join(f"{_key(name)}={_value(settings[name])}\n" for name in settings))
         return made
@@ -51,7 +54,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def _argument(word: str) -> str:
-    """As the ``java`` command reads files of arguments."""
+    """Quote a word as the ``java`` command reads files of arguments."""
     return '"' + word.translate(_ESCAPED).replace('"', '\\"') + '"'
 
 
@@ -60,5 +63,5 @@ def _key(name: str) -> str:
 
 
 def _value(text: str) -> str:
-    """As Java reads property files; blanks at the beginning would not count."""
+    """Escape a value as Java reads property files; leading blanks would be lost."""
     return re.sub(r"^(?=[ \f])", r"\\", text.translate(_ESCAPED))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python is there before a task needs it: an executor's first process takes two seconds, all others a tenth."""
+"""The start of Python on executors before a task needs it: a first process takes two seconds, others a tenth."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final
 from headrace.spark.engine.placement import Executor
 from headrace.spark.errors.java_errors import text_of
 
-_log = logging.getLogger(__name__)
-_LOOK_S: Final = 1.0
+log = logging.getLogger(__name__)
+_CHECK_INTERVAL_S: Final = 1.0
 
 
 class WarmUp:
-    """Has a job that does nothing run on each executor that has not run anything. A thread of its own."""
+    """A thread that runs an empty job on each executor that has not run anything."""
 
     def __init__(self, executors: Callable[[], Sequence[Executor]], run: Callable[[Executor], None]) -> None:
-        """``run`` runs such a job, to its end."""
+        """``run`` runs an empty job on an executor, to its end."""
         self._executors = executors
         self._run = run
         self._stopping = threading.Event()
@@ -28,18 +28,18 @@ class WarmUp:
         threading.Thread(target=self._keep_warm, name="spark-warm-up", daemon=True).start()
 
     def stop(self) -> None:
-        """Returns at once."""
+        """End the thread; does not block."""
         self._stopping.set()
 
-    def look(self) -> None:
-        """Spark may run the job elsewhere, as it does while the executor is about to start: it is seen again then."""
+    def check_executors(self) -> None:
+        """Run the job on unused executors; Spark may run it on another while one starts: it is unused next time."""
         for executor in self._executors():
             if not executor.used and not self._stopping.is_set():
                 self._run(executor)
 
     def _keep_warm(self) -> None:
-        while not self._stopping.wait(_LOOK_S):
+        while not self._stopping.wait(_CHECK_INTERVAL_S):
             try:
-                self.look()
+                self.check_executors()
             except Exception as error:  # Spark ends, or an executor did
-                _log.debug("warming up executors: %s", text_of(error))
+                log.debug("warming up executors: %s", text_of(error))

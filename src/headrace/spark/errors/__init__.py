@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words for what Spark and Java raise, without traces: whose fault it is, what is short, and what to do.
+"""Classification and messages of errors of Spark and Java, without traces, with the remedy where there is one.
 
-Nothing here asks a JVM, which may be dead or stand still. Imports ``channel`` and ``api``. Begin with ``frame_errors``.
+The JVM may be dead or hang: no call here waits for it without limit. Imports ``channel`` and ``api``. Begin with
+``frame_errors``.
 """

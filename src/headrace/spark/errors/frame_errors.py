@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose fault it is that a frame job failed, and what is to be said of it: Spark's words, without a trace."""
+"""Classification of frame jobs' failures, with Spark's messages, without traces."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Final
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.spark.channel.messages import FrameFault
 from headrace.spark.errors.java_errors import text_of
-from headrace.spark.errors.shortages import speaks_of_it
+from headrace.spark.errors.shortages import is_disk_full
 
 ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
     FrameFault.CONFIG: ConfigError,
     FrameFault.DATA: DataError,
     FrameFault.RETRIABLE: RetriableError,
 }
-"""What is raised of a fault where the job was asked for."""
-_ANOTHER_TRY: Final = re.compile(
+"""The error to raise for a fault in the process that requested the job."""
+_RETRIABLE: Final = re.compile(
     r"ExecutorLostFailure|FetchFailed|Python worker (exited unexpectedly|failed to connect)|cancelled"
     r"|SparkContext (was|has been) shut ?down|executor_entry|headrace/spark/(channel/endpoint|process/frame_ends)\.py"
-    # Rows in another order than before the loss of an executor, behind a shuffle of which some was used already.
+    # Rows in another order than before the loss of an executor, after a shuffle of which some were used already.
     r"|indeterminate (output|results|rollback)|cannot rollback"
 )
 _TRANSIENT: Final = re.compile(
@@ -29,12 +29,12 @@ _TRANSIENT: Final = re.compile(
 )
 _LASTING: Final = re.compile(r"java\.io\.(FileNotFound|Invalid|NotSerializable|UnsupportedEncoding|UTFDataFormat)")
 _TRANSIENT_STATES: Final = ("08", "40", "53", "57")
-"""Of JDBC: connection, rollback, resources, operator's intervention."""
+"""Classes of JDBC's SQLSTATE: connection, rollback, resources, operator's intervention."""
 _PYTHON_ERROR: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 
 
 def fault_of(error: Exception) -> tuple[FrameFault, str]:
-    """By the error that running a job raised in the worker."""
+    """Return the fault and the message of an error that running a job raised in the worker."""
     from pyspark.errors import (
         AnalysisException,
         IllegalArgumentException,
@@ -44,24 +44,24 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
     )
 
     if isinstance(error, ConnectError):
-        return _fault_of_ours(error), str(error)
+        return _fault_of_connect_error(error), str(error)
     if isinstance(error, NumberFormatException):  # an IllegalArgumentException, but of the data
         return FrameFault.DATA, spark_message(error)
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
         return FrameFault.CONFIG, spark_message(error)
     text = text_of(error)
-    if _ANOTHER_TRY.search(text):
+    if _RETRIABLE.search(text):
         return FrameFault.RETRIABLE, _first_line(text)
     if isinstance(error, PythonException):
         return FrameFault.DATA, _python_message(text)
-    # What PySpark has a class for, and what it has none for.
+    # The Java error, where PySpark has a class for it, and where it has none.
     throwable = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     if throwable is not None:
         try:
             return _fault_of_java(throwable)
         except Exception as asking:
             return FrameFault.RETRIABLE, f"Spark's JVM could not be asked what went wrong: {type(asking).__name__}"
-    if isinstance(error, OSError) and speaks_of_it(text):
+    if isinstance(error, OSError) and is_disk_full(text):
         return FrameFault.RETRIABLE, _first_line(text)
     if isinstance(error, (OSError, EOFError)) or type(error).__module__.startswith("py4j."):
         return FrameFault.RETRIABLE, f"Spark could not be reached: {_first_line(text)}"
@@ -69,21 +69,21 @@ def fault_of(error: Exception) -> tuple[FrameFault, str]:
 
 
 def known_fault(error: Exception) -> tuple[FrameFault, str]:
-    """As ``fault_of``, and also where nobody is left who could be asked."""
+    """Return the fault and the message as ``fault_of``, also if the JVM of the error is dead."""
     try:
         return fault_of(error)
     except Exception:
-        # What an error of Java's says is asked of its JVM.
+        # The text of a Java error is requested from its JVM.
         return FrameFault.RETRIABLE, "the JVM of Spark does not answer"
 
 
 def spark_message(error: Exception) -> str:
-    """What is wrong and where, without the plan that Spark adds."""
+    """Return the error's message, without the plan that Spark adds."""
     text = text_of(error).strip()
     return text.split(";\n", 1)[0].strip()
 
 
-def _fault_of_ours(error: ConnectError) -> FrameFault:
+def _fault_of_connect_error(error: ConnectError) -> FrameFault:
     if isinstance(error, RetriableError):
         return FrameFault.RETRIABLE
     return FrameFault.CONFIG if isinstance(error, ConfigError) else FrameFault.DATA
@@ -94,10 +94,10 @@ def _fault_of_java(error: Any) -> tuple[FrameFault, str]:
     for cause in causes:
         name, state = cause.getClass().getName(), _sql_state(cause)
         transient = _TRANSIENT.match(name) and not _LASTING.match(name)
-        if transient or speaks_of_it(_said(cause)) or (state[:2] in _TRANSIENT_STATES and "sql" in name.lower()):
-            return FrameFault.RETRIABLE, _said(cause)
-    # The innermost says what happened; those around it, which of Spark's parts was at work.
-    return FrameFault.DATA, _said(causes[-1])
+        if transient or is_disk_full(_message_of(cause)) or (state[:2] in _TRANSIENT_STATES and "sql" in name.lower()):
+            return FrameFault.RETRIABLE, _message_of(cause)
+    # The innermost cause says what happened; those around it, which of Spark's parts was at work.
+    return FrameFault.DATA, _message_of(causes[-1])
 
 
 def _causes(error: Any) -> Iterator[Any]:
@@ -117,7 +117,7 @@ def _sql_state(error: Any) -> str:
     return ""
 
 
-def _said(error: Any) -> str:
+def _message_of(error: Any) -> str:
     text = str(error.getMessage() or error.getClass().getName())
     if "PythonException" in error.getClass().getName():
         return _python_message(text)
@@ -125,7 +125,7 @@ def _said(error: Any) -> str:
 
 
 def _python_message(text: str) -> str:
-    """The last error of a Python trace."""
+    """Return the last error of a Python trace."""
     found = _PYTHON_ERROR.findall(text)
     return found[-1].strip() if found else _first_line(text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame jobs, as the worker sees them: short Spark jobs that tasks and connectors ask for.
+"""Frame jobs in the worker: short Spark jobs that tasks and connectors request.
 
 ``frame_jobs`` runs those of tasks, ``job_in_worker`` those of connectors, ``frame_analysis`` analyses without running,
 ``frame_breaker`` stops those that end the engine. Their other end is ``process.frame_exchange``. Imports ``engine`` and

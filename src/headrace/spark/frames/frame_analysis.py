@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Spark look at what a connector's configuration names, before the connector has it."""
+"""Analysis by Spark of a connector's configuration, before the connector has it."""
 
 from __future__ import annotations
 
@@ -11,49 +11,51 @@ from typing import TYPE_CHECKING, Final
 from headrace.api.errors import ConfigError
 from headrace.api.frames import FrameJob
 from headrace.spark.channel.messages import FrameFault
-from headrace.spark.engine.frame_runs import loaded
+from headrace.spark.engine.frame_runs import load_function
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.errors.frame_errors import fault_of
 
 if TYPE_CHECKING:
     from headrace.spark.engine.spark_session import SparkJvm
 
-_log = logging.getLogger(__name__)
-_PATIENCE: Final = 15.0
-"""Seconds; the first look of a worker takes some."""
+log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 15.0
+"""Seconds for an analysis; a worker's first one takes some."""
 _COLUMNS: Final = (
     "topic STRING, partition INT, key STRING, value STRING, headers MAP<STRING, STRING>, timestamp TIMESTAMP"
 )
 
 
 def analyse(engine: SparkEngine, job: FrameJob) -> ConfigError | None:
-    """What Spark finds wrong by a checking job, whose input is a batch without records. Blocks up to some seconds.
+    """Return the error that Spark finds by a checking job, whose input is a batch without records.
 
-    None if nothing is wrong, and also where Spark is not running or too slow: the task will tell.
+    None if there is none, and also if Spark is not running or too slow: the task will report it. Blocks some seconds.
     """
     jvm = engine.own()
     if jvm is None:
         return None
     group = f"analysis-{uuid.uuid4().hex}"
     found: list[ConfigError | None] = []
-    thread = threading.Thread(target=lambda: found.append(_asked(jvm, group, job)), name="frame-analysis", daemon=True)
+    thread = threading.Thread(
+        target=lambda: found.append(_run_analysis(jvm, group, job)), name="frame-analysis", daemon=True
+    )
     thread.start()
-    thread.join(_PATIENCE)
+    thread.join(_TIMEOUT_S)
     if not found:
-        _log.warning("Spark did not say within %.0f s what it thinks of: %s", _PATIENCE, job.description)
+        log.warning("Spark did not say within %.0f s what it thinks of: %s", _TIMEOUT_S, job.description)
         engine.cancel(group)
         return None
     return found[0]
 
 
-def _asked(jvm: SparkJvm, group: str, job: FrameJob) -> ConfigError | None:
+def _run_analysis(jvm: SparkJvm, group: str, job: FrameJob) -> ConfigError | None:
     try:
         session = jvm.frame_session()
         session.sparkContext.setJobGroup(group, f"check: {job.description}", interruptOnCancel=True)
-        loaded(job.function)(session, session.createDataFrame([], _COLUMNS), job.settings)
+        load_function(job.function)(session, session.createDataFrame([], _COLUMNS), job.settings)
     except Exception as error:
         fault, text = fault_of(error)
-        _log.debug("%s: %s", job.description, text, exc_info=error)
+        log.debug("%s: %s", job.description, text, exc_info=error)
         if fault is FrameFault.RETRIABLE:
             return None
         return error if isinstance(error, ConfigError) else ConfigError(text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which connectors' frame jobs end Spark's engine, and when one of them has done so too often to run again.
+"""A circuit breaker for connectors whose frame jobs end Spark's engine too often.
 
 A query can take more memory than there is. In local mode that ends the JVM which all tasks of the worker share; on a
-cluster executors, with what else runs there.
+cluster it ends executors, with everything else that runs there.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Final
 from headrace.api.errors import RetriableError
 from headrace.model.backoff import ExponentialBackoff
 
-_log = logging.getLogger(__name__)
-_TURN_S: Final = 300.0
-"""How long a frame job under watch waits for its turn: to tell who it was is not worth more."""
-_LOOK_S: Final = 0.2
+log = logging.getLogger(__name__)
+_TURN_TIMEOUT_S: Final = 300.0
+"""Seconds that a frame job under watch waits for its turn: to find the culprit is not worth more."""
+_CHECK_INTERVAL_S: Final = 0.2
 _BACKOFF: Final = ExponentialBackoff(2.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerLimits:
-    """A connector may have ``deaths`` to its account within ``window`` seconds, and then no more."""
+    """``deaths`` of the engine within ``window`` seconds after which a connector's jobs are refused."""
 
     deaths: int = 3
     window: float = 600.0
@@ -43,11 +43,11 @@ class _Death:
 
 
 class Deaths:
-    """What is known of an engine's deaths. Pure but for its clock.
+    """The deaths of an engine, and the connectors that they are attributed to. Pure except for its clock.
 
-    Whoever had a frame job running at a death is under watch as long as that counts, and ``FrameBreaker`` lets those
-    who are run one at a time. So a death is to the account of the one connector that was there, or else of the one that
-    was under watch already. A first one with several is to nobody's, for the innocent must not be stopped.
+    A connector with a frame job running at a death is under watch as long as that counts, and ``FrameBreaker`` runs the
+    jobs of those under watch one at a time. So a death is attributed to the only connector that was present, or else to
+    the one that was under watch already. A first death with several is attributed to none: the innocent must not stop.
     """
 
     def __init__(self, limits: BreakerLimits, clock: Callable[[], float]) -> None:
@@ -57,8 +57,10 @@ class Deaths:
         self._cleared: dict[str, float] = {}
 
     def died(self, engine: Hashable, present: Collection[str]) -> bool:
-        """Return whether that is new. Only the first call about an engine counts: later ones are of jobs whose turn
-        came when it was dead already."""
+        """Note a death; return True if it is new.
+
+        Only the first call for an engine counts: later ones are of jobs whose turn came when it was dead already.
+        """
         now = self._clock()
         self._deaths = {key: death for key, death in self._deaths.items() if now - death.at < self._limits.window}
         if engine in self._deaths:
@@ -67,14 +69,15 @@ class Deaths:
         return True
 
     def count(self, connector: str) -> int:
-        """How many are to its account."""
+        """Return the number of deaths attributed to the connector."""
         return sum({connector} == _suspects(death) for death in self._counting(connector))
 
     def watched(self, connector: str) -> bool:
+        """Return True if the connector is under watch."""
         return any(connector in death.present for death in self._counting(connector))
 
     def clear(self, connector: str) -> None:
-        """Nothing that has been counts for this one any more."""
+        """Ignore all deaths so far for this connector."""
         self._cleared[connector] = self._clock()
 
     def _watched(self) -> frozenset[str]:
@@ -90,12 +93,15 @@ def _suspects(death: _Death) -> frozenset[str]:
 
 
 class FrameBreaker:
-    """Of one engine, and of those that follow it. Thread-safe."""
+    """The breaker of one engine, and of those that replace it. Thread-safe."""
 
     def __init__(
-        self, limits: BreakerLimits | None = None, clock: Callable[[], float] = time.monotonic, turn: float = _TURN_S
+        self,
+        limits: BreakerLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        turn: float = _TURN_TIMEOUT_S,
     ) -> None:
-        """``turn``: seconds for which a job waits for others at most."""
+        """``turn`` is the longest time in seconds that a job waits for others."""
         self._limits = limits or BreakerLimits()
         self._deaths = Deaths(self._limits, clock)
         self._turn = turn
@@ -106,7 +112,7 @@ class FrameBreaker:
 
     @contextmanager
     def running(self, connector: str, engine: Hashable, given_up: Callable[[], bool] = bool) -> Iterator[None]:
-        """Around a frame job; waits while another connector's runs, if both are under watch.
+        """Note a frame job within the block; first wait while another connector's runs, if both are under watch.
 
         RetriableError if it is ``given_up`` before it begins.
         """
@@ -114,10 +120,10 @@ class FrameBreaker:
         with self._changed:
             self._waiting.append(turn)
             while not (self._may_begin(turn) or given_up() or time.monotonic() > end):
-                self._changed.wait(_LOOK_S)
+                self._changed.wait(_CHECK_INTERVAL_S)
             self._waiting.remove(turn)
             if given_up():
-                # It has not run: were it counted as present at a death, nobody could be told to be alone there.
+                # It has not run: counted as present at a death, it would hide the only one that was.
                 raise RetriableError("nobody waits for it any more")
             self._running.append(job)
         try:
@@ -128,20 +134,20 @@ class FrameBreaker:
                 self._changed.notify_all()
 
     def engine_died(self, connector: str, engine: Hashable) -> None:
-        """A frame job that ran on it has found out."""
+        """Note the engine's death, which a frame job on it has found."""
         with self._changed:
             present = {connector, *(name for name, on in self._running if on == engine)}
             new = self._deaths.died(engine, present)
         if new:
-            _log.warning("Spark's engine died while it ran frame jobs of %s", ", ".join(sorted(present)))
+            log.warning("Spark's engine died while it ran frame jobs of %s", ", ".join(sorted(present)))
 
     def lost_executors(self, connector: str) -> None:
-        """Spark gave a frame job up because each executor was lost that tried it."""
+        """Note that Spark gave a frame job up because each executor that tried it was lost."""
         with self._changed:
             self._deaths.died(object(), {connector})
 
     def refusal(self, connector: str) -> str | None:
-        """Why the connector's tasks may not run any more; None if they may."""
+        """Return the reason why the connector's tasks may not run any more; None if they may."""
         with self._changed:
             if self._deaths.count(connector) >= self._limits.deaths:
                 self._open.add(connector)
@@ -155,12 +161,12 @@ class FrameBreaker:
         )
 
     def backoff(self, connector: str) -> float:
-        """Seconds to wait before a task of the connector follows one that was lost."""
+        """Return the seconds to wait before a new attempt of a task that was lost."""
         with self._changed:
             return _BACKOFF.after(self._deaths.count(connector))
 
     def launched(self, connector: str) -> None:
-        """Somebody wants a task of it to run: one that was refused is given another chance."""
+        """Clear a refused connector's account: a user has started it again."""
         with self._changed:
             if connector in self._open:
                 self._open.remove(connector)
@@ -168,7 +174,7 @@ class FrameBreaker:
 
     def _may_begin(self, turn: tuple[str, object]) -> bool:
         connector, running = turn[0], {name for name, _ in self._running}
-        # One that has a job already asks for a second one in its midst, and would be waited for by all others.
+        # A job that runs may request a second one, for which all others would wait while it waits.
         if connector in running or not self._deaths.watched(connector):
             return True
         before = {name for name, _ in self._waiting[: self._waiting.index(turn)]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the frame jobs of one task in the worker: ordinary short Spark jobs, in a session of the task's own."""
+"""The frame jobs of one task, in the worker: ordinary short Spark jobs, in a session of the task's own."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from headrace.spark.frames.frame_breaker import FrameBreaker
 if TYPE_CHECKING:
     from headrace.spark.engine.jvm import Jvm
 
-_log = logging.getLogger(__name__)
-_PATIENCE: Final = 15.0
-"""Seconds until a job of which nothing runs is given up."""
-_MOMENT: Final = 0.5
-"""Seconds between the two looks that find nothing running."""
-_AGAIN: Final = 1.0
-"""Seconds after which a job that goes on beyond its time is cancelled again: it may have begun another Spark job."""
-_LOOK: Final = 0.05
-_ENDING: Final = 2.0
-"""Seconds in which a JVM is seen to be dead that broke a job off."""
+log = logging.getLogger(__name__)
+_NO_CORE_S: Final = 15.0
+"""Seconds without a core after which a job is given up."""
+_RECHECK_DELAY_S: Final = 0.5
+"""Seconds between the two checks that find nothing running."""
+_CANCEL_INTERVAL_S: Final = 1.0
+"""Seconds after which a job beyond its timeout is cancelled again: it may have begun another Spark job."""
+_CHECK_INTERVAL_S: Final = 0.05
+_DEATH_GRACE_S: Final = 2.0
+"""Seconds until a JVM whose end broke a job off is seen to be dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameLimits:
-    """What frame jobs of a connector may do. ``timeout`` is in seconds, and for jobs whose result is not streamed."""
+    """Limits of a connector's frame jobs. ``timeout``, in seconds, is for jobs whose result is not streamed."""
 
     connector: str
     breaker: FrameBreaker = field(default_factory=FrameBreaker)
@@ -47,7 +47,7 @@ class FrameLimits:
 
 
 class FrameJobs:
-    """``key`` is the task's launch, ``name`` what Spark's UI shows. Thread-safe."""
+    """The frame jobs of the task's launch ``key``, shown in Spark's UI as ``name``. Thread-safe."""
 
     def __init__(self, key: str, name: str, engine: SparkEngine, limits: FrameLimits) -> None:
         self._key = key
@@ -59,18 +59,18 @@ class FrameJobs:
         self._cancelled: set[int] = set()
         self._jvm: Jvm | None = None
 
-    def run(self, request: RunFrameJob) -> FrameJobEnded:
+    def run_frame_job(self, request: RunFrameJob) -> FrameJobEnded:
         """Run a job to its end; never raises. On a thread of its own."""
         group = f"{self._key}-frame-{request.number}"
         with self._lock:
             self._running[request.number] = group
         gave_up: list[str] = []
         try:
-            with self._not_waiting_for_ever(group, gave_up, self._timeout(request)), self._own_turn(request.number):
+            with self._starvation_watchdog(group, gave_up, self._timeout(request)), self._own_turn(request.number):
                 return self._run(group, request)
         except Exception as error:
             fault, text = (FrameFault.RETRIABLE, gave_up[0]) if gave_up else self._fault(error)
-            _log.debug("frame job %s: %s", group, text, exc_info=error)
+            log.debug("frame job %s: %s", group, text, exc_info=error)
             return FrameJobEnded(request.number, fault=fault, error=text)
         finally:
             with self._lock:
@@ -86,7 +86,7 @@ class FrameJobs:
             self._engine.cancel(group)
 
     def cancel_all(self) -> None:
-        """The process that waits for them is gone."""
+        """Cancel all jobs, as the process that waits for them is gone."""
         with self._lock:
             groups = list(self._running.values())
             self._cancelled.update(self._running)
@@ -94,13 +94,13 @@ class FrameJobs:
             self._engine.cancel(group)
 
     def close(self) -> None:
-        """No job follows."""
+        """Close the session of the launch: no job follows."""
         jvm = self._jvm
         if jvm is not None:
-            jvm.forget_frames(self._key)
+            jvm.close_frame_session(self._key)
 
     def await_ended(self, seconds: float) -> bool:
-        """After ``cancel_all``: whether none runs any more. What a function does beside Spark is not cancelled."""
+        """Wait after ``cancel_all``; return False if jobs still run: Python code of a function is not cancelled."""
         with self._lock:
             return self._lock.wait_for(lambda: not self._running, seconds)
 
@@ -113,7 +113,7 @@ class FrameJobs:
 
     @contextmanager
     def _own_turn(self, number: int) -> Iterator[None]:
-        """The breaker hears that a job runs, and of the death of the engine in its midst before it hears of its end."""
+        """Note a job with the breaker within the block, and the engine's death before the job's end."""
         breaker, connector, jvm = self._limits.breaker, self._limits.connector, self._engine.current()
         with breaker.running(connector, jvm, lambda: number in self._cancelled):
             try:
@@ -131,32 +131,32 @@ class FrameJobs:
         return math.inf if request.streamed else self._limits.timeout
 
     @contextmanager
-    def _not_waiting_for_ever(self, group: str, told: list[str], timeout: float) -> Iterator[None]:
-        """Cancels the job if it gets no core, or runs too long, and then says so in ``told``."""
+    def _starvation_watchdog(self, group: str, reasons: list[str], timeout: float) -> Iterator[None]:
+        """Cancel the job if it gets no core, or runs too long, and add the reason to ``reasons``."""
         over = threading.Event()
         end = time.monotonic() + timeout
 
-        def look() -> None:
-            while not over.wait(max(0.0, min(_PATIENCE, end - time.monotonic()))):
+        def watch() -> None:
+            while not over.wait(max(0.0, min(_NO_CORE_S, end - time.monotonic()))):
                 if time.monotonic() >= end:
-                    told.append(f"it ran longer than {FRAME_JOB_TIMEOUT}={timeout * 1000:.0f}, and was cancelled")
+                    reasons.append(f"it ran longer than {FRAME_JOB_TIMEOUT}={timeout * 1000:.0f}, and was cancelled")
                     break
                 # Twice: between two of its stages nothing of a job runs for a moment.
-                if self._starved(group) and not over.wait(_MOMENT) and self._starved(group):
-                    told.append(self._no_core())
+                if self._starved(group) and not over.wait(_RECHECK_DELAY_S) and self._starved(group):
+                    reasons.append(self._no_core())
                     break
             while not over.is_set():
                 self._engine.cancel(group)
-                over.wait(_AGAIN)
+                over.wait(_CANCEL_INTERVAL_S)
 
-        threading.Thread(target=look, name="frame-job-watch", daemon=True).start()
+        threading.Thread(target=watch, name="frame-job-watch", daemon=True).start()
         try:
             yield
         finally:
             over.set()
 
     def _starved(self, group: str) -> bool:
-        """Nothing of it runs, and no core is free: on a machine with too much to do Spark may be slow to begin."""
+        """Return True if nothing of it runs and no core is free: on a busy machine Spark may just be slow to begin."""
         if not self._engine.unscheduled(group):
             return False
         cores = self._engine.cores()
@@ -166,23 +166,23 @@ class FrameJobs:
         cores = self._engine.cores()
         gives = f" gives this worker {cores.total}, {cores.busy} of them in use" if cores is not None else ""
         return (
-            f"no core was free for {_PATIENCE:.0f} s: spark.master={self._engine.master}{gives}; a job on frames needs "
-            f"one beside those of the tasks: {remedy(self._engine.master)}"
+            f"no core was free for {_NO_CORE_S:.0f} s: spark.master={self._engine.master}{gives}; a job on frames "
+            f"needs one beside those of the tasks: {remedy(self._engine.master)}"
         )
 
     def _fault(self, error: Exception) -> tuple[FrameFault, str]:
         jvm = self._jvm
-        # A refusal is one, whatever has become of the JVM.
+        # A refusal stays one, even if the JVM is dead.
         if jvm is not None and not isinstance(error, ConfigError) and not jvm.alive():
             return FrameFault.RETRIABLE, "the JVM of Spark died"
         fault, text = known_fault(error)
-        return fault, self._engine.told(text)
+        return fault, self._engine.describe_error(text)
 
 
 def _died(jvm: Jvm, error: Exception) -> bool:
-    """Whether the JVM ended by itself, and the job with it."""
+    """Return True if the JVM ended by itself, and the job with it."""
     # Its connections break a moment before it has ended.
-    end = time.monotonic() + (_ENDING if known_fault(error)[0] is FrameFault.RETRIABLE else 0.0)
+    end = time.monotonic() + (_DEATH_GRACE_S if known_fault(error)[0] is FrameFault.RETRIABLE else 0.0)
     while jvm.alive() and time.monotonic() < end:
-        time.sleep(_LOOK)
+        time.sleep(_CHECK_INTERVAL_S)
     return not jvm.alive() and not jvm.killed

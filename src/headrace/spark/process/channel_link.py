@@ -33,14 +33,14 @@ class ChannelLink:
     """
 
     def __init__(self, connection: Link, control: TaskControl, results: ResultLimit | None = None) -> None:
-        """``results`` is the limit of what frame jobs give."""
+        """``results`` limits the results of frame jobs."""
         self.control = control
         self._connection = connection
         self._sending = threading.Lock()
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._asking = threading.Lock()
+        self._requesting = threading.Lock()
         self._finished = False
-        self._told_topics: set[str] = set()
+        self._reported_topics: set[str] = set()
         self.frames = ProcessFrames(self.send, connection, results)
 
     def listen(self) -> None:
@@ -48,7 +48,7 @@ class ChannelLink:
         threading.Thread(target=self._listen, name="task-channel", daemon=True).start()
 
     def confirm_start(self) -> bool:
-        answer = self._ask(messages.ConfirmStart())
+        answer = self._request(messages.ConfirmStart())
         if isinstance(answer, Refused) and answer.for_good:
             raise ConfigError(answer.reason)
         if isinstance(answer, Refused):
@@ -56,7 +56,7 @@ class ChannelLink:
         return answer is Command.GO
 
     def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-        answer: OffsetsRead = self._ask(messages.ReadOffsets(partitions))
+        answer: OffsetsRead = self._request(messages.ReadOffsets(partitions))
         if answer.error is not None and answer.for_good:
             raise ConfigError(answer.error)
         if answer.error is not None:
@@ -64,7 +64,7 @@ class ChannelLink:
         return list(answer.offsets)
 
     def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
-        answer: OffsetsWritten = self._ask(messages.WriteOffsets(records))
+        answer: OffsetsWritten = self._request(messages.WriteOffsets(records))
         if answer.error is not None:
             raise RetriableError(answer.error)
 
@@ -78,32 +78,32 @@ class ChannelLink:
         self.send(messages.OffsetsCommitted(offsets))
 
     def report_topics_used(self, topics: Sequence[str]) -> None:
-        told = self._told_topics
-        new = [topic for topic in topics if topic not in told]
+        reported = self._reported_topics
+        new = [topic for topic in topics if topic not in reported]
         if new:
             self.send(messages.TopicsUsed(new))
-            # If they were to be forgotten meanwhile, this is the former set, and they are told of again.
-            told.update(new)
+            # After a FORGET_TOPICS meanwhile this is the former set, and they are reported again.
+            reported.update(new)
 
     def report_metrics(self, values: Mapping[str, float]) -> None:
         self.send(messages.Metrics(values))
 
     def send(self, message: object) -> None:
-        """Any thread."""
+        """Send a message to the worker. Any thread."""
         try:
             with self._sending:
                 self._connection.send(message)
         except OSError:
-            self._broken()
+            self._on_broken_channel()
 
     def finish(self, ended: Ended) -> None:
-        """Say how the attempt ended. The channel stays open as long as the process lives: its end is the proof."""
+        """Report the attempt's outcome. The channel stays open as long as the process lives: its end proves its end."""
         self.send(messages.Done(ended))
         self._finished = True
 
-    def _ask(self, request: object) -> Any:
-        # The task's own threads may ask for offsets too, and an answer does not say whose it is.
-        with self._asking:
+    def _request(self, request: object) -> Any:
+        # The task's own threads may request offsets too, and an answer does not name its request.
+        with self._requesting:
             self.send(request)
             return self._answers.get()
 
@@ -112,35 +112,35 @@ class ChannelLink:
             try:
                 message = self._connection.recv()
             except (EOFError, OSError):
-                self._broken()
+                self._on_broken_channel()
                 return
-            self._take(message)
+            self._handle(message)
 
-    def _take(self, message: object) -> None:
+    def _handle(self, message: object) -> None:
         if message is Command.STOP:
             # The plugin's stop runs on a thread of its own: should it hang, the channel goes on.
             threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
         elif message in (Command.PAUSE, Command.RESUME):
             self.control.set_paused(message is Command.PAUSE)
         elif message is Command.FORGET_TOPICS:
-            self._told_topics = set()
+            self._reported_topics = set()
         elif isinstance(message, messages.LogLevels):
             apply_levels(message.levels)
         elif isinstance(message, messages.FrameJobEnded):
-            self.frames.ended(message)
+            self.frames.on_job_ended(message)
         else:
             self._answers.put(message)
 
-    def _broken(self) -> None:
+    def _on_broken_channel(self) -> None:
         if not self._finished:
             os._exit(1)
 
 
 class Sender(Protocol):
-    """Somebody who leads to the worker."""
+    """A connection to the worker."""
 
     def send(self, message: object) -> None:
-        """Any thread."""
+        """Send a message. Any thread."""
 
 
 class _ChannelHandler(logging.Handler):

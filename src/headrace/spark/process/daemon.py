@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark's Python daemon with our imports done: a task's process is a fork of it, and starts in milliseconds.
+"""Spark's Python daemon with headrace imported: a task's process is a fork of it, and starts in milliseconds.
 
 Spark runs it as ``spark.python.daemon.module``. Nothing here may start a thread: threads do not survive the fork.
 """
@@ -39,9 +39,9 @@ if __name__ == "__main__":
     end_forks_with_this_process()
     pyarrow.set_cpu_count(1)
     known_plugins()
-    # What is here before the fork stays shared: no collection may touch its pages.
+    # Pages from before the fork stay shared as long as no garbage collection touches them.
     gc.collect()
     gc.freeze()
-    # A batch is made of thousands of objects that live as long as it does: looking through them finds nothing.
+    # A batch is made of thousands of objects that live as long as it does: collecting among them is in vain.
     gc.set_threshold(100_000, 10, 10)
     manager()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Spark runs in a task's process: attach to the worker, run one attempt, tell how it ended."""
+"""The function that Spark runs in a task's process: attach to the worker, run one attempt, report its outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTORIES: TaskFactories = {TaskKind.SOURCE: create_source_task, TaskKind.SINK: 
 
 
 def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None]:
-    """The function of ``mapPartitions``. The input is consumed first: Spark loses a worker that leaves some of it."""
+    """Run an attempt, as ``mapPartitions``' function. It consumes the input: Spark gives up a worker otherwise."""
     from pyspark import TaskContext
 
     for _ in elements:
@@ -36,12 +36,12 @@ def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None
     context = TaskContext.get()
     key = context.getLocalProperty(TASK_KEY) if context is not None else None
     if key:
-        _attempt(endpoint, key)
+        _attach_and_run(endpoint, key)
     yield None
 
 
-def _attempt(endpoint: Endpoint, key: str) -> None:
-    connection = _connected(endpoint)
+def _attach_and_run(endpoint: Endpoint, key: str) -> None:
+    connection = _connect(endpoint)
     try:
         connection.send(Attach(key, os.getpid(), this_machine()))
         start = connection.recv()
@@ -50,11 +50,11 @@ def _attempt(endpoint: Endpoint, key: str) -> None:
         return
     if not isinstance(start, Start):
         return
-    _run(ChannelLink(connection, TaskControl(), start.results), start)
+    _run_task(ChannelLink(connection, TaskControl(), start.results), start)
 
 
-def _connected(endpoint: Endpoint) -> Link:
-    """The error is for Spark's log, and for the task's status if all attempts end so."""
+def _connect(endpoint: Endpoint) -> Link:
+    """Connect to the worker. The error is for Spark's log, and for the task's status if all attempts end so."""
     try:
         return endpoint.connect()
     except (EOFError, OSError, AuthenticationError) as error:
@@ -62,7 +62,7 @@ def _connected(endpoint: Endpoint) -> Link:
         raise ConnectError(f"the worker cannot be reached at {endpoint.address}: {reason}") from error
 
 
-def _run(link: ChannelLink, start: Start) -> None:
+def _run_task(link: ChannelLink, start: Start) -> None:
     link.control.set_paused(start.paused)
     with log_through(link, start.log_levels):
         # After its levels are there: the worker may send others at any time.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What executors run at both ends of a frame job: the way from the task's process, and back to it.
+"""Functions for executors at both ends of a frame job: input from the task's process, and results back to it.
 
-What is said: first ``Pull`` or ``Push``. Data are messages of one Arrow stream each; an empty message ends them.
+The protocol: first ``Pull`` or ``Push``; then each message is an Arrow stream; an empty message ends the data.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from headrace.spark.channel.endpoint import Endpoint
 
 JOB_NUMBER: Final = "headrace.frame-job"
-"""The Spark local property that tells which of a process' frame jobs a Spark job is."""
-END: Final = b""
-BY: Final = "attempt"
-"""The column that ``push`` gives."""
+"""The Spark local property with the number of the frame job that a Spark job belongs to."""
+END_OF_DATA: Final = b""
+ATTEMPT_COLUMN: Final = "attempt"
+"""The column that ``push`` yields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """The input of a job is wanted."""
+    """A request for the input of a job."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A partition of a job's result follows. When it has ended a message tells that it was heard to its end.
+    """The announcement of a partition of a job's result, which follows and is acknowledged at its end.
 
-    ``attempt``: Spark's id of the attempt at it, which no other one in the application has.
+    ``attempt`` is Spark's id of the attempt, unique in the application.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Push:
 
 
 def pull(endpoint: Endpoint, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For ``mapInArrow``: the job's input in place of the one row that the job begins with."""
+    """Yield the job's input in place of the one row that the job begins with; for ``mapInArrow``."""
     from pyspark import TaskContext
 
     for _ in rows:
@@ -57,7 +57,7 @@ def pull(endpoint: Endpoint, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def push(endpoint: Endpoint, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For ``mapInArrow``: brings a partition of the result, and gives one row to say by which attempt."""
+    """Deliver a partition of the result, and yield one row with the attempt's id; for ``mapInArrow``."""
     import pyarrow as pa
     from pyspark import TaskContext
 
@@ -67,13 +67,13 @@ def push(endpoint: Endpoint, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
         link.send(Push(_number(context), context.partitionId(), context.taskAttemptId()))
         for batch in batches:
             link.send_bytes(to_bytes(batch))
-        link.send_bytes(END)
+        link.send_bytes(END_OF_DATA)
         link.recv_bytes()
-    yield pa.RecordBatch.from_pydict({BY: pa.array([context.taskAttemptId()], pa.int64())})
+    yield pa.RecordBatch.from_pydict({ATTEMPT_COLUMN: pa.array([context.taskAttemptId()], pa.int64())})
 
 
 def to_bytes(data: pa.RecordBatch | pa.Table) -> memoryview:
-    """As an Arrow stream, schema included."""
+    """Serialize as an Arrow stream, schema included."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

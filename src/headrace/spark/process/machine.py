@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two processes see each other by their pids."""
+"""The identity of a machine, within which a pid names one process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 @functools.cache
 def this_machine() -> str:
-    """The same text in all processes for which a pid means the same process, and in no others.
+    """Return a text that is the same in all processes for which a pid means the same process, and in no others.
 
-    A host's name alone may be that of another machine's, or of a container's whose pids are its own.
+    A host's name alone may be another machine's too, or that of a container with pids of its own.
     """
     parts = [socket.gethostname()]
     with suppress(OSError):  # where there is no /proc

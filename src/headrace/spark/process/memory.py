@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a task's process treats memory that it has freed."""
+"""Settings of the C library's allocator for a task's process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _GROWTH: Final = 4 << 20
 
 
 def keep_freed_memory() -> None:
-    """Up to 64 MB of freed memory stay with the process, where the C library is glibc; nothing changes elsewhere.
+    """Keep up to 64 MB of freed memory with the process, if the C library is glibc; do nothing elsewhere.
 
-    A task makes and frees some megabytes with each batch. To give them back and to ask for them again, page by page,
+    A task makes and frees some megabytes with each batch. To return them and to request them again, page by page,
     takes a quarter of the time of a chain of four transformations with a JSON converter.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

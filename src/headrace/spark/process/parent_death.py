@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has Linux end a process with its parent, whatever the process does: hang in code of its own, or stand still."""
+"""The end of a process with its parent, by Linux, even if the process hangs."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_forks_with_this_process() -> None:
-    """From now on each process that this one forks is killed when this one ends. Its own forks are its own business.
+    """Have each process that this one forks from now on killed when this one ends; forks of forks are not affected.
 
     For a process of one thread: Linux takes the thread that forked for the parent.
     """
     if sys.platform != "linux":
         return
-    tie_to_us, tied = end_with_this_thread(), False
+    tie_to_this_thread, tied = end_with_this_thread(), False
 
     def tie() -> None:
         nonlocal tied
         if tied:  # this is a fork of a fork
             return
         tied = True
-        tie_to_us()
+        tie_to_this_thread()
 
     os.register_at_fork(after_in_child=tie)
 
 
 def end_with_this_thread() -> Callable[[], None]:
-    """For a child to call, at once after this thread has forked it: from then on it is killed when this thread ends.
+    """Return a function for a child to call right after this thread has forked it, to be killed when this thread ends.
 
-    It does nothing where the system is not Linux.
+    The function does nothing if the system is not Linux.
     """
     if sys.platform != "linux":
         return lambda: None

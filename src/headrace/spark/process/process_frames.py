@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``headrace.api.frames.Frames`` in a task's process: asks the worker to run jobs, and serves their executors."""
+"""``headrace.api.frames.Frames`` in a task's process: requests jobs from the worker, and serves their executors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class ProcessFrames:
-    """The task's thread only, but for ``ended``. Costs nothing before its first job."""
+    """A task's frame jobs. For the task's thread, except ``on_job_ended``. Opens nothing before its first job."""
 
     def __init__(self, send: Callable[[object], None], connection: Link, limit: ResultLimit | None = None) -> None:
-        """``send`` takes messages for the worker, to which ``connection`` leads: executors come the same way.
+        """``send`` sends messages to the worker, over ``connection``; executors use the same kind of address.
 
-        ``limit`` is that of what ``run`` gives.
+        ``limit`` is for the results of ``run``.
         """
         self._send = send
         self._connection = connection
@@ -58,15 +58,15 @@ class ProcessFrames:
         with self._running(job, result):
             yield _streamed(result)
 
-    def ended(self, ended: FrameJobEnded) -> None:
-        """The worker tells. On the thread that listens to it."""
+    def on_job_ended(self, ended: FrameJobEnded) -> None:
+        """Take a job's end from the worker. On the channel's listener thread."""
         if self._exchange is not None:
-            self._exchange.ended(ended)
+            self._exchange.on_job_ended(ended)
 
     @contextmanager
     def _running(self, job: FrameJob, result: FrameResult) -> Iterator[None]:
         if self._exchange is None:
-            self._exchange = FrameExchange(_place(self._connection))
+            self._exchange = FrameExchange(_exchange_address(self._connection))
         exchange, number = self._exchange, next(self._numbers)
         schema = None if result.table is None else result.table.schema.serialize().to_pybytes()
         exchange.open(number, result)
@@ -89,18 +89,18 @@ def _check(ended: FrameJobEnded) -> None:
         raise ERRORS[ended.fault](ended.error)
 
 
-def _place(connection: Link) -> Path | Interface:
-    """Where executors reach this process: as the worker does."""
+def _exchange_address(connection: Link) -> Path | Interface:
+    """Return the address at which executors reach this process, of the same kind as the worker's connection."""
     with socket.socket(fileno=os.dup(connection.fileno())) as same:
         if same.family == socket.AF_UNIX:
-            # The worker's directory, which only we may enter and which goes with the worker.
+            # In the worker's directory, which only this user may enter and which is removed with the worker.
             return Path(same.getpeername()).parent / f"frames-{os.getpid()}-{secrets.token_hex(4)}.sock"
         host = same.getsockname()[0]
     return Interface(host, host, tls=isinstance(connection, TlsConnection))
 
 
 def _for_spark(table: pa.Table | None) -> pa.Table | None:
-    """In the types that Spark has for it. DataError if it has none for one of them."""
+    """Cast a table to the types that Spark has. DataError if it has none for one of them."""
     if table is None:
         return None
     from pyspark.errors import PySparkException

@@ -13,10 +13,10 @@ PLUGIN_PATH_VARIABLE: Final = "HEADRACE_PLUGIN_PATH"
 
 
 def without_spark_archives(path: Sequence[str]) -> list[str]:
-    """``path`` without zip and jar files, where PySpark is installed beside them.
+    """Return ``path`` without zip and jar files, if PySpark is installed beside them.
 
-    Spark puts its ``pyspark.zip`` and a jar of its own first, and has each new process forget what it knows of the
-    path: reading their directories again takes a quarter of a second, which is most of a task's start.
+    Spark puts its ``pyspark.zip`` and a jar of its own first, and clears each new process' cache of the path: reading
+    their directories again takes a quarter of a second, which is most of a task's start.
     """
     plain = [entry for entry in path if not entry.endswith((".zip", ".jar"))]
     installed = any((Path(entry) / "pyspark" / "__init__.py").exists() for entry in plain)
@@ -24,7 +24,7 @@ def without_spark_archives(path: Sequence[str]) -> list[str]:
 
 
 def plugin_directories(environment: Mapping[str, str]) -> list[str]:
-    """Those of the variable, absolute: relative ones are below the working directory, where executors unpack files."""
+    """Return the variable's directories, made absolute: relative ones are in executors' working directories."""
     return [
         str(Path(place).absolute()) for place in environment.get(PLUGIN_PATH_VARIABLE, "").split(os.pathsep) if place
     ]

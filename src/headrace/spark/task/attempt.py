@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process that runs a task."""
+"""An attempt at a task: one process that runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.spark.channel.task_channel import AttemptChannel
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A process that was sent its task. ``local``: on this machine, so that its pid means something here."""
+    """A process that was sent its task. ``local``: it is on this machine, so its pid is valid here."""
 
     number: int
     pid: int
@@ -20,7 +20,7 @@ class Attempt:
     channel: AttemptChannel
 
     def kill(self) -> None:
-        """End the process whatever it does. Any thread; ``channel.closed`` tells when it is gone."""
+        """End the process, whatever it does. Any thread; ``channel.closed`` is set when it is gone."""
         if self.channel.closed.is_set():
             return
         if not self.local:

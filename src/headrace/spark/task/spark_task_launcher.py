@@ -32,33 +32,33 @@ from headrace.spark.task.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.tasks.task_launcher import TaskHandle, TaskListener
 
-_log = logging.getLogger(__name__)
-_KILL_TIME = 5.0
+log = logging.getLogger(__name__)
+_KILL_TIMEOUT_S = 5.0
 
 
 class SparkTaskLauncher:
     """``TaskLauncher`` for tasks of this worker's process. Thread-safe."""
 
     def __init__(self, config: EngineConfig, loggers: Loggers | None = None) -> None:
-        """Tasks log what ``loggers``, the worker's, let through, now and after each change.
+        """``loggers`` are the worker's, whose levels tasks take over, now and after each change.
 
         Raises:
             ConfigError: tasks on the cluster could not reach this worker.
-            ConnectError: there is no room for a directory for temporary files.
+            ConnectError: no directory for temporary files can be made.
         """
         self._runtime = _runtime_directory()
         directory = self._runtime.path
         for property in ignored(config.spark):
-            _log.warning("The worker's property has no effect: %s", property)
+            log.warning("The worker's property has no effect: %s", property)
         conf = settings(config.spark, directory, config.rest_guarded)
         local = is_local(conf[MASTER])
-        # On a cluster the setting is the executors' too, on machines where our directories are not.
+        # On a cluster the setting is for executors too, on machines without the worker's directories.
         self._scratch = scratch_directories(config.spark.get(LOCAL_DIRECTORIES, "")) if local else []
         if self._scratch:
             conf[LOCAL_DIRECTORIES] = ",".join(str(each.path) for each in self._scratch)
         self._shipment = None if local else Shipment(directory, config.plugin_path)
         try:
-            self._channels = TaskChannels(directory if local else interface(conf, config), self._attached)
+            self._channels = TaskChannels(directory if local else interface(conf, config), self._on_attach)
         except ConnectError:
             self._remove_directories()
             raise
@@ -77,16 +77,18 @@ class SparkTaskLauncher:
 
     @property
     def directory(self) -> Path:
-        """Where Spark's logs and temporary files are, as long as the worker runs."""
+        """The directory of Spark's logs and temporary files, as long as the worker runs."""
         return self._runtime.path
 
     def prepare(self) -> None:
-        """Spark starts in the background, which takes seconds, while the rest of the worker is still being put
-        together; ``start`` or ``stop`` has to follow."""
+        """Start Spark in the background, which takes seconds, before the rest of the worker is ready.
+
+        ``start`` or ``stop`` has to follow.
+        """
         self._shared.engine.start()
 
     def start(self) -> None:
-        """Returns at once; Spark starts in the background."""
+        """Accept tasks' processes, and start Spark in the background; return at once."""
         self._channels.start()
         self._shared.start()
 
@@ -113,9 +115,9 @@ class SparkTaskLauncher:
         return task
 
     def trouble(self) -> str | None:
-        """Why no task can run now; None if Spark is up, or is starting and nothing is wrong with that yet.
+        """Return the reason why no task can run now; None if Spark is up, or is starting without an error yet.
 
-        Of the engine that connectors share: of another one's trouble its connector's tasks tell.
+        This is for the engine that connectors share: of others, their connectors' tasks report it.
         """
         return self._shared.engine.trouble()
 
@@ -134,8 +136,8 @@ class SparkTaskLauncher:
             if not task.await_stopped(end - time.monotonic()):
                 task.kill()
         for task in tasks:
-            if not task.await_stopped(_KILL_TIME):
-                _log.warning("the process of task %s could not be stopped", task.key)
+            if not task.await_stopped(_KILL_TIMEOUT_S):
+                log.warning("the process of task %s could not be stopped", task.key)
         self._shared.stop()
         self._own.await_stopped()
         self._channels.stop()
@@ -167,18 +169,18 @@ class SparkTaskLauncher:
         for each in (self._runtime, *self._scratch):
             each.remove()
 
-    def _attached(self, channel: AttemptChannel, attach: Attach) -> None:
+    def _on_attach(self, channel: AttemptChannel, attach: Attach) -> None:
         with self._lock:
             task = self._tasks.get(attach.key)
         if task is not None:
-            task.attached(channel, attach)
+            task.serve_attempt(channel, attach)
 
     def _launched(self) -> list[LaunchedTask]:
         with self._lock:
             return list(self._tasks.values())
 
     def _send_log_levels(self) -> None:
-        """On a thread of its own: a process that stands still takes nothing."""
+        """Send the worker's log levels to all processes, on a thread of its own: one that hangs may block it."""
         tasks = self._launched()
 
         def send() -> None:

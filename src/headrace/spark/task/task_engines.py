@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engines of a worker: one that its connectors share, and one for each connector that is to have its own.
+"""The engines of a worker: one that its connectors share, and one for each connector with an engine of its own.
 
-An engine is one Spark application with its JVM. What ends the JVM of one engine is not noticed by tasks of another.
+An engine is one Spark application with its JVM. The end of one engine's JVM does not affect tasks of another.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.task.launched_task import LaunchedTask
 
-_log = logging.getLogger(__name__)
-_STOP_TIME: Final = 40.0
+log = logging.getLogger(__name__)
+_STOP_TIMEOUT_S: Final = 40.0
 
 
 class TaskEngine:
     """An engine with the tasks that run on it. Thread-safe."""
 
     def __init__(self, engine: SparkEngine, breaker: FrameBreaker, directory: Path | None = None) -> None:
-        """``breaker`` counts this engine's deaths. ``directory`` goes with it."""
+        """``breaker`` counts this engine's deaths. ``directory`` is removed with it."""
         self.engine = engine
         self.breaker = breaker
         self._directory = directory
@@ -36,7 +36,7 @@ class TaskEngine:
         self._tasks: dict[str, LaunchedTask] = {}
 
     def start(self) -> None:
-        """Returns at once; Spark starts in the background."""
+        """Start Spark in the background; return at once."""
         self.engine.start()
         self._slots.start()
 
@@ -53,13 +53,13 @@ class TaskEngine:
             self._tasks.pop(task.key, None)
 
     def send_log_levels(self, levels: Mapping[str, int]) -> None:
-        """The worker's have changed."""
+        """Send the worker's log levels, which have changed, to the JVM's process."""
         jvm = self.engine.current()
         if jvm is not None:
             jvm.send_log_levels(levels)
 
     def stop(self) -> None:
-        """Blocks until the JVM has ended."""
+        """Stop the engine, and wait until its JVM has ended."""
         self._slots.stop()
         self.engine.stop()
         if self._directory is not None:
@@ -67,7 +67,7 @@ class TaskEngine:
 
 
 class OwnEngines:
-    """Those of connectors that have their own: started with the first task of one, stopped with the last."""
+    """The engines of single connectors: each is started with the connector's first task, and stopped with its last."""
 
     def __init__(self, directory: Path, limits: BreakerLimits, engine_in: Callable[[str, Path], SparkEngine]) -> None:
         """``engine_in`` makes a connector's engine, which keeps its files in a directory below ``directory``."""
@@ -82,15 +82,15 @@ class OwnEngines:
         self._stopping: list[threading.Thread] = []
 
     def acquire(self, connector: str) -> TaskEngine:
-        """For one task, until ``release``. Returns at once."""
+        """Return the connector's engine for one task, until ``release``. Does not block."""
         with self._lock:
             if connector not in self._engines:
-                self._engines[connector] = self._started(connector)
+                self._engines[connector] = self._start_engine(connector)
             self._users[connector] = self._users.get(connector, 0) + 1
             return self._engines[connector]
 
     def release(self, connector: str) -> None:
-        """Returns at once; an engine that nobody needs any more ends in the background."""
+        """Release the engine for one task; without tasks it ends in the background. Does not block."""
         with self._lock:
             self._users[connector] -= 1
             if self._users[connector]:
@@ -99,28 +99,28 @@ class OwnEngines:
             thread = threading.Thread(target=self._engines.pop(connector).stop, name="stop-spark", daemon=True)
             self._stopping = [each for each in self._stopping if each.is_alive()] + [thread]
             thread.start()
-        _log.info("No task of connector %s is left: its own Spark application ends", connector)
+        log.info("No task of connector %s is left: its own Spark application ends", connector)
 
     def engines(self) -> list[TaskEngine]:
-        """Those that are there now."""
+        """Return the engines that are there now."""
         with self._lock:
             return list(self._engines.values())
 
     def await_stopped(self) -> None:
-        """After all tasks have been released."""
+        """Stop all engines and wait for their ends, after all tasks have been released."""
         for engine in self.engines():
             engine.stop()
         with self._lock:
             left = list(self._stopping)
         for thread in left:
-            thread.join(_STOP_TIME)
+            thread.join(_STOP_TIMEOUT_S)
 
-    def _started(self, connector: str) -> TaskEngine:
+    def _start_engine(self, connector: str) -> TaskEngine:
         directory = self._directory / f"jvm-{next(self._numbers)}"
         directory.mkdir(mode=0o700)
         # A connector's deaths count on when its tasks have failed and are started again.
         breaker = self._breakers.setdefault(connector, FrameBreaker(self._limits))
         made = TaskEngine(self._engine_in(connector, directory), breaker, directory)
-        _log.info("Connector %s gets a Spark application of its own", connector)
+        log.info("Connector %s gets a Spark application of its own", connector)
         made.start()
         return made
