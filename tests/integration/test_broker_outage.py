@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +15,7 @@ from headrace.kafka.log.kafka_based_log import KafkaBasedLog, LogRecord
 from headrace.storage.config_writes import ConnectorWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
+from tests.support.polling import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +74,16 @@ def test_a_leader_loses_its_privileges_and_can_claim_them_anew(
         with pytest.raises(RetriableError):
             store.write(ConnectorWrite("c", {"v": "2"}))
         own_broker.start()
-        deadline = time.monotonic() + 60
-        while True:
+
+        def written() -> bool:
             try:
                 store.claim_write_privileges()
                 store.write(ConnectorWrite("c", {"v": "3"}))
-                break
             except RetriableError:
-                assert time.monotonic() < deadline
+                return False
+            return True
+
+        wait_for(written, 60, "a write with new privileges")
         assert store.snapshot().connector_config("c") == {"v": "3"}
     finally:
         store.stop()

@@ -24,6 +24,7 @@ from headrace.model.state import TargetState
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.storage.config_writes import TaskConfigsWrite
 from tests.support.idle_cluster import Cluster
+from tests.support.polling import wait_for
 from tests.support.worker_process import PLUGINS
 
 
@@ -35,13 +36,7 @@ def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
 
 
 def until(what: str, condition: Callable[[], Any], timeout: float = 20.0) -> Any:
-    deadline = time.monotonic() + timeout
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
-        time.sleep(0.005)
+    return wait_for(condition, timeout, what)
 
 
 def states(herder: DistributedHerder, name: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.jvm.ivy import resolve_jars
+from tests.support.polling import wait_for
 
 COMMAND = [sys.executable, "-c", "import typer; from headrace.cli.broker import broker; typer.run(broker)"]
 
@@ -57,10 +57,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while is_running(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        time.sleep(0.02)
+    wait_for(lambda: not is_running(pid), 10, f"the end of process {pid}")
 
 
 def test_transactions_survive_a_crash_and_a_restart_on_the_same_port(broker: EmbeddedBroker) -> None:

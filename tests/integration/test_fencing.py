@@ -13,6 +13,7 @@ from headrace.kafka.admin.fencing import fence_producers
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients import client_config
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
+from tests.support.polling import wait_for
 
 
 @pytest.fixture
@@ -48,10 +49,8 @@ def test_who_is_fenced_can_commit_no_more(props: dict[str, str], topic: str) -> 
             zombie.commit_transaction(10)
         assert isinstance(connect_error(caught.value, "committing"), ProducerFencedError)
     # Three records and three abort markers: their transactions are over.
-    deadline = time.monotonic() + 10
     admin = TopicAdmin(props)
-    while admin.list_offsets(topic, [0], committed=True)[0].result(5).offset != 6:
-        assert time.monotonic() < deadline
+    wait_for(lambda: admin.list_offsets(topic, [0], committed=True)[0].result(5).offset == 6, 10, "the abort markers")
     assert admin.end_offsets(topic) == {0: 6}
 
 

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS, load_all_checks
 
 from headrace.rest.app import create_app
+from tests.tiers import examples
 
 KNOWN = {"config": {"connector.class": "VerifiableSource", "topic": "t", "throughput": "1"}}
 
@@ -52,7 +53,9 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) ->
 
 
 @described.parametrize()
-@settings(max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(6), derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 def test_every_answer_is_as_described(case: Any, idle_api: httpx2.Client) -> None:
     if case.operation.path.startswith("/connectors/{"):
         idle_api.post("/connectors", json={"name": "known", **KNOWN})

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -124,9 +123,7 @@ def test_end_offsets_are_high_watermarks(admin: TopicAdmin, topic: str, broker: 
     assert admin.list_offsets(topic, [1], committed=True)[1].result(10).offset == 0
     producer.abort_transaction(10)
     # The coordinator answers before the partition has its abort marker.
-    deadline = time.monotonic() + 10
-    while admin.end_offsets(topic) != {0: 0, 1: 4}:
-        assert time.monotonic() < deadline
+    wait_for(lambda: admin.end_offsets(topic) == {0: 0, 1: 4}, 10, "the abort marker")
 
 
 def test_cluster_id(admin: TopicAdmin) -> None:

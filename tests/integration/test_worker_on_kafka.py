@@ -24,6 +24,7 @@ from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.stages import Stages
+from tests.support.polling import wait_for
 
 A, B, C = ({"filename": name} for name in "abc")
 WAIT = 30
@@ -110,11 +111,12 @@ def test_an_own_topic_is_made_read_first_and_copied(
 
     offsets.committed([(A, {"position": 7})])
     worker_view = {key: text for key, text in connector.items() if key != "offsets.storage.topic"}
-    deadline = time.monotonic() + WAIT
-    found: dict[str, Any] = {}
-    while found.get("a") != {"position": 7} and time.monotonic() < deadline:
-        found = {each.partition["filename"]: each.offset for each in stores.offsets(worker_view)}
-    assert found == {"a": {"position": 7}, "b": {"position": 1}}
+
+    def found() -> dict[str, Any]:
+        return {each.partition["filename"]: each.offset for each in stores.offsets(worker_view)}
+
+    wait_for(lambda: found().get("a") == {"position": 7}, WAIT, lambda: f"the copy: {found()}")
+    assert found() == {"a": {"position": 7}, "b": {"position": 1}}
 
 
 def test_fencing_leaves_no_former_task_able_to_commit(

@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from headrace.broker.child_process import start_child
+from tests.support.polling import wait_for
 
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a child to its parent")
 
@@ -78,7 +78,4 @@ def test_it_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         assert is_alive(pid)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    deadline = time.monotonic() + 5
-    while is_alive(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not is_alive(pid), 5, "its end")

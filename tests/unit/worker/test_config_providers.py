@@ -17,6 +17,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.worker.worker import Worker
+from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
 
 WAIT = 5
@@ -92,10 +93,7 @@ def start_task(worker: Worker, config: Any, callbacks: Any) -> None:
 
 
 def await_that(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(holds, WAIT)
 
 
 def test_a_connector_has_values_and_stores_references(

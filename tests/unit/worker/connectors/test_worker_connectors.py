@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.model.state import TargetState
 from headrace.worker.worker import Worker
+from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
 
 WAIT = 5
@@ -165,9 +165,7 @@ def test_a_stuck_method_names_itself_and_is_abandoned(
     gate = support.GATES["c"] = threading.Event()
     started = worker.start_connector("c", source_config(block_in="start"), TargetState.STARTED, callbacks)
     try:
-        deadline = time.monotonic() + WAIT
-        while not (blocked := worker.blocked()) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        blocked = wait_for(worker.blocked, WAIT, "a blocked method")
         assert len(blocked) == 1
         assert re.fullmatch(r"start of connector c since \d+ s", blocked[0])
         worker.stop_connector("c").result(WAIT)
