@@ -19,7 +19,7 @@ from tests.support.worker_process import WorkerProcess
 
 DAY = 86_400
 TEN_YEARS = 3653 * DAY
-COUNT = 3000
+COUNT = 1500
 
 
 @pytest.fixture
