@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
@@ -78,29 +79,22 @@ def distributed_herder(
     # The herder is created last: it needs the coordinator, which calls it only once both are started.
     coordinator = _coordinator(config, advertised_url, config_store, inbox, lambda: herder, clock)
     rebalances = RebalanceRecorder(coordinator, clock)
-    member_client = kafka_python_config(client_configs.group_member(config, worker_id))
-    member = GroupMember(member_client, _group(config), rebalances)
 
     statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
     worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
     statuses.version_of = worker.version
+    member = _member(config, worker_id, rebalances)
+    offsets_topic = partial(_offsets_topic, offset_store)
     services = HerderServices(
-        worker,
-        config_store,
-        status_store,
-        statuses,
-        member,
-        inbox,
-        stages,
-        leader,
-        lambda: _offsets_topic(offset_store),
+        worker, config_store, status_store, statuses, member, inbox, stages, leader, offsets_topic
     )
     validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
     queries = HerderQueries(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )
-    query_services = QueryServices(queries, validator, rebalances)
-    herder = DistributedHerder(_initial_state(config), services, stores, query_services, clock)
+    herder = DistributedHerder(
+        _initial_state(config), services, stores, QueryServices(queries, validator, rebalances), clock
+    )
     return herder
 
 
@@ -246,10 +240,11 @@ def _cluster_id(admin_props: Mapping[str, str]) -> str:
         admin.close()
 
 
-def _group(config: DistributedConfig) -> GroupSettings:
-    return GroupSettings(
+def _member(config: DistributedConfig, worker_id: str, rebalances: RebalanceRecorder) -> GroupMember:
+    group = GroupSettings(
         group_id=config.group_id,
         session_timeout=config.seconds("session.timeout.ms"),
         heartbeat_interval=config.seconds("heartbeat.interval.ms"),
         rebalance_timeout=config.seconds("rebalance.timeout.ms"),
     )
+    return GroupMember(kafka_python_config(client_configs.group_member(config, worker_id)), group, rebalances)

@@ -118,9 +118,7 @@ class DistributedHerder:
         return self._failure or self._health.failure(self._state)
 
     def stage(self) -> str:
-        if self._failure is not None:
-            return f"the herder has failed: {self._failure}"
-        return self._health.stage(self._state)
+        return f"the herder has failed: {self._failure}" if self._failure else self._health.stage(self._state)
 
     def _stores_started(self) -> None:
         self._services.inbox.post(events.StoresStarted(self._services.config_store.snapshot()))

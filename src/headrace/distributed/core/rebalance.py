@@ -89,7 +89,7 @@ def rejoin_due(state: HerderState, generation: int) -> Transition:
 def reconcile_membership(state: HerderState) -> Transition:
     """Request a rebalance if the last one did not include the newest connectors and tasks.
 
-    Another one is due once all revoked work is stopped: nobody gets it before this worker has joined without it. A
+    Another one is due once all revoked work is stopped: no worker gets it before this one has joined without it. A
     worker that lags behind its assignment reads the config topic first.
     """
     membership = state.membership
