@@ -22,7 +22,7 @@ from headrace.kafka.errors import ProducerFencedError
 from headrace.storage.offset_codec import encode_key, encode_offset
 from tests.support.exactly_once import assert_exactly_once
 from tests.support.polling import wait_for, within
-from tests.support.processes import alive
+from tests.support.processes import alive, status_of
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -39,7 +39,7 @@ def create(worker: WorkerProcess, name: str, count: int = COUNT) -> None:
 
 def stopped_process(worker: WorkerProcess) -> psutil.Process:
     def found() -> psutil.Process | None:
-        return next((p for p in worker.task_processes() if p.status() == psutil.STATUS_STOPPED), None)
+        return next((p for p in worker.task_processes() if status_of(p) == psutil.STATUS_STOPPED), None)
 
     return wait_for(found, 90, lambda: f"a process that stopped itself\n{worker.log[-3000:]}")
 

@@ -155,7 +155,7 @@ def test_what_is_read_again_is_not_written_again(
     before = {file.name: file.stat().st_mtime_ns for file in files(tmp_path, ".json")}
     worker.rest.put(f"/connectors/{unique}/stop")
     worker.wait_for_tasks(unique, tasks=0)
-    ConsumerGroups({"bootstrap.servers": bootstrap}).delete(f"connect-{unique}")
+    ConsumerGroups({"bootstrap.servers": bootstrap}).delete_group(f"connect-{unique}")
     send(bootstrap, unique, points(7))
     worker.rest.put(f"/connectors/{unique}/resume")
     rows = wait_for_rows(lambda: json_rows(tmp_path), 1007, worker, unique)

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for, within
-from tests.support.processes import command_of
+from tests.support.processes import command_of, status_of
 from tests.support.worker_process import WorkerProcess
 
 CHILD = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
@@ -41,10 +41,10 @@ def hang(worker: WorkerProcess, name: str, *hows: str) -> None:
     wanted = {psutil.STATUS_RUNNING} | ({psutil.STATUS_STOPPED} if "stopped" in hows else set())
 
     def hanging() -> bool:
-        states = {process.status() for process in worker.task_processes()}
+        states = {status_of(process) for process in worker.task_processes()}
         return wanted <= states and bool(orphans(worker.descendants()))
 
-    wait_for(hanging, 30, lambda: str([process.status() for process in worker.task_processes()]))
+    wait_for(hanging, 30, lambda: str([status_of(process) for process in worker.task_processes()]))
 
 
 def assert_sockets_in(worker: WorkerProcess, directory: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from tests.support.polling import wait_for
+from tests.support.processes import status_of
 from tests.support.worker_process import WorkerProcess
 
 CLASS = "numbered_source.NumberedSourceConnector"
@@ -28,7 +29,7 @@ def make_zombie(
     create_numbered(worker, name, count, **{"die.at": stop_at, "die.how": "stop", "die.once": str(once), **more})
     wait_for(lambda: not once.exists(), 90, "the zombie's stop")
     zombie = worker.task_process()
-    wait_for(lambda: zombie.status() == psutil.STATUS_STOPPED, 10, "the zombie's stop")
+    wait_for(lambda: status_of(zombie) == psutil.STATUS_STOPPED, 10, "the zombie's stop")
     worker.kill()
     assert zombie.is_running()
     return zombie

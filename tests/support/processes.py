@@ -8,10 +8,15 @@ import psutil
 
 def alive(process: psutil.Process) -> bool:
     """Whether it runs, or stands still; one that has ended and was not waited for does not."""
+    return process.is_running() and status_of(process) not in ("", psutil.STATUS_ZOMBIE)
+
+
+def status_of(process: psutil.Process) -> str:
+    """As psutil names it; empty once it has ended."""
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+        return str(process.status())
+    except psutil.Error:
+        return ""
 
 
 def name_of(process: psutil.Process) -> str:
