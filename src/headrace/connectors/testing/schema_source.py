@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from headrace import KAFKA_VERSION
@@ -15,11 +15,11 @@ from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
+from headrace.api.source import SourceTask
 from headrace.api.validators import NonEmptyString, Nullable, Range
+from headrace.connectors.testing.numbered_tasks import ID_CONFIG, NumberedTasksConnector
 from headrace.connectors.testing.throttle import Throttle
 
-ID_CONFIG: Final = "id"
 TOPIC_CONFIG: Final = "topic"
 NUM_MSGS_CONFIG: Final = "num.messages"
 THROUGHPUT_CONFIG: Final = "throughput"
@@ -57,29 +57,14 @@ _BATCH: Final = 500
 _POLL_SECONDS: Final = 0.05
 
 
-class SchemaSourceConnector(SourceConnector):
-    """As many tasks as allowed, each with an `id` of its own (Java: `SchemaSourceConnector`)."""
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def start(self, props: Mapping[str, str]) -> None:
-        self._props = dict(props)
+class SchemaSourceConnector(NumberedTasksConnector):
+    """Java: `SchemaSourceConnector`."""
 
     def task_class(self) -> type[Task]:
         return SchemaSourceTask
 
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [{**self._props, ID_CONFIG: str(task)} for task in range(max_tasks)]
-
-    def stop(self) -> None:
-        pass
-
     def config(self) -> ConfigDef:
         return CONFIG_DEF
-
-    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        return ExactlyOnceSupport.SUPPORTED
 
     def alter_offsets(
         self, connector_config: Mapping[str, str], offsets: Iterable[tuple[dict[str, Any], dict[str, Any] | None]]

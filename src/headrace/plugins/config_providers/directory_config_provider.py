@@ -3,37 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
-from headrace import KAFKA_VERSION
-from headrace.api.config_def import ConfigDef
-from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.config_provider import ConfigData
 from headrace.api.errors import ConfigError
-from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
+from headrace.plugins.config_providers.file_access import FileReadingProvider
 
 
-class DirectoryConfigProvider(ConfigProvider):
+class DirectoryConfigProvider(FileReadingProvider):
     """A provider of files' contents. Java: ``org.apache.kafka.common.config.provider.DirectoryConfigProvider``.
 
     A key is the name of a file in the directory, its value the content. Entries that are no files are left out.
     """
-
-    def __init__(self) -> None:
-        self._access = FileAccess({})
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def config(self) -> ConfigDef:
-        return DEFINITION
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        self._access = FileAccess(configs)
-
-    def missing_limit(self) -> str | None:
-        return self._access.missing_limit()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         if not path:

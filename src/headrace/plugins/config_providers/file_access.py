@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parameters of the providers that read files: the allowed paths, and the values' time to live."""
+"""The common part of providers that read files: the allowed paths, and the values' time to live."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_provider import ConfigProvider
 from headrace.api.errors import ConfigError
 from headrace.api.validators import Range, ValidList
 
@@ -42,6 +44,25 @@ class FileAccess:
         if self._allowed and not any(real.is_relative_to(allowed) for allowed in self._allowed):
             raise ConfigError(f"{path} may not be read, for it is not in the provider's {ALLOWED_PATHS}", ALLOWED_PATHS)
         return real
+
+
+class FileReadingProvider(ConfigProvider):
+    """A provider of Kafka's that reads files; subclasses only look keys up. Thread-safe once configured."""
+
+    def __init__(self) -> None:
+        self._access = FileAccess({})
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def config(self) -> ConfigDef:
+        return DEFINITION
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        self._access = FileAccess(configs)
+
+    def missing_limit(self) -> str | None:
+        return self._access.missing_limit()
 
 
 def _existing(path: str) -> Path:

@@ -3,33 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
-from headrace import KAFKA_VERSION
-from headrace.api.config_def import ConfigDef
-from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.config_provider import ConfigData
 from headrace.config.properties_file import read_properties
-from headrace.plugins.config_providers.file_access import DEFINITION, FileAccess
+from headrace.plugins.config_providers.file_access import FileReadingProvider
 
 
-class FileConfigProvider(ConfigProvider):
+class FileConfigProvider(FileReadingProvider):
     """A provider of files' properties. Java: ``org.apache.kafka.common.config.provider.FileConfigProvider``."""
-
-    def __init__(self) -> None:
-        self._access = FileAccess({})
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def config(self) -> ConfigDef:
-        return DEFINITION
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        self._access = FileAccess(configs)
-
-    def missing_limit(self) -> str | None:
-        return self._access.missing_limit()
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         if not path:
