@@ -42,8 +42,10 @@ class Stores:
         stages: Stages,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """``stores`` come with their topics' names; ``find_cluster_id`` may block; ``brokers`` is for messages;
-        ``check`` raises if what the topics hold, all of them read, does not fit together."""
+        """``stores`` come with their topics' names; ``find_cluster_id`` may block; ``brokers`` is for messages.
+
+        ``check`` raises if what the topics hold, all of them read, does not fit together.
+        """
         self._stores = tuple(stores)
         self._find_cluster_id = find_cluster_id
         self._cluster_id: str | None = None

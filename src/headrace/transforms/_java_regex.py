@@ -109,7 +109,7 @@ class Replacement:
 
 
 def _without_quotes(pattern: str) -> str:
-    """What stands between `\\Q` and `\\E` (or the end) as escaped characters."""
+    """Return the text between `\\Q` and `\\E` (or the end) as escaped characters."""
     return _QUOTED.sub(lambda m: m[0] if m[1] is None else "".join(f"\\x{{{ord(char):x}}}" for char in m[1]), pattern)
 
 
@@ -121,7 +121,7 @@ class _Translator:
         self._position = 0
         self._flags: frozenset[str] = frozenset()
         self._open_groups: list[tuple[str, frozenset[str]]] = []
-        """How each begins, and the flags around it."""
+        """The beginning of each open group, and the flags around it."""
         self._groups = 0
         self._names: set[str] = set()
         self._repeatable = False

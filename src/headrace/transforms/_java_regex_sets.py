@@ -64,7 +64,7 @@ IN_ANY_CASE: Final[Mapping[str, str]] = {
     "A-Z": "a-zA-Z",
     **dict.fromkeys((r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Uppercase}", r"\p{Lowercase}"), r"\p{LC}"),
 }
-"""What takes the place of a property's content under the flag `i`."""
+"""The content of properties under the flag `i`."""
 
 _CATEGORY: Final = re.compile(
     r"(?:(?i:gc|general_category)=)?(?i:is)?(L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?)"

@@ -19,7 +19,7 @@ _SPARE_TIME: Final = 60.0
 
 
 class End(Enum):
-    """What to do with the open transaction after some records."""
+    """The act on the open transaction that follows some records."""
 
     NOTHING = "nothing"
     COMMIT = "commit"

@@ -118,10 +118,9 @@ class TaskLauncher(Protocol):
         """Launch a task. Does not block; later failures go to the listener."""
 
     def analyse(self, job: FrameJob) -> ConfigError | None:
-        """Return the error that Spark finds by a job that checks a configuration, if any. Any thread; blocks some
-        seconds.
+        """Return the error that Spark finds by a job that checks a configuration.
 
-        None if there is no error, or if Spark cannot decide now. Any thread.
+        None if there is no error, or if Spark cannot decide now. Any thread; blocks some seconds.
         """
 
     def run_job(self, job: FrameJob) -> None:
