@@ -69,6 +69,10 @@ SLOW: Final = (
     "integration/test_session_plugins.py",
     "integration/test_spark_cluster.py",
     "integration/test_standalone.py",
+    # a real PostgreSQL
+    "integration/test_example_postgresql.py",
+    "integration/test_spark_sink_postgres.py",
+    "integration/test_spark_table_source_postgres.py",
     # brokers that are killed or come late
     "integration/test_bad_input.py::test_brokers_that_come_later",
     "integration/test_broker_outage.py",
@@ -78,18 +82,14 @@ SLOW: Final = (
     "integration/test_group_membership.py::test_a_session_that_the_broker_cannot_renew_is_given_up_and_regained",
     "integration/test_topic_creation.py::test_brokers_that_are_away_are_waited_for",
     "integration/test_unusable_offsets_topic.py::test_brokers_that_are_away_are_waited_for",
-    # kills of tasks and databases in the middle
+    # kills of tasks in the middle
     "integration/test_spark_file_source.py::test_kills_in_the_middle_of_a_file_leave_no_gap_and_no_double",
-    "integration/test_spark_sink_postgres.py::test_the_tasks_process_is_killed",
     "integration/test_spark_table_source.py::test_kills_in_the_middle_leave_no_gap_and_no_double",
-    "integration/test_spark_table_source_postgres.py::test_kills_of_the_task_and_of_the_database_leave_no_gap_and_no_double",
     # time-outs that have to pass
     "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
     "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
     "integration/test_forwarding.py::test_the_leader_replaces_the_session_key",
     "integration/test_offsets_elsewhere.py",
-    "integration/test_spark_sink_postgres.py::test_a_database_that_is_away_is_waited_for",
-    "integration/test_spark_table_source_postgres.py::test_a_database_that_stays_away_fails_the_task_in_time",
     "integration/test_transactional_producer.py::test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault",
 )
 LONGEST_FIRST: Final = (
@@ -115,6 +115,15 @@ LONGEST_FIRST: Final = (
     "security/test_frame_jobs.py",
     "faults/test_mixed_versions.py",
     "faults/test_sinks.py",
+    "integration/test_spark_sinks.py",
+    "integration/test_topic_creation.py",
+    "integration/test_spark_sql.py",
+    "integration/test_spark_sink_postgres.py",
+    "integration/test_spark_file_source.py",
+    "integration/test_spark_table_source_postgres.py",
+    "integration/test_unusable_offsets_topic.py",
+    "integration/test_exactly_once_control.py",
+    "integration/test_spark_table_source.py",
     "integration/test_error_handling.py",
     "integration/test_forwarding.py",
     "integration/test_embedded_broker.py",
