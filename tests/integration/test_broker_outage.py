@@ -64,7 +64,7 @@ def test_a_leader_loses_its_privileges_and_can_claim_them_anew(
         compacted_topic(f"config-{group}", "config.storage", 1, 1),
         LogClients(props, None, props),
         {**props, "transactional.id": f"connect-cluster-{group}", "transaction.timeout.ms": "3000"},
-        lambda _: None,
+        lambda state, updates: None,
     )
     store.start()
     try:
