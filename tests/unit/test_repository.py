@@ -204,3 +204,20 @@ def test_no_docstring_opens_like_a_question():
     found = [f"{path.name}: {text}" for path in modules for text in questions(path.read_text())]
     assert len(modules) > 400
     assert found == []
+
+
+def packages() -> list[str]:
+    """All packages below headrace, by their paths; ``api`` begins with its own table."""
+    source = ROOT / "src" / "headrace"
+    found = (path.parent for path in source.rglob("__init__.py") if path.parent.name != "api")
+    return sorted(str(directory.relative_to(source)) for directory in found)
+
+
+@pytest.mark.parametrize("package", packages()[1:])
+def test_each_package_says_where_to_begin(package: str):
+    directory = ROOT / "src" / "headrace" / package
+    said = re.search(r"Begin\s+with\s+(?:`+([\w.]+)`+|the first)", (directory / "__init__.py").read_text())
+    assert said is not None
+    if said[1] is not None:
+        path = said[1].replace(".", "/")
+        assert any((directory / each).exists() for each in (f"{path}.py", f"{Path(path).parent}.py"))
