@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, Message
+
+from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
+
+
+@pytest.fixture
+def producer() -> RecordProducer:
+    return RecordProducer({"bootstrap.servers": "localhost:1"})
+
+
+def fail(producer: RecordProducer, code: int) -> None:
+    producer._on_delivery(None, None, KafkaError(code), Message(topic="t"))
+
+
+def test_a_login_that_is_lost_may_be_had_again(producer: RecordProducer) -> None:
+    """The broker had authenticated the client before, or the record would not have been sent."""
+    fail(producer, KafkaError._AUTHENTICATION)
+    failure = producer.delivery_failure()
+    assert isinstance(failure, RetriableKafkaError)
+    assert str(failure) == "writing to topic t failed: Local: Authentication failure (_AUTHENTICATION)"
+
+
+def test_a_failure_that_stays_counts_more_than_a_lost_login(producer: RecordProducer) -> None:
+    fail(producer, KafkaError._AUTHENTICATION)
+    fail(producer, KafkaError.MSG_SIZE_TOO_LARGE)
+    failure = producer.delivery_failure()
+    assert isinstance(failure, KafkaClientError) and "MSG_SIZE_TOO_LARGE" in str(failure)
