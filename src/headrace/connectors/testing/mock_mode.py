@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
-from headrace.api.connector import ConnectorContext
+from headrace.api.connector import Connector
 from headrace.api.errors import ConnectError
 from headrace.api.validators import Nullable, Range
 
@@ -39,23 +40,33 @@ CONFIG_DEF: Final = (
 )
 
 
-class FailingConnector:
-    """Reports an error of the connector once the delay has passed, in mode `connector-failure`."""
+class MockConnector(Connector):
+    """The part that MockSource and MockSink share: one task, and an error after a delay in mode `connector-failure`."""
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
 
-    def start(self, props: Mapping[str, str], context: ConnectorContext) -> None:
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
         config = CONFIG_DEF.parse(props)
         if config[MOCK_MODE_CONFIG] == CONNECTOR_FAILURE:
             error = ConnectError(f"{MOCK_MODE_CONFIG}={CONNECTOR_FAILURE}: this connector was asked to fail")
-            self._timer = threading.Timer(config[DELAY_MS_CONFIG] / 1000, context.raise_error, [error])
+            self._timer = threading.Timer(config[DELAY_MS_CONFIG] / 1000, self.context.raise_error, [error])
             self._timer.daemon = True
             self._timer.start()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._props]
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+    def config(self) -> ConfigDef:
+        return CONFIG_DEF
 
 
 class FailingTask:

@@ -3,43 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from headrace import KAFKA_VERSION
-from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkConnector, SinkTask, TopicPartition
-from headrace.connectors.testing.mock_mode import CONFIG_DEF, FailingConnector, FailingTask
+from headrace.connectors.testing.mock_mode import FailingTask, MockConnector
 
 _LONGEST_WAIT_MS: Final = 250
 
 
-class MockSinkConnector(SinkConnector):
+class MockSinkConnector(MockConnector, SinkConnector):
     """One task (Java: `MockSinkConnector`)."""
-
-    def __init__(self) -> None:
-        self._failing = FailingConnector()
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def start(self, props: Mapping[str, str]) -> None:
-        self._props = dict(props)
-        self._failing.start(props, self.context)
 
     def task_class(self) -> type[Task]:
         return MockSinkTask
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._props]
-
-    def stop(self) -> None:
-        self._failing.stop()
-
-    def config(self) -> ConfigDef:
-        return CONFIG_DEF
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Accept any offsets: it keeps none."""

@@ -4,43 +4,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from headrace import KAFKA_VERSION
-from headrace.api.config_def import ConfigDef
 from headrace.api.connector import Task
 from headrace.api.record import SourceRecord
 from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
-from headrace.connectors.testing.mock_mode import CONFIG_DEF, FailingConnector, FailingTask
+from headrace.connectors.testing.mock_mode import FailingTask, MockConnector
 
 _POLL_SECONDS: Final = 0.1
 
 
-class MockSourceConnector(SourceConnector):
+class MockSourceConnector(MockConnector, SourceConnector):
     """One task (Java: `MockSourceConnector`)."""
-
-    def __init__(self) -> None:
-        self._failing = FailingConnector()
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def start(self, props: Mapping[str, str]) -> None:
-        self._props = dict(props)
-        self._failing.start(props, self.context)
 
     def task_class(self) -> type[Task]:
         return MockSourceTask
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._props]
-
-    def stop(self) -> None:
-        self._failing.stop()
-
-    def config(self) -> ConfigDef:
-        return CONFIG_DEF
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED
