@@ -45,7 +45,7 @@ def configure_logging(level: LogLevel) -> None:
     handler.setFormatter(formatter(TEXT))
     handler.addFilter(CONTEXT)
     handler.addFilter(LOG_FILTER)
-    handler.addFilter(_is_no_lost_jvm)
+    handler.addFilter(_is_not_of_py4js_gateway)
     root = logging.getLogger()
     for installed in root.handlers[:]:
         root.removeHandler(installed)
@@ -57,7 +57,7 @@ def configure_logging(level: LogLevel) -> None:
         logging.getLogger(library).setLevel(logging.CRITICAL)
 
 
-def _is_no_lost_jvm(record: logging.LogRecord) -> bool:
+def _is_not_of_py4js_gateway(record: logging.LogRecord) -> bool:
     """Return False for the stack trace that py4j logs as the root logger where a JVM has ended; its call raises too."""
     return not (record.name == "root" and record.module == "java_gateway")
 

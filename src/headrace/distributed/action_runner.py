@@ -12,7 +12,7 @@ from typing import Any
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.distributed.config_topic_writes import config_write, describe_write, now_ms
+from headrace.distributed.config_topic_writes import config_write, describe_request, now_ms
 from headrace.distributed.core import herder_actions as actions
 from headrace.distributed.core import herder_events as events
 from headrace.distributed.core.herder_actions import HerderAction
@@ -110,7 +110,7 @@ class ActionRunner:
             return events.WriteDone(action.write)
 
         self._run_in_background(
-            f"{describe_write(action.write)} in the config topic",
+            f"{describe_request(action.write)} in the config topic",
             lambda: self._services.config_store.write(config_write(action.write)),
             done,
             lambda error: events.WriteFailed(action.write, error, fenced=isinstance(error, FencedLeaderError)),

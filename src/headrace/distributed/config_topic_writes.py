@@ -47,8 +47,8 @@ def config_write(request: WriteRequest) -> writes.ConfigWrite:
             return writes.LoggerLevelWrite(logger, level)
 
 
-def describe_write(write: WriteRequest) -> str:
-    """Return the write's name for log messages."""
+def describe_request(write: WriteRequest) -> str:
+    """Return the name of the stage in which the request is carried out, for log messages."""
     if isinstance(write, PutSessionKey):
         return "write of a session key"
     if isinstance(write, PutLoggerLevel):
