@@ -25,9 +25,12 @@ from headrace.api.config_def import Type as ConfigType
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
+from headrace.api.datasets import Dataset, file_dataset, jdbc_dataset
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 from headrace.api.frames import FrameJob, Frames
 from headrace.api.headers import Header, Headers
+from headrace.api.lag import Lag, LagUnit
+from headrace.api.plugin_metrics import Counter, Monitorable, PluginMetrics
 from headrace.api.policy import ClientType, ConnectorClientConfigOverridePolicy, ConnectorClientConfigRequest
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
 from headrace.api.rest_extension import (
@@ -72,6 +75,7 @@ from headrace.api.validators import (
     NonNull,
     Nullable,
     Range,
+    TopicName,
     Validator,
     ValidList,
     ValidString,
@@ -101,7 +105,9 @@ __all__ = [
     "ConnectorHealth",
     "ConnectorTransactionBoundaries",
     "Converter",
+    "Counter",
     "DataError",
+    "Dataset",
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "Field",
@@ -112,8 +118,11 @@ __all__ = [
     "Headers",
     "Health",
     "Importance",
+    "Lag",
+    "LagUnit",
     "LambdaValidator",
     "ListSize",
+    "Monitorable",
     "NonEmptyString",
     "NonEmptyStringWithoutControlChars",
     "NonNull",
@@ -122,6 +131,7 @@ __all__ = [
     "OffsetStorageReader",
     "PartTransformation",
     "Password",
+    "PluginMetrics",
     "Predicate",
     "Range",
     "Recommender",
@@ -145,6 +155,7 @@ __all__ = [
     "Struct",
     "Task",
     "TimestampType",
+    "TopicName",
     "TopicPartition",
     "TransactionBoundary",
     "TransactionContext",
@@ -155,4 +166,6 @@ __all__ = [
     "Validator",
     "Width",
     "WritablePath",
+    "file_dataset",
+    "jdbc_dataset",
 ]

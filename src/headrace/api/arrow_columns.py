@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import base64
+import datetime
+import decimal
 import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -72,7 +75,11 @@ def _differ(before: object, here: object) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Return data without a schema as JSON. Raise DataError for data that JSON has no form for."""
+    """Return data without a schema as JSON. Raise DataError for data that JSON has no form for.
+
+    Dates, times and timestamps are text as in ISO 8601, decimals text with all their digits, bytes base64: Spark reads
+    them as such types again.
+    """
     try:
         return json.dumps(value, separators=(",", ":"), default=_no_json)
     except ValueError as error:
@@ -82,6 +89,14 @@ def json_text(value: Any) -> str:
 def _no_json(value: object) -> Any:
     if isinstance(value, Struct):
         return {field.name: value.get_without_default(field.name) for field in value.schema.fields}
+    if isinstance(value, datetime.datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)).isoformat()
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return f"{value:f}"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     raise DataError(f"A value without a schema that holds {type(value).__name__} cannot become JSON")
 
 

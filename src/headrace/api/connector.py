@@ -11,10 +11,12 @@ that names the method. An error raised by any of them makes the connector FAILED
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from headrace.api.config_def import ConfigDef, ConfigValue
+from headrace.api.datasets import Dataset
 from headrace.api.frames import FrameJob
+from headrace.api.plugin_metrics import PluginMetrics
 
 UNDEFINED_VERSION = "undefined"
 
@@ -29,6 +31,10 @@ class ConnectorContext(ABC):
     @abstractmethod
     def raise_error(self, error: BaseException) -> None:
         """Report an error from a thread that the connector started; the connector becomes FAILED."""
+
+    @abstractmethod
+    def plugin_metrics(self) -> PluginMetrics:
+        """Return the registry of the connector's own metrics (KIP-877), with the tag `connector`, until `stop`."""
 
 
 class Task(ABC):
@@ -109,6 +115,15 @@ class Connector(ABC):
         function must change nothing outside and should start no Spark job, since users wait for it. Not in Java.
         """
         return None
+
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the datasets outside Kafka that a source reads, or a sink writes, for lineage; by default none.
+
+        Called between `start` and `stop`, on the connector's thread, about once a second if lineage is enabled; it must
+        not block. `topics` are those that the connector has used so far, and those that a sink is to read.
+        `headrace.api.datasets` makes names of paths and JDBC URLs. Not in Java.
+        """
+        return ()
 
     @abstractmethod
     def config(self) -> ConfigDef:

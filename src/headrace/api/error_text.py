@@ -23,13 +23,21 @@ def error_text(error: object) -> str:
     try:
         return clean_text(str(error))
     except BaseException as failure:
-        return f"<{_name(error)}, whose text cannot be made: {_name(failure)}>"
+        return f"<{error_name(error)}, whose text cannot be made: {error_name(failure)}>"
+
+
+def error_name(error: object) -> str:
+    """Return the name of the error's class, ``ValueError``."""
+    try:
+        return clean_text(type(error).__name__, _LONGEST_NAME)
+    except BaseException:
+        return "an error"
 
 
 def error_line(error: object) -> str:
     """Return an error with its type: ``ValueError: no number``."""
     text = error_text(error)
-    return clean_text(f"{_name(error)}: {text}")
+    return clean_text(f"{error_name(error)}: {text}")
 
 
 def error_trace(error: BaseException) -> str:
@@ -37,7 +45,7 @@ def error_trace(error: BaseException) -> str:
     try:
         return _trace(error)
     except BaseException as failure:
-        return f"{error_line(error)}\n<its stack trace cannot be made: {_name(failure)}>\n"
+        return f"{error_line(error)}\n<its stack trace cannot be made: {error_name(failure)}>\n"
 
 
 def clean_text(text: str, longest: int = LONGEST) -> str:
@@ -68,10 +76,3 @@ def _trace(error: BaseException) -> str:
 
 def _left_out(characters: int) -> str:
     return f" ... ({characters} characters left out) ... "
-
-
-def _name(error: object) -> str:
-    try:
-        return clean_text(type(error).__name__, _LONGEST_NAME)
-    except BaseException:
-        return "an error"

@@ -8,11 +8,12 @@ further addresses.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from headrace.api.errors import ConfigError
+from headrace.api.jdbc_drivers import OPTIONS, database_of, driver_of, missing_driver, shown_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,18 +61,20 @@ _LOOKUPS: Final = re.compile(r"\b(?:ldaps?|rmi|iiop|jndi|dns):")
 """Names that are looked up at an address within the URL."""
 
 
-def check_jdbc(session: SparkSession, options: Mapping[str, str]) -> None:
+def check_jdbc(session: SparkSession, options: Mapping[str, str], prefix: str = OPTIONS) -> None:
     """Check the options of a reader or writer of any format; those without a JDBC URL pass.
 
-    Raise ConfigError as `check_urls` does, and for a `driver` that is no JDBC driver class.
+    ``prefix`` is that of the options' properties, for messages.
+
+    Raise ConfigError as `check_urls` does, for a driver that the worker does not have, and for a `driver` that is no
+    JDBC driver class.
     """
     given = {name.lower(): value for name, value in options.items()}
     if not given.get("url", "").strip().lower().startswith("jdbc:"):
         return
     allowed = session.sparkContext.getConf().get(URLS_ALLOWED) or ""
     check_urls(options, [entry.strip() for entry in allowed.split(",") if entry.strip()])
-    if "driver" in given:
-        _check_driver(session, given["driver"])
+    _check_driver(session, given["url"].strip(), given.get("driver"), prefix)
 
 
 def check_urls(options: Mapping[str, str], allowed: Sequence[str]) -> None:
@@ -82,7 +85,7 @@ def check_urls(options: Mapping[str, str], allowed: Sequence[str]) -> None:
     """
     url = next(value for name, value in options.items() if name.lower() == "url").strip()
     plain = _decoded(url)
-    database = _database(plain)
+    database = database_of(plain)
     found = next((entry for entry in allowed if _matches(plain, entry)), None)
     if allowed and found is None:
         raise _refused(url, f"none of the URLs matches that the worker's property {URLS_ALLOWED} has")
@@ -113,10 +116,6 @@ def _decoded(url: str) -> str:
     return url if without == url else without.replace("jdbc:mysql:", "jdbc:mariadb:", 1)
 
 
-def _database(url: str) -> str:
-    return [*url.split(":"), "", ""][1].strip()
-
-
 def _dangerous(database: str) -> Sequence[str]:
     everything = [name for names in _DANGEROUS.values() for name in names]
     return _DANGEROUS.get(database, () if database == "oracle" else everything)
@@ -134,23 +133,36 @@ def _is_remote(url: str, database: str) -> bool:
 
 
 def _refused(url: str, reason: str) -> ConfigError:
-    # The part behind the address may hold a password.
-    shown = re.split(r"[?;&]", url, maxsplit=1)[0]
-    shown = re.sub(r"//[^/@]*@", "//", shown)
-    return ConfigError(_remedy(f"A connector may not connect to {shown}: {reason}"), "spark.option.url")
+    return ConfigError(_remedy(f"A connector may not connect to {shown_url(url)}: {reason}"), "spark.option.url")
 
 
 def _remedy(reason: str) -> str:
     return f"{reason}. The worker's operator can allow URLs, with their options, by {URLS_ALLOWED}"
 
 
-def _check_driver(session: SparkSession, name: str) -> None:
-    """Raise ConfigError unless the class is a JDBC driver: Spark instantiates any class that is named."""
+def _check_driver(session: SparkSession, url: str, named: str | None, prefix: str) -> None:
+    """Raise ConfigError unless there is a driver, and the class named is one: Spark instantiates any class."""
     jvm: Any = session._jvm
-    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
-    try:
-        found = jvm.java.lang.Class.forName(name, False, loader)
-    except Exception:  # Spark's own error names the missing package
+    known = driver_of(url)
+    name = named or (known.class_name if known is not None else None)
+    if name is None:
+        if not _succeeds(lambda: jvm.java.sql.DriverManager.getDriver(url)):
+            raise missing_driver(url, None, prefix)
         return
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    if not _succeeds(lambda: jvm.java.lang.Class.forName(name, False, loader)):
+        raise missing_driver(url, named, prefix)
+    found = jvm.java.lang.Class.forName(name, False, loader)
     if not jvm.java.lang.Class.forName("java.sql.Driver").isAssignableFrom(found):
-        raise ConfigError(f"The class {name} is no JDBC driver", "spark.option.driver")
+        raise ConfigError(f"The class {name} is no JDBC driver", f"{prefix}driver")
+
+
+def _succeeds(call: Callable[[], object]) -> bool:
+    """Return False if the call of the JVM raises an error of Java's."""
+    try:
+        call()
+    except Exception as error:
+        if not hasattr(error, "java_exception"):
+            raise
+        return False
+    return True

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.arrow import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, TOPIC, VALUE
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.frame_json import parse_json_column, quoted, sql_type_of
 from headrace.api.frame_transform import VALUE_SCHEMA
 
 if TYPE_CHECKING:
@@ -79,7 +80,17 @@ def transform(session: SparkSession, frame: DataFrame | None, settings: Mapping[
 def records_of(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Return the frame with all columns of records, of the types above."""
     variants, value_schema = settings.get(VARIANTS, "").split(","), settings.get(VALUE_SCHEMA)
+    if value_schema and _is_json(frame, VALUE in variants, value_schema):
+        frame, value_schema = parse_json_column(frame, VALUE, value_schema), None
+        variants = [name for name in variants if name != VALUE]
     return frame.selectExpr(*(_column(name, frame, name in variants, value_schema) for name in _columns(settings)))
+
+
+def _is_json(frame: DataFrame, json: bool, ddl: str) -> bool:
+    """Return True if the value is text to parse by a DDL."""
+    if VALUE not in frame.columns or _is_scalar(ddl):
+        return False
+    return json or frame.schema[VALUE].dataType.typeName() in ("string", "binary")
 
 
 def _columns(settings: Mapping[str, str]) -> tuple[str, ...]:
@@ -96,30 +107,14 @@ def _column(name: str, frame: DataFrame, json: bool, value_schema: str | None) -
 
 def _typed(frame: DataFrame, json: bool, ddl: str) -> str:
     """Return the SQL of the value with the type of `ddl`: fields such as `a INT, b STRING`, or one type."""
+    kind = ddl if _is_scalar(ddl) else sql_type_of(frame, ddl)
     if VALUE not in frame.columns:
-        return f"CAST(NULL AS {ddl if _is_scalar(ddl) else type_of(frame, ddl)})"
-    kind = frame.schema[VALUE].dataType.simpleString()
-    if _is_scalar(ddl):
-        return f"CAST({'parse_json(value)' if json else 'value'} AS {ddl})"
-    if json or kind in ("string", "binary"):
-        return f"from_json(CAST(value AS STRING), {_quoted(ddl)}, map('mode', 'FAILFAST'))"
-    return f"CAST(value AS {type_of(frame, ddl)})"
+        return f"CAST(NULL AS {kind})"
+    return f"CAST({'parse_json(value)' if json else 'value'} AS {kind})"
 
 
 def _is_scalar(ddl: str) -> bool:
     return _SCALAR.fullmatch(ddl) is not None
-
-
-def type_of(frame: DataFrame, ddl: str) -> str:
-    """Return the type that `from_json` parses a DDL to."""
-    java: Any = frame.sparkSession.sql(f"SELECT from_json('', {_quoted(ddl)})")._jdf
-    # Java quotes the names of fields where needed; Python's text would not be valid SQL then.
-    return str(java.schema().apply(0).dataType().sql())
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def rows_of(frame: object, settings: Mapping[str, str]) -> DataFrame:
@@ -149,7 +144,7 @@ def rows_of(frame: object, settings: Mapping[str, str]) -> DataFrame:
     if others:
         for name in others:
             _check_type(name, types[name])
-        given.append(f"struct({', '.join(map(_name, others))}) AS {VALUE}")
+        given.append(f"struct({', '.join(map(quoted, others))}) AS {VALUE}")
     rows: DataFrame = result.selectExpr(*given)
     return rows
 
@@ -202,10 +197,6 @@ def _refuse(name: str, wanted: str, shown: str) -> str:
 
 def _wrong(name: str, wanted: str, shown: str) -> ConfigError:
     return ConfigError(f"Column '{name}' of the result must be {wanted}, but is {shown.upper()}")
-
-
-def _name(column: str) -> str:
-    return "`" + column.replace("`", "``") + "`"
 
 
 def _function(name: str) -> Callable[..., object]:

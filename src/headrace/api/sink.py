@@ -23,13 +23,14 @@ A minimal task::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.frames import FrameJob, Frames
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.record import SinkRecord
 
 if TYPE_CHECKING:
@@ -78,6 +79,18 @@ class OffsetJobs:
     after: FrameJob
 
 
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The rows that a sink would write: JSON-like values, texts, bytes, or Structs. Not in Java.
+
+    ``schema`` is a text for people, with the columns or types of the target. ``notes`` say what differs from a write.
+    """
+
+    rows: Sequence[Any]
+    schema: str | None = None
+    notes: Sequence[str] = ()
+
+
 class SinkConnector(Connector):
     """Base of all sink connectors (Java: `SinkConnector`). The worker handles `topics` and `topics.regex`."""
 
@@ -98,6 +111,14 @@ class SinkConnector(Connector):
         Called on the same instance after `alter_offsets`. The jobs' functions run in the worker, without input. If the
         first one raises, nothing has changed. If the second one raises, the consumer group's offsets are written
         already, and the operator is asked to repeat the change; so both must be idempotent. Not in Java.
+        """
+        return None
+
+    def dry_run(self, connector_config: Mapping[str, str], records: Sequence[SinkRecord]) -> DryRun | None:
+        """Return what the tasks' `put` would write for these records, and write nothing; None, the default, if unknown.
+
+        Called for previews, on an instance that is not started, in a process of its own without Spark. It must not
+        change anything anywhere. An error is shown to the user. Not in Java.
         """
         return None
 
@@ -166,6 +187,10 @@ class SinkTaskContext(ABC):
     @abstractmethod
     def frames(self) -> Frames:
         """The runner of frame jobs, for the task's thread."""
+
+    @abstractmethod
+    def plugin_metrics(self) -> PluginMetrics:
+        """Return the registry of the task's own metrics (KIP-877)."""
 
 
 class SinkTask(Task):

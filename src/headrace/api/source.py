@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.connector import Connector, ConnectorContext, Task
 from headrace.api.frames import Frames
+from headrace.api.lag import Lag
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.record import SourceRecord
 
 if TYPE_CHECKING:
@@ -189,6 +191,10 @@ class SourceTaskContext(ABC):
     def frames(self) -> Frames:
         """The runner of frame jobs, for the task's thread."""
 
+    @abstractmethod
+    def plugin_metrics(self) -> PluginMetrics:
+        """Return the registry of the task's own metrics (KIP-877)."""
+
 
 class SourceTask(Task):
     """A task that reads from an outside system (Java: `SourceTask`).
@@ -242,6 +248,21 @@ class SourceTask(Task):
         commit of the transaction. `record` is the object that `poll` returned, before transformations. Override it only
         if needed: the runtime skips the calls otherwise. An error makes the task FAILED.
         """
+
+    def lag(self) -> Lag | None:
+        """Return what the source has and `poll` has not returned yet; None, the default, if it is not known.
+
+        Not in Java.
+
+        Shown by the connector's health, which counts the task as stalled if the lag is above 0, does not shrink, and
+        there are no records for `task.stalled.timeout.ms`. So count nothing that the task will not return, such as a
+        line without its end.
+
+        Called every few seconds at most, between two calls of `poll` and while the task is paused. It must not block:
+        return what the task knows from its last `poll`, or can look up in a few milliseconds. An error is logged once,
+        and counts as None.
+        """
+        return None
 
     @abstractmethod
     def stop(self) -> None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from headrace.api.errors import ConfigError
 from headrace.api.java_text import double_text
 from headrace.api.protected_files import ensure_writable
+
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class Validator(ABC):
@@ -131,6 +134,19 @@ class NonEmptyString(Validator):
 
     def __str__(self) -> str:
         return "non-empty string"
+
+
+class TopicName(NonEmptyString):
+    """A text that Kafka accepts as the name of a topic, or None."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        super().ensure_valid(name, value)
+        if value is not None and (value in (".", "..") or not _TOPIC.fullmatch(value)):
+            reason = "a topic's name has 1 to 249 letters, digits, dots, underscores and hyphens"
+            raise ConfigError.invalid(name, value, reason)
+
+    def __str__(self) -> str:
+        return "name of a topic"
 
 
 class NonEmptyStringWithoutControlChars(Validator):

@@ -18,11 +18,12 @@ from headrace.api.validators import (
     NonEmptyStringWithoutControlChars,
     NonNull,
     Range,
+    TopicName,
     Validator,
     ValidList,
     ValidString,
 )
-from tests.support.vectors import load
+from tests.vectors.reader import load
 
 JAVA_CLASSES = {name: type(name, (), {}) for name in ("java.lang.Integer", "java.lang.String", "java.util.ArrayList")}
 
@@ -249,7 +250,7 @@ def test_a_value_that_cannot_be_read_is_checked_as_none_too() -> None:
     assert errors(only(Type.STRING, careless), None) == [null]
 
 
-def test_parse_drops_duplicates_and_validate_tells_of_them() -> None:
+def test_parse_drops_duplicates_and_validate_reports_them() -> None:
     told = "Configuration 'a' values must not be duplicated."
     assert only(Type.LIST, ValidList()).parse({"a": "x,y,x"}) == {"a": ["x", "y"]}
     assert errors(only(Type.LIST, ValidList()), "x,y,x") == [told]
@@ -269,7 +270,7 @@ def test_parse_drops_duplicates_and_validate_tells_of_them() -> None:
         (NonEmptyStringWithoutControlChars(), "a\x85", "but had the following ASCII chars: 133"),
     ],
 )
-def test_validators_tell_what_java_tells(validator: Validator, value: Any, told: str) -> None:
+def test_validators_answer_as_in_java(validator: Validator, value: Any, told: str) -> None:
     with pytest.raises(ConfigError) as raised:
         validator.ensure_valid("a", value)
     assert unquoted(str(raised.value)).endswith(told)
@@ -290,6 +291,17 @@ def test_validators_tell_what_java_tells(validator: Validator, value: Any, told:
 )
 def test_validators_describe_themselves(validator: Validator, text: str) -> None:
     assert str(validator) == text
+
+
+@pytest.mark.parametrize("name", ["a", "A-1_b.c", "x" * 249, "...", None])
+def test_names_that_kafka_accepts(name: str | None) -> None:
+    TopicName().ensure_valid("topic", name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "ä", "x" * 250, "a\n"])
+def test_names_that_kafka_does_not_accept(name: str) -> None:
+    with pytest.raises(ConfigError):
+        TopicName().ensure_valid("topic", name)
 
 
 class Seen(Recommender):
@@ -328,7 +340,7 @@ def test_an_embedded_definition_works_under_its_prefix() -> None:
     assert values["p.x"].visible
 
 
-def test_an_undefined_dependent_is_told() -> None:
+def test_an_undefined_dependent_is_reported() -> None:
     defined = ConfigDef().define("a", Type.STRING, dependents=["b", "c"])
     values = {value.name: value for value in defined.validate({"a": "1"})}
     assert (values["b"].error_messages, values["b"].visible) == (

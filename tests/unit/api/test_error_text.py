@@ -87,6 +87,6 @@ def test_a_long_trace_keeps_the_error_that_counts() -> None:
     assert "characters left out" in trace
 
 
-def test_all_errors_of_a_group_are_told() -> None:
+def test_all_errors_of_a_group_are_reported() -> None:
     trace = error_trace(BaseExceptionGroup("both", [SystemExit(1), Mute()]))
     assert "both" in trace and "SystemExit: 1" in trace

@@ -108,34 +108,65 @@ def test_dangerous_options_beside_the_url() -> None:
     assert not refused("jdbc:postgresql://db/x", user="me", password="x", fetchsize="1")
 
 
-def test_passwords_are_not_told() -> None:
+def test_passwords_are_not_reported() -> None:
     with pytest.raises(ConfigError) as told:
         check_urls({"url": "jdbc:mysql://me:hidden@db/x?password=hidden&autoDeserialize=true"}, [])
     assert "hidden" not in str(told.value)
     assert told.value.name == "spark.option.url"
 
 
-class Session:
-    """Of a JVM that has two classes."""
+class JavaError(Exception):
+    """Of the JVM's."""
 
-    def __init__(self) -> None:
+    java_exception = None
+
+
+class Session:
+    """Of a JVM that has these classes, and no other drivers."""
+
+    def __init__(self, **classes: str) -> None:
         self.sparkContext = SimpleNamespace(getConf=lambda: {})
         kinds = {"java.sql.Driver": SimpleNamespace(isAssignableFrom=lambda found: found == "driver")}
-        found = {**kinds, "a.Driver": "driver", "a.Gadget": "gadget"}
+        self._classes: dict[str, Any] = {**kinds, "a.Driver": "driver", "a.Gadget": "gadget", **classes}
         utils = SimpleNamespace(getContextOrSparkClassLoader=lambda: None)
         self._jvm: Any = SimpleNamespace(
-            java=SimpleNamespace(lang=SimpleNamespace(Class=SimpleNamespace(forName=lambda name, *_: found[name]))),
+            java=SimpleNamespace(
+                lang=SimpleNamespace(Class=SimpleNamespace(forName=self._class)),
+                sql=SimpleNamespace(DriverManager=SimpleNamespace(getDriver=self._class)),
+            ),
             org=SimpleNamespace(apache=SimpleNamespace(spark=SimpleNamespace(util=SimpleNamespace(Utils=utils)))),
         )
+
+    def _class(self, name: str, *_: object) -> Any:
+        if name not in self._classes:
+            raise JavaError
+        return self._classes[name]
 
 
 def test_a_driver_is_a_driver() -> None:
     session: Any = Session()
     url = {"URL": "jdbc:postgresql://db/x"}
     check_jdbc(session, {**url, "driver": "a.Driver"})
-    check_jdbc(session, {**url, "driver": "a.Missing"})
     with pytest.raises(ConfigError, match=r"a\.Gadget is no JDBC driver"):
         check_jdbc(session, {**url, "Driver": "a.Gadget"})
     with pytest.raises(ConfigError):
         check_jdbc(session, {"url": "jdbc:h2:mem:x"})
     check_jdbc(session, {"path": "/data"})
+
+
+def test_a_driver_that_the_worker_lacks_is_named_with_its_package() -> None:
+    session: Any = Session(**{"org.postgresql.Driver": "driver", "jdbc:own://db/x": "driver"})
+    check_jdbc(session, {"url": "jdbc:postgresql://db/x"})
+    check_jdbc(session, {"url": "jdbc:own://db/x"})
+    for options, property in (
+        ({"url": "jdbc:mysql://me:canary@db/x?password=canary"}, "spark.option.url"),
+        ({"url": "jdbc:mysql://db/x", "driver": "com.mysql.cj.jdbc.Driver"}, "spark.option.url"),
+        ({"url": "jdbc:mysql://db/x", "driver": "a.Typo"}, "spark.option.driver"),
+    ):
+        with pytest.raises(
+            ConfigError, match=r"com\.mysql\.cj\.jdbc\.Driver.*spark\.jars\.packages=com\.mysql:"
+        ) as told:
+            check_jdbc(session, options)
+        assert told.value.name == property and property in str(told.value) and "canary" not in str(told.value)
+    with pytest.raises(ConfigError, match=r"'jdbc:other://db/x' .*Name its class as table\.t\.driver"):
+        check_jdbc(session, {"url": "jdbc:other://db/x"}, "table.t.")

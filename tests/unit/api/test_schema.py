@@ -12,7 +12,7 @@ from headrace.api.logical import from_logical, to_logical
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.schema_projector import project
-from tests.support.vectors import NotInPython, load, same, schema_of, value_of
+from tests.vectors.reader import NotInPython, load, same, schema_of, value_of
 
 
 def validate_value(given: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from headrace.api.java_text import to_float32
 from headrace.api.schema import Schema, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.values_parser import MAX_NESTING
-from tests.support.vectors import BOX_WIDTH, NotInPython, load, same, schema_of, value_of
+from tests.vectors.reader import BOX_WIDTH, NotInPython, load, same, schema_of, value_of
 
 UTC = datetime.UTC
 CONVERT: dict[str, tuple[Callable[..., Any], Schema | None]] = {
@@ -172,7 +172,7 @@ def test_longs_wrap_and_floats_stop_at_the_limit(value: Any, expected: int | Non
     assert values.convert_to_long(None, value) == (10**19 - 2**64 if expected is None else expected)
 
 
-def test_the_schema_tells_how_a_moment_is_stored() -> None:
+def test_the_schema_shows_how_a_moment_is_stored() -> None:
     moment = datetime.datetime(2024, 2, 29, 1, tzinfo=UTC)
     assert values.convert_to_long(Schema.TIMESTAMP, moment) == 1_709_168_400_000
     assert values.convert_to_time(Schema.TIMESTAMP, moment) == datetime.time(1)
