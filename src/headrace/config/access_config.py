@@ -45,14 +45,14 @@ def define_access(definition: ConfigDef) -> ConfigDef:
     return (
         definition
         .define(AUTHENTICATION, Type.LIST, "", importance=low, validator=ValidList(BASIC, JWT, CERTIFICATE, PROXY),
-                doc="How users of the REST API prove who they are: basic, jwt, certificate, proxy. Empty: not at all, "
-                    "unless a REST extension asks. headrace only.")
+                doc="Methods by which users of the REST API authenticate: basic, jwt, certificate, proxy. Empty: no "
+                    "authentication, except by REST extensions. headrace only.")
         .define(CREDENTIALS_FILE, Type.STRING, None, importance=low,
                 doc="Properties file of user=password, or of user=hash by bcrypt or PBKDF2. headrace only.")
         .define(JWT_ISSUER, Type.STRING, None, importance=low,
-                doc="Issuer of bearer tokens, as in their iss. headrace only.")
+                doc="Issuer of bearer tokens, as in their claim iss. headrace only.")
         .define(JWT_AUDIENCE, Type.STRING, None, importance=low,
-                doc="Audience that bearer tokens have to have in their aud. headrace only.")
+                doc="Audience that bearer tokens must have in their claim aud. headrace only.")
         .define(JWT_KEYS_URL, Type.STRING, None, importance=low,
                 doc="URL of the issuer's key set (JWKS); by default the one that the issuer's "
                     "/.well-known/openid-configuration names. headrace only.")
@@ -62,19 +62,21 @@ def define_access(definition: ConfigDef) -> ConfigDef:
                 doc="Claim with the user's groups. headrace only.")
         .define(PROXY_ADDRESSES, Type.LIST, "", importance=low,
                 validator=LambdaValidator(_check_networks, lambda: "addresses or networks"),
-                doc="Addresses of the proxies that are believed who a user is. headrace only.")
+                doc="Addresses or networks of the proxies that are trusted to name the user. headrace only.")
         .define(PROXY_USER_HEADER, Type.STRING, "X-Forwarded-User", importance=low, validator=NonEmptyString(),
                 doc="Header in which they name the user. headrace only.")
         .define(PROXY_GROUPS_HEADER, Type.STRING, "X-Forwarded-Groups", importance=low, validator=NonEmptyString(),
-                doc="Header in which they name the user's groups, divided by commas. headrace only.")
+                doc="Header in which they name the user's groups, separated by commas. headrace only.")
         .define(MAX_FAILURES, Type.INT, 10, importance=low, validator=Range.at_least(1),
-                doc="Failed authentications in a minute after which an address has to wait. headrace only.")
+                doc="Failed logins of an address within a minute after which its further logins in that minute are "
+                    "answered 429. headrace only.")
         .define(AUTHORIZATION_FILE, Type.STRING, None, importance=low,
-                doc="YAML file with the rules of who may do what; without one every user may do everything. It is "
+                doc="YAML file with the rules for users' rights; without one every user may do everything. It is "
                     "read again when it changes. headrace only.")
         .define(AUDIT_FILE, Type.STRING, None, importance=low,
-                doc="File that gets a line of JSON for each decision about a request. headrace only.")
+                doc="File to which a line of JSON is written for each decision about a request. headrace only.")
         .define(AUDIT_CHAIN, Type.BOOLEAN, False, importance=low,
-                doc="Whether each line there has the hash of the one before, so that a change shows. headrace only.")
+                doc="Whether each line contains the hash of the line before it, so that changes can be detected. "
+                    "headrace only.")
     )
     # fmt: on

@@ -16,7 +16,8 @@ from typing import Final
 
 from headrace.config.distributed_config import GROUP_ID, DistributedConfig
 from headrace.config.override_policy import overrides_of
-from headrace.config.worker_config import BOOTSTRAP_SERVERS, LISTENERS, WorkerConfig
+from headrace.config.rest_config import LISTENERS
+from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
 from headrace.model.cluster_config_state import Config
 
 log = logging.getLogger(__name__)
@@ -174,6 +175,36 @@ def dead_letter_producer(worker: WorkerConfig, connector_config: Config, task: i
 def dead_letter_admin(worker: WorkerConfig, connector_config: Config, task: int) -> dict[str, str]:
     """Properties of the admin client that creates a connector's dead letter topic."""
     return _connector_admin(worker, connector_config, f"connector-dlq-adminclient-{_name(connector_config)}-{task}")
+
+
+def dead_letter_group(connector: str) -> str:
+    """Return the group whose offsets say which of a connector's dead letters are pending.
+
+    It is also the ``transactional.id`` of the producer that redrives them, so that a new redrive fences the former one.
+    """
+    return f"headrace-dead-letters-{connector}"
+
+
+def dead_letter_consumer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    """Properties of the consumer of a connector's dead letters, and of an admin client beside it.
+
+    Its connection is that of the producer of dead letters: the same cluster, and the same principal.
+    """
+    connection = _connection(worker) | {
+        name: text
+        for name, text in _chosen_producer(worker, connector_config).items()
+        if name.startswith((BOOTSTRAP_SERVERS, *_CONNECTION_PREFIXES))
+    }
+    name = _name(connector_config)
+    identity = {"client.id": f"connector-dlq-consumer-{name}", GROUP_ID: dead_letter_group(name)}
+    return _CONSUMER_BASE | connection | identity | {ISOLATION: "read_committed"}
+
+
+def redrive_producer(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:
+    """Properties of the transactional producer that redrives a connector's dead letters."""
+    name = _name(connector_config)
+    required = {"enable.idempotence": "true", TRANSACTIONAL_ID: dead_letter_group(name)}
+    return _connector_producer(worker, connector_config, f"connector-dlq-redrive-{name}", required)
 
 
 def fencing_admin(worker: WorkerConfig, connector_config: Config) -> dict[str, str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -18,9 +17,11 @@ from headrace.api.validators import (
     NonNull,
     Nullable,
     Range,
+    TopicName,
     ValidString,
 )
 from headrace.config.base_config import BaseConfig
+from headrace.config.restart_config import define_connector_restarts
 
 NAME: Final = "name"
 CONNECTOR_CLASS: Final = "connector.class"
@@ -40,15 +41,17 @@ ERRORS_LOG_ENABLE: Final = "errors.log.enable"
 ERRORS_LOG_MESSAGES: Final = "errors.log.include.messages"
 FRAME_JOB_TIMEOUT: Final = "frame.job.timeout.ms"
 TASK_ISOLATION: Final = "spark.task.isolation"
+STALLED_TIMEOUT: Final = "task.stalled.timeout.ms"
+LABELS: Final = "headrace.labels"
+"""A connector's labels, separated by commas; for `headrace apply`, without a meaning to workers."""
 ISOLATIONS: Final = ("none", "connector")
 DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 DLQ_REPLICATION_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
 DLQ_CONTEXT_HEADERS: Final = "errors.deadletterqueue.context.headers.enable"
 
-_VERSION_DOC: Final = "Taken for the sake of Kafka Connect's configurations: a worker has one version of each plugin."
+_VERSION_DOC: Final = "For compatibility with Kafka Connect: a worker has one version of each plugin."
 _COMMON: Final = "Common"
 _ERRORS: Final = "Error Handling"
-_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def _check_aliases(name: str, value: list[str]) -> None:
@@ -64,9 +67,16 @@ ALIASES: Final = CompositeValidator(NonNull(), LambdaValidator(_check_aliases, l
 
 def _connector_def() -> ConfigDef:
     """Return the definition; groups, order, widths and display names are Java's, as forms are made of them."""
+    definition = ConfigDef()
+    for define in (_define_connector, _define_plugins, _define_running, _define_errors):
+        define(definition)
+    return definition
+
+
+def _define_connector(definition: ConfigDef) -> None:
     high, medium, low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
-    return (
-        ConfigDef()
+    (
+        definition
         .define(NAME, Type.STRING, importance=high, validator=NonEmptyStringWithoutControlChars(),
                 doc="The connector's name, unique in the cluster.",
                 group=_COMMON, order_in_group=1, width=Width.MEDIUM, display_name="Connector name")
@@ -79,46 +89,71 @@ def _connector_def() -> ConfigDef:
                 doc="The most tasks that the connector may have.",
                 group=_COMMON, order_in_group=4, width=Width.SHORT, display_name="Tasks max")
         .define(TASKS_MAX_ENFORCE, Type.BOOLEAN, True, importance=low,
-                doc="Whether a connector that makes more tasks than tasks.max fails.",
+                doc="Whether a connector fails if it returns more task configurations than tasks.max.",
                 group=_COMMON, order_in_group=5, width=Width.SHORT, display_name="Enforce tasks max")
+    )  # fmt: skip
+
+
+def _define_plugins(definition: ConfigDef) -> None:
+    low = Importance.LOW
+    (
+        definition
         .define(KEY_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of record keys in place of the worker's.",
+                doc="Converter of record keys; by default the worker's.",
                 group=_COMMON, order_in_group=6, width=Width.SHORT, display_name="Key converter class")
         .define(f"{KEY_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
                 group=_COMMON, order_in_group=7, width=Width.SHORT, display_name="Key converter version")
         .define(VALUE_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of record values in place of the worker's.",
+                doc="Converter of record values; by default the worker's.",
                 group=_COMMON, order_in_group=8, width=Width.SHORT, display_name="Value converter class")
         .define(f"{VALUE_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
                 group=_COMMON, order_in_group=9, width=Width.SHORT, display_name="Value converter version")
         .define(HEADER_CONVERTER, Type.STRING, None, importance=low, validator=NonEmptyString(),
-                doc="Converter of headers in place of the worker's.",
+                doc="Converter of headers; by default the worker's.",
                 group=_COMMON, order_in_group=10, width=Width.SHORT, display_name="Header converter class")
         .define(f"{HEADER_CONVERTER}.{PLUGIN_VERSION}", Type.STRING, None, importance=low, doc=_VERSION_DOC,
                 group=_COMMON, order_in_group=11, width=Width.SHORT, display_name="Header converter version")
         .define(TRANSFORMS, Type.LIST, "", importance=low, validator=ALIASES,
-                doc="Aliases of the transformations that records go through, in order.",
+                doc="Aliases of the transformations that are applied to records, in order.",
                 group="Transforms", order_in_group=12, width=Width.LONG, display_name="Transforms")
         .define(PREDICATES, Type.LIST, "", importance=low, validator=ALIASES,
                 doc="Aliases of the predicates that transformations may name.",
                 group="Predicates", order_in_group=13, width=Width.LONG, display_name="Predicates")
+    )  # fmt: skip
+
+
+def _define_running(definition: ConfigDef) -> None:
+    low = Importance.LOW
+    (
+        definition
         .define("config.action.reload", Type.STRING, "restart", importance=low,
                 validator=ValidString("none", "restart"),
-                doc="What to do when a value from outside, behind a reference, changes.",
+                doc="Action when the value of a reference to a config provider changes.",
                 group=_COMMON, order_in_group=14, width=Width.MEDIUM, display_name="Reload Action")
         .define(FRAME_JOB_TIMEOUT, Type.LONG, None, importance=low, validator=Nullable(Range.at_least(1)),
-                doc="How many ms a frame job of Spark's may run before it is cancelled and tried again; by default "
-                    "the worker's.",
+                doc="The time in ms after which a frame job is cancelled and retried; by default the worker's value.",
                 group=_COMMON, order_in_group=15, width=Width.MEDIUM, display_name="Frame Job Timeout")
         .define(TASK_ISOLATION, Type.STRING, None, importance=low, validator=Nullable(ValidString(*ISOLATIONS)),
-                doc="connector: the connector's tasks run in a Spark application with a JVM of their own; none: in the "
-                    "worker's. By default what the worker says.",
+                doc="connector: the connector's tasks run in a Spark application with its own JVM; none: in the "
+                    "worker's. By default the worker's value.",
                 group=_COMMON, order_in_group=16, width=Width.SHORT, display_name="Task Isolation")
+        .define(STALLED_TIMEOUT, Type.LONG, None, importance=low, validator=Nullable(Range.at_least(1)),
+                doc="The time in ms without progress after which the health of a task that has something to do is "
+                    "stalled; by default the worker's value.",
+                group=_COMMON, order_in_group=17, width=Width.MEDIUM, display_name="Stalled Timeout")
+    )  # fmt: skip
+    define_connector_restarts(definition, _COMMON, 18)
+
+
+def _define_errors(definition: ConfigDef) -> None:
+    medium = Importance.MEDIUM
+    (
+        definition
         .define(ERRORS_RETRY_TIMEOUT, Type.LONG, 0, importance=medium, validator=Nullable(Range.at_least(-1)),
-                doc="How many ms an operation that fails with a retriable error is tried again; -1 is for ever.",
+                doc="The time in ms for which an operation is retried after a retriable error; -1 is without limit.",
                 group=_ERRORS, order_in_group=1, width=Width.MEDIUM, display_name="Retry Timeout for Errors")
         .define(ERRORS_RETRY_DELAY_MAX, Type.LONG, 60000, importance=medium, validator=Nullable(Range.at_least(0)),
-                doc="The longest wait between two tries, in ms.",
+                doc="The longest wait between two retries, in ms.",
                 group=_ERRORS, order_in_group=2, width=Width.MEDIUM,
                 display_name="Maximum Delay Between Retries for Errors")
         .define(ERRORS_TOLERANCE, Type.STRING, "none", importance=medium,
@@ -128,7 +163,7 @@ def _connector_def() -> ConfigDef:
         .define(ERRORS_LOG_ENABLE, Type.BOOLEAN, False, importance=medium, doc="Log tolerated errors too.",
                 group=_ERRORS, order_in_group=4, width=Width.SHORT, display_name="Log Errors")
         .define(ERRORS_LOG_MESSAGES, Type.BOOLEAN, False, importance=medium,
-                doc="Log the record that an error is about, with its contents where it is a source's.",
+                doc="Log the record that failed too: a source's with its contents.",
                 group=_ERRORS, order_in_group=5, width=Width.SHORT, display_name="Log Error Details")
     )  # fmt: skip
 
@@ -148,15 +183,15 @@ def with_dead_letter_queue(definition: ConfigDef) -> ConfigDef:
                 group=_ERRORS, order_in_group=7, width=Width.MEDIUM,
                 display_name="Dead Letter Queue Topic Replication Factor")
         .define(DLQ_CONTEXT_HEADERS, Type.BOOLEAN, False, importance=medium,
-                doc="Whether headers named __connect.errors.* tell what went wrong, where and with which record.",
+                doc="Whether records in the dead letter topic get headers __connect.errors.* that describe the "
+                    "error, its stage and the record.",
                 group=_ERRORS, order_in_group=8, width=Width.MEDIUM, display_name="Enable Error Context Headers")
     )  # fmt: skip
 
 
 def _check_topic(name: str, value: str | None) -> None:
-    if value and (value in (".", "..") or not _TOPIC.fullmatch(value)):
-        reason = "a topic's name has 1 to 249 letters, digits, dots, underscores and hyphens"
-        raise ConfigError.invalid(name, value, reason)
+    if value:
+        TopicName().ensure_valid(name, value)
 
 
 def _check_factor(name: str, value: int) -> None:

@@ -10,17 +10,22 @@ from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
 from headrace.api.validators import CaseInsensitiveValidString, LambdaValidator, NonEmptyString, Range
 from headrace.config.access_config import AUTHENTICATION
-from headrace.config.mac_algorithms import MINIMUM_KEY_BITS, NAMES, MacAlgorithm, mac_algorithm
-from headrace.config.worker_config import REST_EXTENSIONS, InternalTopic, WorkerConfig
+from headrace.config.rest_config import REST_EXTENSIONS
+from headrace.config.session_key_config import (
+    KEY_ALGORITHM,
+    KEY_SIZE,
+    KEY_TTL,
+    SIGNATURE_ALGORITHM,
+    VERIFICATION_ALGORITHMS,
+    MacAlgorithm,
+    define_session_keys,
+    mac_algorithm,
+)
+from headrace.config.worker_config import InternalTopic, WorkerConfig
 
 GROUP_ID: Final = "group.id"
 SUPPORT: Final = "exactly.once.source.support"
 ENABLED: Final = "exactly.once.source.enabled"
-KEY_ALGORITHM: Final = "inter.worker.key.generation.algorithm"
-KEY_SIZE: Final = "inter.worker.key.size"
-KEY_TTL: Final = "inter.worker.key.ttl.ms"
-SIGNATURE_ALGORITHM: Final = "inter.worker.signature.algorithm"
-VERIFICATION_ALGORITHMS: Final = "inter.worker.verification.algorithms"
 PROTOCOL: Final = "connect.protocol"
 PROTOCOL_MINIMUM: Final = "connect.protocol.minimum"
 PROTOCOLS: Final = ("eager", "compatible", "sessioned")
@@ -43,93 +48,69 @@ def _check_protocol_minimum(name: str, value: str | None) -> None:
 _COUNT: Final = LambdaValidator(_check_count, lambda: "-1 or [1,...]")
 
 
-def _check_algorithm(name: str, value: str) -> None:
-    if mac_algorithm(value) is None:
-        raise ConfigError.invalid(name, value, f"Algorithm must be one of {', '.join(NAMES)}")
-
-
-def _check_algorithms(name: str, value: list[str]) -> None:
-    if not value:
-        raise ConfigError.invalid(name, value, "At least one algorithm must be given")
-    for each in value:
-        _check_algorithm(name, each)
-
-
-def _check_key_size(name: str, value: int | None) -> None:
-    if value is not None and value < MINIMUM_KEY_BITS:
-        raise ConfigError.invalid(name, value, f"Value must be at least {MINIMUM_KEY_BITS} bits")
-
-
-_ALGORITHM: Final = LambdaValidator(_check_algorithm, lambda: f"one of {', '.join(NAMES)}")
-
-
-def _define_session_keys(definition: ConfigDef) -> None:
-    low, sha256 = Importance.LOW, "HmacSHA256"
-    # fmt: off
-    definition.define(KEY_ALGORITHM, Type.STRING, sha256, importance=low, validator=_ALGORITHM,
-                      doc="Algorithm of the session keys that the leader makes for requests between workers (KIP-507).")
-    definition.define(KEY_SIZE, Type.INT, None, importance=low,
-                      validator=LambdaValidator(_check_key_size, lambda: f"null or [{MINIMUM_KEY_BITS},...]"),
-                      doc="Size of session keys in bits; by default as the algorithm wants it.")
-    definition.define(KEY_TTL, Type.INT, 3600000, importance=low, validator=Range.between(0, 2**31 - 1),
-                      doc="Age at which the leader replaces a session key; 0 keeps it as long as the leader runs.")
-    definition.define(SIGNATURE_ALGORITHM, Type.STRING, sha256, importance=low, validator=_ALGORITHM,
-                      doc="Algorithm that this worker signs its requests to other workers with.")
-    definition.define(VERIFICATION_ALGORITHMS, Type.LIST, sha256, importance=low,
-                      validator=LambdaValidator(_check_algorithms, lambda: f"one or more of {', '.join(NAMES)}"),
-                      doc=f"Algorithms that other workers may sign with; {SIGNATURE_ALGORITHM} has to be one of them.")
-    # fmt: on
-
-
 def _define_topic(definition: ConfigDef, kind: str, what: str, partitions: int | None) -> None:
     high, low = Importance.HIGH, Importance.LOW
     definition.define(f"{kind}.storage.topic", Type.STRING, importance=high, validator=NonEmptyString(),
-                      doc=f"Topic that keeps {what}; the same for all workers of a group.")  # fmt: skip
+                      doc=f"Topic that stores {what}; the same for all workers of a group.")  # fmt: skip
     definition.define(f"{kind}.storage.replication.factor", Type.SHORT, 3, importance=low, validator=_COUNT,
-                      doc=f"Replication factor of the topic that keeps {what}, when it is created.")  # fmt: skip
+                      doc=f"Replication factor of the topic that stores {what}, if the worker creates it.")  # fmt: skip
     if partitions is not None:
         definition.define(f"{kind}.storage.partitions", Type.INT, partitions, importance=low, validator=_COUNT,
-                          doc=f"Partitions of the topic that keeps {what}, when it is created.")  # fmt: skip
+                          doc=f"Partitions of the topic that stores {what}, if the worker creates it.")  # fmt: skip
 
 
-def _distributed_def() -> ConfigDef:
+def _define_group(definition: ConfigDef) -> None:
     high, low = Importance.HIGH, Importance.LOW
     positive, natural = Range.at_least(1), Range.at_least(0)
-    definition = (
-        ConfigDef(WorkerConfig.DEFINITION)
+    (
+        definition
         .define(GROUP_ID, Type.STRING, importance=high, validator=NonEmptyString(),
                 doc="The group of workers that this one belongs to.")
         .define("session.timeout.ms", Type.INT, 10000, importance=high, validator=positive,
-                doc="After so long without a heartbeat the group takes a worker for dead.")
+                doc="The time in ms without a heartbeat after which the group removes a worker.")
         .define("heartbeat.interval.ms", Type.INT, 1000, importance=high, validator=positive,
-                doc="Time between heartbeats; at most a third of session.timeout.ms. So long may it take until the "
-                    "others hear of a worker that joins, hence less than Kafka Connect's 3000.")
+                doc="The time in ms between heartbeats; at most a third of session.timeout.ms. Other members may "
+                    "notice a joining worker only after this time, so the default is less than Kafka Connect's 3000.")
         .define("rebalance.timeout.ms", Type.INT, 60000, importance=high, validator=positive,
-                doc="How long a worker may take to join a rebalance.")
+                doc="The time in ms within which a worker has to join a rebalance.")
         .define("worker.sync.timeout.ms", Type.INT, 3000, importance=Importance.MEDIUM, validator=natural,
-                doc="How long a worker that lags behind tries to catch up with the config topic before it leaves.")
+                doc="The time in ms for which a worker that lags behind tries to read the config topic to its end "
+                    "before it leaves the group.")
         .define("worker.unsync.backoff.ms", Type.INT, 300000, importance=Importance.MEDIUM, validator=natural,
-                doc="How long a worker that could not catch up waits before it joins again, in the eager protocol; in "
+                doc="The time in ms before a worker that could not catch up joins again, in the eager protocol; in "
                     "the others a fiftieth of scheduled.rebalance.max.delay.ms, if that is less.")
         .define(RECREATED, Type.STRING, "refuse", importance=low,
                 validator=CaseInsensitiveValidString("refuse", "accept"),
-                doc="What a worker does at its start if the config or offsets topic was deleted, or made again, since "
-                    "the group last used it: refuse to start, or accept what is in it.")
+                doc="Behaviour of a worker at its start if the config or offsets topic was deleted, or created "
+                    "again, since the group last used it: refuse to start, or accept its content.")
         .define(PROTOCOL, Type.STRING, "sessioned", importance=low, validator=CaseInsensitiveValidString(*PROTOCOLS),
                 doc="The rebalance protocol.")
         .define(PROTOCOL_MINIMUM, Type.STRING, None, importance=low,
                 validator=LambdaValidator(_check_protocol_minimum, lambda: f"one of {', '.join(PROTOCOLS)}"),
-                doc="The least that this worker's group may speak; with less it takes no part. By default sessioned "
-                    f"where {REST_EXTENSIONS} or {AUTHENTICATION} are given, else eager. headrace only.")
+                doc="The least protocol of this worker's group; a group with a lesser one is not joined. By default "
+                    f"sessioned with {REST_EXTENSIONS} or {AUTHENTICATION}, otherwise eager. headrace only.")
         .define("scheduled.rebalance.max.delay.ms", Type.INT, 300000, importance=low, validator=natural,
-                doc="How long the work of a lost worker waits for its return.")
+                doc="The time in ms for which a lost worker's connectors and tasks are kept for its return.")
+    )  # fmt: skip
+
+
+def _define_exactly_once(definition: ConfigDef) -> None:
+    high = Importance.HIGH
+    (
+        definition
         .define(SUPPORT, Type.STRING, "disabled", importance=high,
                 validator=CaseInsensitiveValidString("disabled", "preparing", "enabled"),
-                doc="Exactly-once for source connectors (KIP-618). Go through preparing on all workers first.")
+                doc="Exactly-once for source connectors (KIP-618). Set preparing on all workers first, then enabled.")
         .define(ENABLED, Type.BOOLEAN, None, importance=high,
-                doc="The same in the words of KIP-618's text: true is enabled, false is not.")
+                doc="The same property as in KIP-618's text: true is enabled, false is not.")
     )  # fmt: skip
-    _define_session_keys(definition)
+
+
+def _distributed_def() -> ConfigDef:
+    definition = ConfigDef(WorkerConfig.DEFINITION)
+    _define_group(definition)
+    _define_exactly_once(definition)
+    define_session_keys(definition)
     _define_topic(definition, "config", "the configurations of connectors", None)
     _define_topic(definition, "offset", "source offsets", 25)
     _define_topic(definition, "status", "the statuses of connectors and tasks", 5)

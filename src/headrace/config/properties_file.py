@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -28,17 +29,21 @@ def read_properties(path: str | Path) -> dict[str, str]:
 
 def parse_properties(text: str) -> dict[str, str]:
     """The properties of a text; of a repeated key the last one. ValueError ("line 3: ...") for a bad escape."""
-    found, line = {}, 1
+    return {key: value for key, value, _ in parse_lines(text)}
+
+
+def parse_lines(text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield each key and value with its line, from 1 on. ValueError ("line 3: ...") for a bad escape."""
+    line = 1
     try:
         for element in parse(text):
             if isinstance(element, KeyValue):
-                found[_whole(element.key)] = _whole(element.value)
+                yield _whole(element.key), _whole(element.value), line
             line += len(_LINE_END.findall(element.source))
     except InvalidUEscapeError as error:
         raise ValueError(f"line {line}: malformed \\uxxxx escape") from error
     except UnicodeEncodeError as error:
         raise ValueError(f"line {line}: half a surrogate pair in a \\uxxxx escape") from error
-    return found
 
 
 def _whole(text: str) -> str:

@@ -35,14 +35,14 @@ def _source_def() -> ConfigDef:
     return with_dead_letter_queue(
         ConfigDef(ConnectorConfig.DEFINITION)
         .define(GROUPS, Type.LIST, "", importance=Importance.LOW, validator=ALIASES,
-                doc="Names of groups of topics that are created with settings of their own.",
+                doc="Names of groups of topics that are created with their own settings.",
                 group="Topic Creation", order_in_group=1, width=Width.LONG, display_name="Topic Creation Groups")
         .define(EXACTLY_ONCE_SUPPORT, Type.STRING, "requested",
                 validator=CaseInsensitiveValidString("requested", "required"),
-                doc="required: refuse the connector unless it says that it can be exactly-once.",
+                doc="required: refuse the connector unless it supports exactly-once.",
                 group=_EXACTLY_ONCE, order_in_group=2, width=Width.SHORT, display_name="Exactly once support")
         .define(BOUNDARY, Type.STRING, "poll", validator=CaseInsensitiveValidString(*boundaries),
-                doc="Where transactions end: after each poll, after an interval, or where the connector says.",
+                doc="Where transactions end: after each poll, after an interval, or where the connector defines it.",
                 group=_EXACTLY_ONCE, order_in_group=3, width=Width.SHORT, display_name="Transaction Boundary")
         .define(BOUNDARY_INTERVAL, Type.LONG, None, importance=Importance.LOW,
                 validator=LambdaValidator(_check_interval, lambda: "null or [1,...]"),
@@ -50,7 +50,7 @@ def _source_def() -> ConfigDef:
                 group=_EXACTLY_ONCE, order_in_group=4, width=Width.SHORT,
                 display_name="Transaction boundary interval")
         .define(OFFSETS_TOPIC, Type.STRING, None, importance=Importance.LOW,
-                doc="An offsets topic of the connector's own, beside the worker's; empty: none.",
+                doc="The connector's own offsets topic, in addition to the worker's; empty: none.",
                 group="offsets.topic", order_in_group=1, width=Width.LONG, display_name="Offsets topic")
     )  # fmt: skip
 

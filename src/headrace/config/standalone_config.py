@@ -22,7 +22,7 @@ class StandaloneConfig(WorkerConfig):
 
     DEFINITION = ConfigDef(WorkerConfig.DEFINITION).define(
         OFFSETS_FILE, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(),
-        doc="File that keeps source offsets.",
+        doc="File in which source offsets are stored.",
     )  # fmt: skip
 
     def __init__(self, props: Mapping[str, str | None]) -> None:

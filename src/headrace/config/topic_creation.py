@@ -21,8 +21,8 @@ _REPLICATION_FACTOR: Final = "replication.factor"
 _PARTITIONS: Final = "partitions"
 _NUMBERS: Final = {_REPLICATION_FACTOR: Type.SHORT, _PARTITIONS: Type.INT}
 _NUMBER_DOCS: Final = {
-    _REPLICATION_FACTOR: "The replication factor of topics that are made; -1 is the brokers' default.",
-    _PARTITIONS: "The partitions of topics that are made; -1 is the brokers' default.",
+    _REPLICATION_FACTOR: "The replication factor of topics that are created; -1 is the brokers' default.",
+    _PARTITIONS: "The partitions of topics that are created; -1 is the brokers' default.",
 }
 _NUMBER_NAMES: Final = {_REPLICATION_FACTOR: "Replication Factor", _PARTITIONS: "Partition Count"}
 _OWN: Final = frozenset({INCLUDE, _EXCLUDE, *_NUMBERS})

@@ -46,12 +46,12 @@ def _config_def() -> ConfigDef:
         converter_config_def()
         .define(
             SCHEMAS_ENABLE_CONFIG, Type.BOOLEAN, True, importance=Importance.HIGH,
-            doc="Put the schema beside each value, in an envelope of the two.",
+            doc="Write each value in an envelope with its schema.",
             group="Schemas", order_in_group=0, width=Width.MEDIUM, display_name="Enable Schemas",
         )
         .define(
             SCHEMAS_CACHE_SIZE_CONFIG, Type.INT, 1000, importance=Importance.HIGH,
-            doc="How many schemas are kept ready for use.",
+            doc="The number of schemas in the cache.",
             group="Schemas", order_in_group=1, width=Width.MEDIUM, display_name="Schema Cache Size",
         )
         .define(
@@ -67,7 +67,7 @@ def _config_def() -> ConfigDef:
         )
         .define(
             REPLACE_NULL_CONFIG, Type.BOOLEAN, True, importance=Importance.LOW,
-            doc="Write and read the default where a field has one and its value is null.",
+            doc="Write and read a field's default if its value is null.",
             group="Serialization", order_in_group=1, width=Width.MEDIUM, display_name="Replace null with default",
         )
     )  # fmt: skip

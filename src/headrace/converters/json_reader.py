@@ -7,6 +7,7 @@ import base64
 import decimal
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -15,12 +16,12 @@ from headrace.api.java_text import to_float32
 from headrace.api.logical import is_logical, to_logical
 from headrace.api.schema import DATE, DECIMAL, INTEGER_BITS, TIME, Field, Schema, Struct, Type
 from headrace.converters.common import function_of_value
+from headrace.converters.json_as_is import INT64_END, as_is_check
 from headrace.converters.json_parser import MISSING, LostDigitsError, is_number
 
 FromJson = Callable[[Any], Any]
 _BASE64_QUARTETS: Final = re.compile(r"[\x00- ]*([A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))")
 _INT32_END: Final = 1 << 31
-_INT64_END: Final = 1 << 63
 _FLOATS_FROM: Final = float(1 << 64)
 _FLOATS_DOWN_FROM: Final = -float(1 << 63)
 _ALL_ZEROS_FROM: Final = 64
@@ -283,32 +284,18 @@ def schemaless_value(value: Any) -> Any:
         raise DataError("Converting bytes to Kafka Connect data failed: they are nested too deeply") from error
 
 
-def _is_as_is(value: Any) -> bool:
-    """Return True if Java would represent the value, with everything in it, as orjson does; true for most values."""
-    kind = value.__class__
-    if kind is dict:
-        value = value.values()
-    elif kind is not list:
-        value = (value,)
-    for entry in value:
-        kind = entry.__class__
-        if kind is str or kind is bool or entry is None:
-            continue
-        if kind is int:
-            if not -_INT64_END <= entry < _INT64_END:
-                return False
-        elif kind is float:
-            if _may_be_whole(entry) or (entry == 0.0 and str(entry) != "0.0"):
-                return False
-        elif not ((kind is dict or kind is list) and _is_as_is(entry)):
-            return False
-    return True
+def _is_plain(value: float) -> bool:
+    """Return False for -0.0, which Java reads as 0.0, and for what may have been an integer."""
+    return not (_may_be_whole(value) or (value == 0.0 and str(value) != "0.0"))
+
+
+_is_as_is: Final = as_is_check(_is_plain, plain_from=sys.float_info.min, plain_to=_FLOATS_FROM)
 
 
 def _schemaless(value: Any) -> Any:
     kind = value.__class__
     if kind is int:
-        return (value + _INT64_END) % (1 << 64) - _INT64_END
+        return (value + INT64_END) % (1 << 64) - INT64_END
     if kind is float:
         if _may_be_whole(value):
             raise LostDigitsError

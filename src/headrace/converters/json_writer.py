@@ -21,9 +21,9 @@ from headrace.api.java_text import double_text, float_text, is_plain
 from headrace.api.logical import from_logical, is_logical
 from headrace.api.schema import DECIMAL, Schema, Struct, Type
 from headrace.converters.common import function_of_value
+from headrace.converters.json_as_is import INT64_END, as_is_check
 
 ToJson = Callable[[Any], Any]
-_INT64_END: Final = 1 << 63
 ESCAPE: Final = b"\\u00"
 _ESCAPED_CONTROL: Final = re.compile(rb"\\\\|\\u00[01][0-9a-f]")
 _BEYOND_BMP: Final = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
@@ -232,29 +232,7 @@ def schemaless_json(value: Any) -> Any:
         raise DataError("Converting Kafka Connect data to bytes failed: it is nested too deeply") from error
 
 
-def _is_as_is(value: Any) -> bool:
-    """Return True if orjson writes the value, with everything in it, as Java does; true for most values, and fast."""
-    kind = value.__class__
-    if kind is dict:
-        for key in value:
-            if key.__class__ is not str:
-                return False
-        value = value.values()
-    elif kind is not list:
-        value = (value,)
-    for entry in value:
-        kind = entry.__class__
-        if kind is str or kind is bool or entry is None:
-            continue
-        if kind is int:
-            if not -_INT64_END <= entry < _INT64_END:
-                return False
-        elif kind is float:
-            if not (1e-3 <= entry < 1e7 or is_plain(entry)):
-                return False
-        elif not ((kind is dict or kind is list) and _is_as_is(entry)):
-            return False
-    return True
+_is_as_is: Final = as_is_check(is_plain, plain_from=1e-3, plain_to=1e7, keys=True)
 
 
 def _any_json(value: Any) -> Any:
@@ -276,7 +254,7 @@ def _any_json(value: Any) -> Any:
     if isinstance(value, str):  # subclasses are written as plain strings
         return str.__str__(value)
     if isinstance(value, int):
-        if not -_INT64_END <= value < _INT64_END:
+        if not -INT64_END <= value < INT64_END:
             raise DataError(f"{value} is beyond the range of a 64-bit integer")
         return int(value)
     raise DataError(f"Python class {kind.__name__} does not have corresponding schema type.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from headrace.model.auto_restart import RestartCounts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
@@ -45,7 +46,7 @@ class OffsetsTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfigState:
-    """The connectors and tasks of the cluster, as of ``offset`` of the config topic (-1: nothing read yet).
+    """The connectors and tasks of the cluster, as of ``offset``, the config topic's next record (-1: nothing read yet).
 
     Immutable: applying a record creates a new state. Any thread may read it.
     """
@@ -69,6 +70,8 @@ class ClusterConfigState:
     """Removed connectors whose offsets are still to be deleted."""
     offsets_topic: OffsetsTopic | None = None
     """The topic that stores source offsets; None if no leader has recorded it."""
+    restart_counts: RestartCounts = field(default_factory=dict)
+    """The automatic restarts of connectors and tasks since their operators last started them."""
 
     def connectors(self) -> tuple[str, ...]:
         """Return the names of all connectors, sorted."""

@@ -47,12 +47,7 @@ def chain_future(future: Future[T], follow: Callable[[T], Future[U]]) -> Future[
     result: Future[U] = Future()
 
     def ended(_: Future[T]) -> None:
-        try:
-            second = follow(future.result())
-        except BaseException as error:
-            _end(result, error=error)
-        else:
-            second.add_done_callback(lambda _: _copy(second, result))
+        _end_as(result, lambda: follow(future.result()))
 
     future.add_done_callback(ended)
     return result
@@ -63,15 +58,10 @@ def recover_future(future: Future[T], kind: type[Exception], follow: Callable[[]
     result: Future[T] = Future()
 
     def ended(_: Future[T]) -> None:
-        if not isinstance(future.exception(), kind):
-            _copy(future, result)
-            return
-        try:
-            second = follow()
-        except BaseException as error:
-            _end(result, error=error)
+        if isinstance(future.exception(), kind):
+            _end_as(result, follow)
         else:
-            second.add_done_callback(lambda _: _copy(second, result))
+            _copy(future, result)
 
     future.add_done_callback(ended)
     return result
@@ -97,6 +87,16 @@ def all_of(futures: Sequence[Future[Any]]) -> Future[None]:
     for future in futures:
         future.add_done_callback(ended)
     return result
+
+
+def _end_as(target: Future[U], follow: Callable[[], Future[U]]) -> None:
+    """End ``target`` as the future that ``follow`` returns, or with the error that it raises."""
+    try:
+        source = follow()
+    except BaseException as error:
+        _end(target, error=error)
+    else:
+        source.add_done_callback(lambda _: _copy(source, target))
 
 
 def _copy(source: Future[U], target: Future[U]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entities of the REST API's answers; field names are Kafka Connect's JSON names."""
+"""Entities of the REST API: of its answers, whose field names are Kafka Connect's, and changes of offsets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,17 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorInfo:
-    """``GET /connectors/{name}``; ``type`` is source, sink or unknown."""
+    """``GET /connectors/{name}``; ``type`` is source, sink or unknown.
+
+    ``warnings`` are in the answer to a request that has written the configuration: a line for each property of it that
+    has no effect, None if there is none. Kafka Connect has no such key.
+    """
 
     name: str
     config: Config
     tasks: tuple[ConnectorTaskId, ...]
     type: str
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +110,51 @@ class ConnectorOffset:
 
     partition: Mapping[str, Any]
     offset: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBounds:
+    """The offsets of the first record that a topic partition still has, or would have, and of the next one."""
+
+    partition: Mapping[str, Any]
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetBounds:
+    """The partitions that a sink may read. ``reset`` is its ``auto.offset.reset``: it counts outside of the bounds."""
+
+    reset: str
+    partitions: tuple[PartitionBounds, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsChange:
+    """A change of a stopped connector's offsets.
+
+    ``offsets`` are the partitions to write, each with an offset or with None to delete it; other partitions stay. If it
+    is None, all offsets are reset. ``dry_run``: report the differences, change nothing. ``removal``: the connector is
+    deleted, and its target must not be changed.
+    """
+
+    offsets: tuple[ConnectorOffset, ...] | None
+    dry_run: bool = False
+    removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDifference:
+    """One partition whose offset changes, with both offsets; None where there is none."""
+
+    partition: Mapping[str, Any]
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsChanged:
+    """The outcome of a change, or with ``dry_run`` the expected one; ``message`` is for the user."""
+
+    message: str
+    differences: tuple[OffsetDifference, ...]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +25,7 @@ class PluginKind(Enum):
     CLIENT_OVERRIDE_POLICY = "client_override_policies"
     REST_EXTENSION = "rest_extensions"
     FUNCTIONS = "functions"
-    """Functions that no configuration names; ``session_plugins`` calls them all."""
+    """Functions that no configuration names; ``installed.register_plugins`` calls them all."""
 
     @property
     def group(self) -> str:
@@ -103,11 +104,12 @@ _KAFKA: Final = "org.apache.kafka.connect"
 _CONNECTORS: Final = (
     ("file_stream", "file_stream_sink", "FileStreamSink", "file", "sink"),
     ("file_stream", "file_stream_source", "FileStreamSource", "file", "source"),
-    ("testing", "mock_sink", "MockSink", "tools", "sink"),
-    ("testing", "mock_source", "MockSource", "tools", "source"),
+    ("testing", "mock_connectors", "MockSink", "tools", "sink"),
+    ("testing", "mock_connectors", "MockSource", "tools", "source"),
     ("testing", "schema_source", "SchemaSource", "tools", "source"),
     ("testing", "verifiable_sink", "VerifiableSink", "tools", "sink"),
     ("testing", "verifiable_source", "VerifiableSource", "tools", "source"),
+    ("sample", "orders_source", "OrdersSource", None, "source"),
     ("spark_files", "spark_file_source", "SparkFileSource", None, "source"),
     ("spark_sink", "spark_sink", "SparkSink", None, "sink"),
     ("spark_table", "spark_table_source", "SparkTableSource", None, "source"),
@@ -147,11 +149,7 @@ _WHOLE: Final = (
     ("timestamp_router", "TimestampRouter"),
     ("value_to_key", "ValueToKey"),
 )
-_PREDICATES: Final = (
-    ("has_header_key", "HasHeaderKey"),
-    ("record_is_tombstone", "RecordIsTombstone"),
-    ("topic_name_matches", "TopicNameMatches"),
-)
+_PREDICATES: Final = ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
 
 # Per config provider: module, class, short name.
 _CONFIG_PROVIDERS: Final = (
@@ -162,9 +160,15 @@ _CONFIG_PROVIDERS: Final = (
 _OVERRIDE_POLICIES: Final = ("All", "Allowlist", "None", "Principal")
 
 
+def _snake(name: str) -> str:
+    """Return the last module of the dotted name that users know: the class's name, in lower case."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 def _connectors() -> Iterator[KnownPlugin]:
     for package, module, name, javas, type in _CONNECTORS:
-        target, path = f"headrace.connectors.{package}.{module}:{name}", f"headrace.connectors.{module}.{name}"
+        target = f"headrace.connectors.{package}.{module}:{name}"
+        path = f"headrace.connectors.{_snake(name)}.{name}"
         java = f"{_KAFKA}.{javas}.{name}" if javas else None
         for kind, suffix in ((PluginKind.CONNECTOR, "Connector"), (PluginKind.TASK, "Task")):
             yield KnownPlugin(
@@ -196,8 +200,9 @@ def _transformations() -> Iterator[KnownPlugin]:
 
 def _predicates() -> Iterator[KnownPlugin]:
     kind, java = PluginKind.PREDICATE, f"{_KAFKA}.transforms.predicates"
-    for module, name in _PREDICATES:
-        yield KnownPlugin(kind, f"headrace.transforms.predicates.{module}:{name}", f"{java}.{name}", kind.type)
+    for name in _PREDICATES:
+        target, path = f"headrace.transforms.predicates:{name}", f"headrace.transforms.predicates.{_snake(name)}.{name}"
+        yield KnownPlugin(kind, target, f"{java}.{name}", kind.type, path=path)
 
 
 def _workers_own() -> Iterator[KnownPlugin]:

@@ -16,6 +16,7 @@ from headrace.api.config_def import HIDDEN
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.config.secret_properties import SPARK_REDACTION
 from headrace.config.worker_config import CONFIG_PROVIDERS
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.discovery import Plugins, comma_separated
@@ -28,8 +29,6 @@ log = logging.getLogger(__name__)
 _REFERENCE: Final = re.compile(r"\$\{([^{}:]*):(?:([^}]*?):)?([^}]*)\}")
 """Kafka Connect's pattern, except that no part extends beyond its brace: ``${env:USER}:${env:PASSWORD}`` are two."""
 _REDACTION: Final = "spark.redaction.regex"
-_DEFAULT_REDACTION: Final = "(?i)secret|password|token|access[.]?key"
-"""Spark's own default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,7 @@ class ConfigTransformer:
                             reference.property, reference.provider, reference.text)  # fmt: skip
             else:
                 values[reference.text] = value
-        written_out = {name: text for name, text in config.items() if text and not _REFERENCE.search(text)}
-        secrets = secret_values(written_out)
+        secrets = secret_values(config)
         LOG_FILTER.add({**dict.fromkeys(secrets, HIDDEN), **{value: text for text, value in values.items()}})
         resolved = {name: None if text is None else _replace(text, values) for name, text in config.items()}
         ttls = [answer.ttl_ms for answer in answers.values() if answer.ttl_ms is not None and answer.ttl_ms >= 0]
@@ -138,6 +136,11 @@ def config_transformer(properties: Mapping[str, str], plugins: Plugins) -> Confi
     return transformer
 
 
+def referenced_paths(config: Config) -> frozenset[str]:
+    """Return the paths in references, of files and directories or of what a provider takes for one."""
+    return frozenset(reference.path for reference in _references(config) if reference.path)
+
+
 def resolve_worker_properties(properties: Mapping[str, str], plugins: Plugins) -> ResolvedConfig:
     """Resolve the references in a worker's own properties, as Kafka Connect does. Raise ConfigError if one fails.
 
@@ -152,7 +155,7 @@ def resolve_worker_properties(properties: Mapping[str, str], plugins: Plugins) -
     if not secret:
         return resolved
     shown = "|".join(re.escape(name.removeprefix("spark.hadoop.")) for name in secret)
-    pattern = f"{properties.get(_REDACTION, _DEFAULT_REDACTION)}|{shown}"
+    pattern = f"{properties.get(_REDACTION, SPARK_REDACTION)}|{shown}"
     return resolved.with_value(_REDACTION, pattern)
 
 

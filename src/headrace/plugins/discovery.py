@@ -28,6 +28,7 @@ from headrace.config.worker_config import CONNECTORS_ALLOWED, CONNECTORS_DENIED,
 from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 from headrace.plugins.installed import known_plugins
+from headrace.plugins.java_plugins import java_plugin_hint
 from headrace.plugins.plugin_access import ALL_CONNECTORS, ConnectorLists, ModuleAccess
 from headrace.transforms.data_frame_function import DataFrameFunction
 
@@ -293,6 +294,8 @@ class Plugins:
         return self._misspelled(kind, name) or (f"; known are {', '.join(short)}" if short else "")
 
     def _misspelled(self, kind: PluginKind, name: str) -> str:
+        if (hint := java_plugin_hint(kind, name)) is not None:
+            return f"; {hint}"
         names = {each.lower(): each for known_kind, each in self._by_name if known_kind is kind and ":" not in each}
         simple = name.replace(":", ".").rpartition(".")[2].lower()
         for text in (name.lower(), simple):

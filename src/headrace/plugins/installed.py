@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins that are known without an import: the built-in ones and the entry points of packages."""
+"""The plugins that are known without an import, built in or by entry point, and what they add to a Spark session."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import logging
 import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
-from typing import Final
+from typing import Any, Final
 
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 
@@ -60,3 +61,24 @@ def _plugins_of(distribution: Distribution) -> Iterator[KnownPlugin]:
 
 def _place(distribution: Distribution) -> str:
     return str(getattr(distribution, "_path", distribution))
+
+
+def register_plugins(session: object) -> None:
+    """Call the function of each entry point of ``headrace.functions`` with a session that is not in use yet.
+
+    Runs plugins' code on the caller's thread. A function that fails is logged and skipped.
+    """
+    for plugin in known_plugins():
+        if plugin.kind is PluginKind.FUNCTIONS:
+            try:
+                _register(plugin, session)
+            except (Exception, SystemExit) as error:
+                log.warning("Plugin %s (%s) registers nothing: %r", plugin.alias, plugin.target, error)
+
+
+def _register(plugin: KnownPlugin, session: object) -> None:
+    module, _, path = plugin.target.partition(":")
+    register: Any = importlib.import_module(module)
+    for part in path.split("."):
+        register = getattr(register, part)
+    register(session)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from headrace.logs.records import message_of, trace_of
+from headrace.logs.formats import message_of, trace_of
 
 _SHORTEST: Final = 6
 """Characters; shorter values occur in too many unrelated lines."""

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.storage.config_log import ConfigUpdate
 from headrace.storage.config_writes import ConfigWrite
+
+OnConfigUpdate = Callable[[ClusterConfigState, tuple[ConfigUpdate, ...]], None]
+"""A listener for the state after a batch of changes, and for these changes, in order."""
 
 
 class FencedLeaderError(RetriableError):
     """Another worker has become the leader, or this one never was: nothing was written.
 
-    Claim the privileges anew, if this worker is still the leader, and try again.
+    Claim the privileges again, if this worker is still the leader, and try again.
     """
 
 
@@ -23,13 +28,8 @@ class ConfigBackingStore(Protocol):
     ``snapshot`` may be called from any thread and never blocks. All else blocks, at most about ``timeout`` seconds
     where there is one; writes come back when the change was written and read back. They raise FencedLeaderError without
     (or after the loss of) write privileges, RetriableError when Kafka does not answer: whether the change was made is
-    then uncertain, the privileges are dropped, and the same write may be repeated once they are claimed anew.
+    then uncertain, the privileges are dropped, and the same write may be repeated once they are claimed again.
     """
-
-    def start(self) -> None:
-        """Read the whole log."""
-
-    def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterConfigState:
         """Return the state as last read."""

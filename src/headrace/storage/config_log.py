@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from headrace.api.errors import DataError
+from headrace.model.auto_restart import RestartCount, with_restart, without_connector
 from headrace.model.cluster_config_state import ClusterConfigState, Config, OffsetsTopic, RemovedOffsets, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -54,18 +55,20 @@ class SessionKeyUpdated:
 
 @dataclass(frozen=True, slots=True)
 class RestartRequested:
-    """A restart of a connector was requested; the request is not part of the state."""
+    """A restart of a connector was requested; of the state only ``count`` is a part, that of an automatic one."""
 
     connector: str
     only_failed: bool
     include_tasks: bool
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRestartRequested:
-    """A restart of one task was requested."""
+    """A restart of one task was requested; ``count`` as of ``RestartRequested``."""
 
     id: ConnectorTaskId
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class ConfigLog:
         self._inconsistent: set[str] = set()
         self._removed_offsets: dict[str, RemovedOffsets] = {}
         self._offsets_topic: OffsetsTopic | None = None
+        self._restart_counts: dict[str | ConnectorTaskId, RestartCount] = {}
         self._deferred: dict[str, dict[ConnectorTaskId, Config]] = {}
         self._live_keys: dict[str, set[bytes]] = {}
         self._state: ClusterConfigState | None = None
@@ -129,6 +133,7 @@ class ConfigLog:
                 inconsistent=frozenset(self._inconsistent),
                 removed_offsets=dict(self._removed_offsets),
                 offsets_topic=self._offsets_topic,
+                restart_counts=dict(self._restart_counts),
             )
         return self._state
 
@@ -165,7 +170,7 @@ class ConfigLog:
         match record:
             case records.SessionKeyRecord() | records.LoggerRecord() | records.OffsetsTopicRecord():
                 return
-            case records.TaskRecord(id) | records.TaskRestartRecord(id):
+            case records.TaskRecord(id=id) | records.TaskRestartRecord(id=id):
                 connector = id.connector
             case _:
                 connector = record.connector
@@ -181,6 +186,7 @@ class ConfigLog:
     @_fold.register
     def _(self, record: records.ConnectorRecord) -> _Updates:
         name = record.connector
+        self._restart_counts = without_connector(self._restart_counts, name)
         if record.config is None:
             self._remove(name)
             return (ConnectorRemoved(name),)
@@ -206,7 +212,7 @@ class ConfigLog:
     def _(self, record: records.CommitRecord) -> _Updates:
         """Put the committed task configs in force.
 
-        Compaction can have removed some of them: then the connector is inconsistent until it is configured anew
+        Compaction can have removed some of them: then the connector is inconsistent until it is configured again
         (KAFKA-17719). Those of a connector that is not there are what compaction left of a removed one: they must not
         come back with the next of its name (KAFKA-16838).
         """
@@ -238,6 +244,8 @@ class ConfigLog:
             return ()
         changed = self._target_states.get(name) is not record.state
         self._target_states[name] = record.state
+        if changed:
+            self._restart_counts = without_connector(self._restart_counts, name)
         # A creation writes the state before the configuration: there is nothing yet that could change.
         return (TargetStateChanged(name),) if changed and name in self._connectors else ()
 
@@ -256,11 +264,14 @@ class ConfigLog:
 
     @_fold.register
     def _(self, record: records.RestartRecord) -> _Updates:
-        return (RestartRequested(record.connector, record.only_failed, record.include_tasks),)
+        name, tasks = record.connector, record.include_tasks
+        self._restart_counts = with_restart(self._restart_counts, name, record.count, tasks=tasks)
+        return (RestartRequested(name, record.only_failed, tasks, record.count),)
 
     @_fold.register
     def _(self, record: records.TaskRestartRecord) -> _Updates:
-        return (TaskRestartRequested(record.id),)
+        self._restart_counts = with_restart(self._restart_counts, record.id, record.count)
+        return (TaskRestartRequested(record.id, record.count),)
 
     @_fold.register
     def _(self, record: records.RequestRemovedRecord) -> _Updates:

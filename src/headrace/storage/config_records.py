@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from headrace.api.errors import DataError
+from headrace.model.auto_restart import RestartCount
 from headrace.model.cluster_config_state import Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -38,6 +39,7 @@ OFFSETS_TOPIC = "offsets-topic"
 _TASK_NUMBER = re.compile("[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
 """Java's greatest task number and count."""
+_MAX_LONG = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,15 @@ class SessionKeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class RestartRecord:
-    """A request to restart a connector and some of its tasks (KIP-745)."""
+    """A request to restart a connector and some of its tasks (KIP-745).
+
+    ``count`` is an extension: the leader requests the restart itself, as one of a row. Java ignores it.
+    """
 
     connector: str
     only_failed: bool
     include_tasks: bool
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class TaskRestartRecord:
     """A request to restart one task. An extension: Java sends it to the task's worker, and knows no such record."""
 
     id: ConnectorTaskId
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +189,11 @@ def _encode_one(record: ConfigRecord) -> Record:
         case SessionKeyRecord(key):
             fields = {"key": key.key, "algorithm": key.algorithm, "creation-timestamp": key.created_ms}
             return _record(SESSION_KEY, fields)
-        case RestartRecord(name, only_failed, include_tasks):
-            return _record(RESTART + name, {"include-tasks": include_tasks, "only-failed": only_failed})
-        case TaskRestartRecord(id):
-            return _record(f"{TASK_RESTART}{id.connector}-{id.task}", {"restart": True})
+        case RestartRecord(name, only_failed, include_tasks, count):
+            fields = {"include-tasks": include_tasks, "only-failed": only_failed, **_count(count)}
+            return _record(RESTART + name, fields)
+        case TaskRestartRecord(id, count):
+            return _record(f"{TASK_RESTART}{id.connector}-{id.task}", {"restart": True, **_count(count)})
         case RemovedOffsetsRecord(name, config, producers):
             return _pair(REMOVED_OFFSETS + name, config, lambda config: {"properties": config, "producers": producers})
         case LoggerRecord(logger, level):
@@ -198,6 +206,10 @@ def _encode_one(record: ConfigRecord) -> Record:
 
 def _properties(config: Config) -> dict[str, Any]:
     return {"properties": config}
+
+
+def _count(count: RestartCount | None) -> dict[str, Any]:
+    return {} if count is None else {"attempt": count.attempts, "time": count.last_ms}
 
 
 def _states(state: TargetState) -> dict[str, Any]:
@@ -307,7 +319,8 @@ def _restart(name: str, value: Any) -> ConfigRecord | None:
         return RequestRemovedRecord(name)
     if not isinstance(value, dict):
         return None
-    return RestartRecord(name, value.get("only-failed") is True, value.get("include-tasks") is True)
+    only_failed, include_tasks = value.get("only-failed") is True, value.get("include-tasks") is True
+    return RestartRecord(name, only_failed, include_tasks, _restart_count(value))
 
 
 def _task_restart(rest: str, value: Any) -> ConfigRecord | None:
@@ -316,7 +329,15 @@ def _task_restart(rest: str, value: Any) -> ConfigRecord | None:
         return None
     if value is None:
         return RequestRemovedRecord(id.connector)
-    return TaskRestartRecord(id) if isinstance(value, dict) else None
+    return TaskRestartRecord(id, _restart_count(value)) if isinstance(value, dict) else None
+
+
+def _restart_count(value: Mapping[str, Any]) -> RestartCount | None:
+    """Return None for a restart that an operator has requested, and for numbers that make no sense."""
+    attempt, time = value.get("attempt"), value.get("time")
+    if type(attempt) is not int or type(time) is not int or not 0 < attempt <= _MAX_INT or not 0 <= time <= _MAX_LONG:
+        return None
+    return RestartCount(attempt, time)
 
 
 def _removed_offsets(name: str, value: Any) -> ConfigRecord | None:

@@ -116,12 +116,12 @@ def _(write: OffsetsTopicWrite, state: ClusterConfigState) -> tuple[ConfigRecord
 
 @_records.register
 def _(write: RestartWrite, state: ClusterConfigState) -> tuple[ConfigRecord, ...]:
-    return (records.RestartRecord(write.name, write.only_failed, write.include_tasks),)
+    return (records.RestartRecord(write.name, write.only_failed, write.include_tasks, write.count),)
 
 
 @_records.register
 def _(write: TaskRestartWrite, state: ClusterConfigState) -> tuple[ConfigRecord, ...]:
-    return (records.TaskRestartRecord(write.id),)
+    return (records.TaskRestartRecord(write.id, write.count),)
 
 
 @_records.register

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headrace.model.auto_restart import RestartCount
 from headrace.model.cluster_config_state import Config, OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -75,18 +76,20 @@ class OffsetsTopicWrite:
 
 @dataclass(frozen=True, slots=True)
 class RestartWrite:
-    """Request every worker to restart its part of a connector (KIP-745)."""
+    """Request every worker to restart its part of a connector (KIP-745); ``count`` if the leader does so itself."""
 
     name: str
     only_failed: bool
     include_tasks: bool
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRestartWrite:
-    """Request the task's worker to restart it."""
+    """Request the task's worker to restart it; ``count`` if the leader does so itself."""
 
     id: ConnectorTaskId
+    count: RestartCount | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
@@ -15,7 +15,7 @@ from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_erro
 from headrace.kafka.log.kafka_based_log import LogRecord
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.storage import config_records as records
-from headrace.storage.config_backing_store import FencedLeaderError
+from headrace.storage.config_backing_store import FencedLeaderError, OnConfigUpdate
 from headrace.storage.config_log import ConfigLog, ConfigUpdate
 from headrace.storage.config_write_encoder import describe_write, encode_write
 from headrace.storage.config_writes import ConfigWrite, ConnectorRemoval
@@ -23,9 +23,6 @@ from headrace.storage.internal_topic import LogClients, await_end, open_log
 
 log = logging.getLogger(__name__)
 _TIMEOUT = 30.0  # Java: READ_WRITE_TOTAL_TIMEOUT_MS
-
-OnConfigUpdate = Callable[[ClusterConfigState, tuple[ConfigUpdate, ...]], None]
-"""A listener for the state after a batch of records, and for the changes in the batch, in order."""
 
 
 class KafkaConfigBackingStore:
@@ -159,7 +156,10 @@ class KafkaConfigBackingStore:
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
         updates: list[ConfigUpdate] = []
+        debug = log.isEnabledFor(logging.DEBUG)
         for record in batch:
+            if debug:  # the key alone: values hold secrets
+                log.debug("Config topic, offset %d: %s", record.offset, (record.key or b"").decode(errors="replace"))
             try:
                 updates.extend(self._fold.apply(record.key, record.value, record.offset))
             except DataError as e:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 from headrace.api.errors import RetriableError
@@ -14,14 +14,12 @@ from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.log.kafka_based_log import LogRecord
 from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, TaskStatus, TopicStatus
 from headrace.storage import status_records as records
 from headrace.storage.internal_topic import LogClients, await_end, open_log
 from headrace.storage.status_log import StatusLog
 
 log = logging.getLogger(__name__)
-
-OnUpdate = Callable[[tuple[records.StatusKey, ...]], None]
 
 
 class KafkaStatusBackingStore:
@@ -36,7 +34,7 @@ class KafkaStatusBackingStore:
         self,
         topic: TopicSpec,
         clients: LogClients,
-        on_update: OnUpdate = lambda keys: None,
+        on_update: records.OnStatusUpdate = lambda keys: None,
         clock: Clock = time.monotonic,
     ) -> None:
         """Create the store; ``on_update`` gets the keys of each batch of records on the log's thread.
@@ -196,6 +194,6 @@ class KafkaStatusBackingStore:
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
         with self._lock:
-            keys = [self._statuses.apply(record.key, record.value) for record in batch]
+            keys = [self._statuses.apply(record.key, record.value, record.timestamp_ms) for record in batch]
         if self._started:
             self._on_update(tuple(key for key in keys if key is not None))

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TypeVar
 
 from headrace.api.errors import DataError
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus, TopicStatus
 from headrace.storage import json_bytes
 from headrace.storage import status_records as records
 
@@ -26,7 +26,7 @@ class StatusLog:
         self.tasks: dict[str, dict[int, TaskStatus]] = {}
         self.topics: dict[str, dict[str, TopicStatus]] = {}
 
-    def apply(self, key: bytes | None, value: bytes | None) -> records.StatusKey | None:
+    def apply(self, key: bytes | None, value: bytes | None, written_ms: int | None = None) -> records.StatusKey | None:
         """Take in one record, and return its key; invalid ones are passed over with a warning."""
         name = key.decode(errors="replace") if key is not None else ""
         about = records.decode_key(name)
@@ -35,7 +35,7 @@ class StatusLog:
         elif value is None:
             self._remove(about)
         else:
-            self._read(name, about, value)
+            self._read(name, about, value, written_ms)
         return about
 
     def keys(self) -> tuple[records.StatusKey, ...]:
@@ -61,7 +61,7 @@ class StatusLog:
             return key.task in self.tasks.get(key.connector, {})
         return key[1] in self.topics.get(key[0], {})
 
-    def _read(self, name: str, about: records.StatusKey, value: bytes) -> None:
+    def _read(self, name: str, about: records.StatusKey, value: bytes, written_ms: int | None) -> None:
         try:
             status = records.decode_status(about, json_bytes.loads(value))
         except DataError:
@@ -71,11 +71,11 @@ class StatusLog:
                 log.warning("The status topic's record '%.200s' makes no sense and is passed over", name)
             case ConnectorStatus():
                 if not _is_stale(status, self.connectors.get(status.connector)):
-                    self.connectors[status.connector] = status
+                    self.connectors[status.connector] = replace(status, written_ms=written_ms)
             case TaskStatus():
                 tasks = self.tasks.setdefault(status.id.connector, {})
                 if not _is_stale(status, tasks.get(status.id.task)):
-                    tasks[status.id.task] = status
+                    tasks[status.id.task] = replace(status, written_ms=written_ms)
             case TopicStatus():
                 assert isinstance(about, tuple)
                 connector, topic = about

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeGuard
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus, TopicStatus
 from headrace.storage import json_bytes
 from headrace.storage.config_records import task_id
 
@@ -21,6 +21,8 @@ TopicKey = tuple[str, str]
 StatusKey = str | ConnectorTaskId | TopicKey
 """The subject of a status record: a connector by its name, a task, or a connector's topic."""
 Status = ConnectorStatus | TaskStatus | TopicStatus
+OnStatusUpdate = Callable[[tuple[StatusKey, ...]], None]
+"""A listener for the keys of statuses that were written or removed."""
 
 
 def connector_key(connector: str) -> bytes:

@@ -166,7 +166,9 @@ def test_what_stands_beside_a_source_connectors_producer_goes_where_it_goes(make
 @pytest.mark.parametrize(
     ("servers", "other"), [(None, False), ("here:2, here:1", False), ("here:1", True), ("there:1", True)]
 )
-def test_another_cluster_is_told_by_its_servers(make_config: MakeConfig, servers: str | None, other: bool) -> None:
+def test_another_cluster_is_recognized_by_its_servers(
+    make_config: MakeConfig, servers: str | None, other: bool
+) -> None:
     override = {} if servers is None else {"producer.override.bootstrap.servers": servers}
     worker = make_config(**{"bootstrap.servers": "here:1,here:2"})
     assert client_configs.targets_other_cluster(worker, {"name": "c", **override}) is other

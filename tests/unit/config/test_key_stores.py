@@ -10,7 +10,7 @@ from headrace.api.errors import ConfigError
 from headrace.config.jks import WrongPasswordError, read_jks
 from headrace.config.key_stores import read_identity, read_trusted
 from headrace.kafka.clients.client_config import producer_config
-from headrace.kafka.clients.ssl_context import client_context
+from headrace.kafka.clients.tls_properties import client_context
 from tests.support.key_material import KEY_PASSWORD, PASSWORD, KeyMaterial
 
 BOOTSTRAP: Final = {"bootstrap.servers": "localhost:1", "security.protocol": "SSL"}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from headrace.api.config_def import value_to_string
 from headrace.api.errors import ConnectError
 from headrace.converters import number_converters
 from headrace.converters.boolean_converter import BooleanConverter
@@ -16,7 +15,8 @@ from headrace.converters.byte_array_converter import ByteArrayConverter
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
-from tests.support.vectors import BOX_WIDTH, NotInPython, load, same, schema_of, value_of
+from tests.unit.record_vectors import run_describe
+from tests.vectors.reader import BOX_WIDTH, NotInPython, load, same, schema_of, value_of
 
 STORAGE = "org.apache.kafka.connect.storage."
 CONVERTERS = "org.apache.kafka.connect.converters."
@@ -100,33 +100,13 @@ def run_round_trip(vector: dict[str, Any]) -> None:
         assert same(found, value_of(expected_schema, vector["output"]["value"]), value)
 
 
-def run_describe(vector: dict[str, Any]) -> None:
-    keys = CLASSES[vector["class"]]().config().config_keys.values()
-    actual = [
-        {
-            "name": key.name,
-            "type": key.type.value,
-            "required": not key.has_default,
-            "default_value": value_to_string(key.default, key.type) if key.has_default else None,
-            "importance": key.importance.value,
-            "group": key.group,
-            "order_in_group": key.order_in_group,
-            "width": key.width.value,
-            "display_name": key.display_name,
-            "dependents": list(key.dependents),
-        }
-        for key in keys
-    ]
-    assert sorted(actual, key=lambda key: str(key["name"])) == sorted(vector["output"], key=lambda key: key["name"])
-
-
 RUN = {
     "fromConnectData": run_from,
     "fromConnectHeader": run_from,
     "toConnectData": run_to,
     "toConnectHeader": run_to,
     "roundTrip": run_round_trip,
-    "describe": run_describe,
+    "describe": lambda vector: run_describe(vector, CLASSES[vector["class"]]().config()),
 }
 
 

@@ -33,7 +33,7 @@ def test_a_service_that_dies_is_a_loss(deaths: ThreadDeaths, error: BaseExceptio
     assert deaths.losses() == (expected,) and not deaths.minor()
 
 
-def test_other_threads_are_told_of_and_only_so_many(deaths: ThreadDeaths) -> None:
+def test_other_threads_are_reported_and_only_so_many(deaths: ThreadDeaths) -> None:
     for number in range(30):
         thread = threading.Thread(target=die, args=(Wordless(),), name=f"task-{number}")
         thread.start()

@@ -6,7 +6,7 @@ from headrace.model.set_back_clock import BORNE_SECONDS, SetBackClock
 DAY = 86_400.0
 
 
-def test_only_a_clock_that_is_set_back_far_is_told() -> None:
+def test_only_a_clock_that_is_set_back_far_is_reported() -> None:
     wall, steady = [1_000_000.0], [50.0]
     clock = SetBackClock(lambda: wall[0], lambda: steady[0])
 

@@ -100,7 +100,7 @@ def test_allowed_paths_have_to_be_absolute_and_exist(path: str) -> None:
         configured(FileConfigProvider(), allowed_paths=path)
 
 
-def test_what_is_not_there_is_told(secrets: Path) -> None:
+def test_what_is_not_there_is_reported(secrets: Path) -> None:
     file = configured(FileConfigProvider(), allowed_paths=str(secrets))
     with pytest.raises(ConfigError, match=r"nothing\.properties cannot be read: No such file"):
         file.get(f"{secrets}/nothing.properties", ["key"])

@@ -13,6 +13,7 @@ import pytest
 from headrace.api.config_def import ConfigValue
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.config.secret_properties import SPARK_REDACTION
 from headrace.plugins.config_transformer import ConfigTransformer, config_transformer, resolve_worker_properties
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.resolved_config import ResolvedConfig
@@ -130,7 +131,7 @@ def test_the_shortest_time_to_live_counts(transformer: ConfigTransformer, vault:
         (OSError("gone"), ConnectError, "db.password=${vault:p:key}: config provider vault failed: OSError: gone"),
     ],
 )
-def test_what_a_provider_raises_is_told_with_the_property(
+def test_what_a_provider_raises_is_reported_with_the_property(
     transformer: ConfigTransformer, vault: Vault, error: Exception, kind: type, text: str
 ) -> None:
     vault.error = error
@@ -234,7 +235,7 @@ def test_spark_does_not_show_values() -> None:
         "spark.master": "local[2]",
     }
     config = resolve_worker_properties(properties, VaultPlugins()).config
-    assert config["spark.redaction.regex"] == r"(?i)secret|password|token|access[.]?key|fs\.pin"
+    assert config["spark.redaction.regex"] == rf"{SPARK_REDACTION}|fs\.pin"
     own = resolve_worker_properties(properties | {"spark.redaction.regex": "x"}, VaultPlugins()).config
     assert own["spark.redaction.regex"] == r"x|fs\.pin"
 
@@ -261,7 +262,7 @@ def resolved(**values: str) -> ResolvedConfig:
         ("", "Invalid value '' for", "Invalid value '' for"),
     ],
 )
-def test_texts_are_told_with_references(value: str, text: str, shown: str) -> None:
+def test_texts_are_reported_with_references(value: str, text: str, shown: str) -> None:
     assert resolved(x=value).hide(text) == shown
 
 

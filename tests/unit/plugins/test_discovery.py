@@ -117,7 +117,7 @@ def test_task_names_go_both_ways_without_an_import(plugins: Plugins) -> None:
         (":x", "no such connector"),
     ],
 )
-def test_a_bad_name_is_told_in_one_line(plugins: Plugins, name: str, part: str) -> None:
+def test_a_bad_name_is_reported_in_one_line(plugins: Plugins, name: str, part: str) -> None:
     with pytest.raises(ConfigError) as error:
         plugins.connector(name)
     assert f"Invalid value '{name}' for configuration connector.class" in str(error.value)
@@ -183,7 +183,7 @@ def test_broken_metadata_hides_no_other_package(plugin_dir: Path, caplog: pytest
     assert "bad-1.0.dist-info cannot be read" in caplog.text
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_that_is_not_there_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     Plugins([str(tmp_path / "missing")])
     assert "plugin.path: there is no" in caplog.text
 
@@ -249,7 +249,7 @@ def test_what_is_beside_an_entry_points_class_may_be_named(plugin_dir: Path) -> 
         plugins.connector("acme.core.Shop")
 
 
-def test_a_misspelled_java_name_is_told_as_such() -> None:
+def test_a_misspelled_java_name_is_reported_as_such() -> None:
     with pytest.raises(ConfigError, match="did you mean"):
         plugins_of({}).connector("org.apache.kafka.connect.file.FileStreamSourceConector")
 
@@ -309,7 +309,7 @@ def test_tasks_have_the_versions_of_their_connectors() -> None:
     for plugin in tasks:
         module, _, name = plugin.target.partition(":")
         assert getattr(importlib.import_module(module), name)().version() == plugin.version
-    assert len(tasks) == 10
+    assert len(tasks) == 11
 
 
 def test_the_list_shows_these_versions() -> None:

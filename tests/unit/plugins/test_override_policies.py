@@ -148,7 +148,7 @@ def test_no_connector_runs_a_command() -> None:
         check_overrides(policy("All"), config, None, True)
 
 
-def test_the_first_refusal_is_told_with_the_property_that_mends_it() -> None:
+def test_the_first_refusal_is_reported_with_the_property_that_mends_it() -> None:
     config = {"name": "c", "consumer.override.max.poll.records": "1", "admin.override.security.providers": "evil"}
     with pytest.raises(ConfigError) as raised:
         check_overrides(

@@ -54,7 +54,16 @@ def test_values_within_others() -> None:
     assert secret_values(config) == {"one", "t%77o", "two", "three", "four", "five"}
 
 
-def test_a_configuration_hides_them_in_what_is_told_of_it() -> None:
+def test_references_are_none_and_what_stands_beside_them_is_one() -> None:
+    config = {
+        "spark.option.password": "${env:P}",
+        "spark.option.token": "ab${env:T}literal-part",
+        "spark.option.url": "jdbc:mysql://${env:U}:written-out@db/x?password=${file:/f:p}&token=${env:A}beside-it",
+    }
+    assert secret_values(config) == {"literal-part", "written-out", "beside-it"}
+
+
+def test_a_configuration_hides_them_in_reports_about_it() -> None:
     given = {"spark.option.password": "sesame", "name": "c", "path": "/sesame", "spark.option.token": "${file:/x:y}"}
     resolved = ConfigTransformer({}).transform(given)
     assert resolved.hide("sesame was wrong, as ${file:/x:y}") == "[hidden] was wrong, as ${file:/x:y}"

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from headrace.api.errors import DataError
+from headrace.model.auto_restart import RestartCount
 from headrace.model.cluster_config_state import RemovedOffsets
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
 from headrace.storage import config_records as records
-from headrace.storage.config_log import ConfigLog, TaskRestartRequested
+from headrace.storage.config_log import ConfigLog, RestartRequested, TaskRestartRequested
 
 CONFIG = {"name": "a-b", "connector.class": "X"}
 
@@ -68,3 +70,57 @@ def test_a_count_that_is_none_is_an_error_and_changes_nothing(key: bytes, count:
     with pytest.raises(DataError, match="where a count must be"):
         log.apply(key, b'{"tasks":%b,"task-count":%b}' % (count, count), 1)
     assert log.state == replace(before, offset=2)
+
+
+TASK, COUNT = ConnectorTaskId("a-b", 0), RestartCount(3, 1795229818028)
+BY_LEADER = (
+    *records.encode(records.TaskRestartRecord(TASK, COUNT)),
+    *records.encode(records.RestartRecord("a-b", only_failed=True, include_tasks=False, count=COUNT)),
+)
+
+
+def with_counts() -> ConfigLog:
+    log = ConfigLog()
+    apply(log, *records.encode(records.ConnectorRecord("a-b", CONFIG)))
+    assert apply(log, *BY_LEADER) == [TaskRestartRequested(TASK, COUNT), RestartRequested("a-b", True, False, COUNT)]
+    assert log.state.restart_counts == {TASK: COUNT, "a-b": COUNT}
+    return log
+
+
+def test_restarts_of_the_leaders_are_counted_in_their_records() -> None:
+    with_counts()
+    assert BY_LEADER == (
+        (b"restart-task-a-b-0", b'{"restart":true,"attempt":3,"time":1795229818028}'),
+        (
+            b"restart-connector-a-b",
+            b'{"include-tasks":false,"only-failed":true,"attempt":3,"time":1795229818028}',
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "left"),
+    [
+        (records.TaskRestartRecord(TASK), {"a-b"}),
+        (records.RestartRecord("a-b", only_failed=True, include_tasks=False), {TASK}),
+        (records.RestartRecord("a-b", only_failed=True, include_tasks=True), set()),
+        (records.ConnectorRecord("a-b", {**CONFIG, "x": "y"}), set()),
+        (records.ConnectorRecord("a-b", None), set()),
+        (records.TargetStateRecord("a-b", TargetState.PAUSED), set()),
+        (records.TargetStateRecord("a-b", TargetState.STARTED), {TASK, "a-b"}),
+        (records.ConnectorRecord("a", CONFIG), {TASK, "a-b"}),
+    ],
+)
+def test_operators_reset_the_counts(record: records.ConfigRecord, left: set[object]) -> None:
+    log = with_counts()
+    apply(log, *records.encode(record))
+    assert log.state.restart_counts.keys() == left
+
+
+@pytest.mark.parametrize(
+    "more", [b'"attempt":1', b'"attempt":0,"time":1', b'"attempt":1,"time":-1', b'"attempt":1.5,"time":1']
+)
+def test_a_count_that_makes_no_sense_is_an_operators_restart(more: bytes) -> None:
+    log = with_counts()
+    assert log.apply(b"restart-task-a-b-0", b'{"restart":true,%b}' % more, 9) == (TaskRestartRequested(TASK),)
+    assert TASK not in log.state.restart_counts

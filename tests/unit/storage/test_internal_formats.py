@@ -8,8 +8,7 @@ from typing import Any
 
 from headrace.model.cluster_config_state import SessionKey
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State, TargetState
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, State, TargetState, TaskStatus, TopicStatus
 from headrace.storage import config_records, json_bytes, offset_codec, status_records
 
 

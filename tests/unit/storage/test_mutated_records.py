@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.api.errors import DataError
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus
+from headrace.model.state import ConnectorStatus, State
 from headrace.storage import config_records, offset_codec, status_records
 from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from headrace.api.errors import DataError
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus
 from headrace.storage import config_records, json_bytes, offset_codec, status_records
 from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable

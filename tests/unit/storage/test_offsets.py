@@ -9,8 +9,7 @@ import pytest
 
 from headrace.api.errors import ConnectError, DataError
 from headrace.storage import json_bytes, offset_codec
-from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
-from headrace.storage.offset_backing_store import OffsetTable, all_of
+from headrace.storage.offset_backing_store import ConnectorOffsetBackingStore, OffsetTable, all_of
 from headrace.storage.offset_storage_reader import StoreOffsetStorageReader
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus
 from headrace.storage import status_records
 from headrace.storage.status_log import StatusLog
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.api.config_provider import ConfigData
 from headrace.api.errors import ConfigError
-from headrace.plugins.config_providers.file_access import FileReadingProvider
+from headrace.plugins.config_providers.file_config_provider import FileReadingProvider
 
 
 class DirectoryConfigProvider(FileReadingProvider):

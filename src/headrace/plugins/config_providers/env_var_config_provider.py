@@ -30,7 +30,7 @@ _DEFINITION: Final = ConfigDef().define(
     None,
     importance=Importance.HIGH,
     validator=LambdaValidator(_check_pattern, lambda: "a regular expression"),
-    doc="What all of a variable's name has to match for it to be read; by default all may.",
+    doc="Pattern that the whole name of a variable must match to be read; by default all variables can be read.",
 )
 
 

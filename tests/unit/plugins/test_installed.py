@@ -12,8 +12,7 @@ from textwrap import dedent
 import pytest
 
 from headrace.plugins.discovery import Plugins
-from headrace.plugins.installed import plugin_packages
-from headrace.plugins.session_plugins import register_plugins
+from headrace.plugins.installed import plugin_packages, register_plugins
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def plugins(tmp_path: Path) -> Iterator[Plugins]:
         del sys.modules[name]
 
 
-def test_all_are_called_and_broken_ones_are_told(plugins: Plugins, caplog: pytest.LogCaptureFixture) -> None:
+def test_all_are_called_and_broken_ones_are_reported(plugins: Plugins, caplog: pytest.LogCaptureFixture) -> None:
     session: list[str] = []
     with caplog.at_level(logging.WARNING):
         register_plugins(session)
