@@ -61,7 +61,7 @@ def broker_template(progress: Progress | None = None) -> BrokerTemplate:
     """Return the template for the Java found, made by the first call (jars from the network, then about ten seconds).
 
     Raises:
-        ConfigError, RetriableError: as `find_java`, `resolve_jars` and `make_once` do.
+        NoJavaError, ConfigError, RetriableError: as `find_java`, `resolve_jars` and `make_once` do.
         ConnectError: Kafka's storage tool failed.
     """
     java = find_java()

@@ -29,15 +29,20 @@ from headrace.broker.broker_files import (
     write_storage,
 )
 from headrace.broker.broker_recovery import end_former_session
-from headrace.broker.broker_template import broker_template
+from headrace.broker.broker_template import BrokerTemplate, broker_template
 from headrace.broker.child_process import start_child
-from headrace.broker.free_port import LOOPBACK, free_port, is_free
+from headrace.broker.free_port import LOOPBACK, check_free, free_port, is_free
 
 log = logging.getLogger(__name__)
 
 DEFAULT_JVM_OPTIONS = ("-Xmx512m", "-Xms128m", "-XX:-UsePerfData")
 QUICK_START_JVM_OPTIONS = (*DEFAULT_JVM_OPTIONS, "-XX:TieredStopAtLevel=1")
 """For many short lives: 2 CPU seconds a start instead of 3.4, paid for with throughput."""
+_PORT_ATTEMPTS = 3
+
+
+class PortTakenError(ConnectError):
+    """Another process took one of the broker's ports between its choice and its use."""
 
 
 class EmbeddedBroker:
@@ -63,6 +68,8 @@ class EmbeddedBroker:
         self._temporary = Path(tempfile.mkdtemp(prefix="headrace-broker-")) if data_dir is None else None
         self._data_dir = (self._temporary or data_dir or Path()).absolute()
         self._port = port or free_port()
+        # A proxy has been given the port, and clients know that of a broker that has run.
+        self._may_move = port == 0 and not proxies
         self._properties = dict(properties or {})
         self._jvm_options = tuple(jvm_options)
         self._proxies = dict(proxies or {})
@@ -95,20 +102,27 @@ class EmbeddedBroker:
         The first start of all downloads Kafka's jars; `timeout` (seconds) does not count that.
 
         Raises:
-            ConfigError: busy port, no Java, a data directory that cannot be written, unknown jars.
+            NoJavaError: no Java.
+            ConfigError: busy port, a data directory that cannot be written, unknown jars.
             ConnectError: it ended, or did not get ready in time; the message gives the reason and names the log.
         """
         if self.pid is not None:
             return
         template = broker_template()
-        if not is_free(self._port):
-            raise ConfigError(
-                f"Port {self._port} of {LOOPBACK} is in use by another process (port={self._port}). "
-                "Stop that one, or choose another port, or 0 for any free one",
-                "port",
-                self._port,
-            )
         deadline = time.monotonic() + timeout
+        for attempt in range(_PORT_ATTEMPTS):
+            if self._may_move and not is_free(self._port):
+                self._port = free_port()
+            try:
+                self._start(template, deadline)
+                break
+            except PortTakenError:
+                if attempt + 1 == _PORT_ATTEMPTS:
+                    raise
+        self._may_move = False
+
+    def _start(self, template: BrokerTemplate, deadline: float) -> None:
+        check_free(self._port)
         with self._locked_data_dir() as lock:
             properties = self._prepare(template.checkpoint)
             if has_run(self._data_dir):
@@ -204,9 +218,8 @@ class EmbeddedBroker:
             written.seek(log_start)
             reason = reason_of_death(written.read().decode(errors="replace"))
         self._process = None
-        raise ConnectError(
-            f"The embedded broker ended with code {process.returncode}: {reason}. Its log: {self.log_path}"
-        )
+        message = f"The embedded broker ended with code {process.returncode}: {reason}. Its log: {self.log_path}"
+        raise PortTakenError(message) if "Address already in use" in reason else ConnectError(message)
 
 
 def reason_of_death(log_text: str) -> str:

@@ -7,6 +7,8 @@ import errno
 import random
 import socket
 
+from headrace.api.errors import ConfigError
+
 LOOPBACK = "127.0.0.1"
 
 # Below the range that systems take ports of outgoing connections from: a client that reconnects to a stopped server of
@@ -19,6 +21,17 @@ def free_port() -> int:
     while not is_free(port := random.choice(_CANDIDATES)):
         pass
     return port
+
+
+def check_free(port: int) -> None:
+    """Raise ConfigError if no broker could listen on `port` of the loopback interface now."""
+    if not is_free(port):
+        raise ConfigError(
+            f"Port {port} of {LOOPBACK} is in use by another process (port={port}). "
+            "Stop that one, or choose another port, or 0 for any free one",
+            "port",
+            port,
+        )
 
 
 def is_free(port: int) -> bool:

@@ -49,7 +49,8 @@ def resolve_jars(
     jars that are not just these are not kept.
 
     Raises:
-        ConfigError: a coordinate is malformed or unknown, there is no Java, or the cache cannot be written.
+        ConfigError: a coordinate is malformed or unknown, or the cache cannot be written.
+        NoJavaError: there is no Java.
         ConnectError: a downloaded jar is not the pinned one.
         RetriableError: the repository cannot be reached.
     """

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.api.errors import ConfigError
+from headrace.api.errors import ConnectError
 from headrace.jvm.user_cache import cache_directory, make_once
 
 SUPPORTED_MAJORS = (17, 21)
@@ -30,6 +30,18 @@ _USUAL_DIRECTORIES = (
     "/Library/Java/JavaVirtualMachines",
 )
 _VECTOR_MODULE = "jdk.incubator.vector"
+
+
+_REMEDY = "Install one and set JAVA_HOME to its directory, or run: pip install 'headrace[jvm]'"
+
+
+class NoJavaError(ConnectError):
+    """No Java on this machine can be used; ``reason`` names those that were passed over."""
+
+    def __init__(self, reason: str, remedy: str = _REMEDY) -> None:
+        super().__init__(f"{reason}. {remedy}")
+        self.reason = reason
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +64,34 @@ def find_java() -> JavaRuntime:
     Others (11, 25, ...) are passed over. Starts no process unless a Java keeps no `release` file.
 
     Raises:
-        ConfigError: there is none; the message names what was passed over and what to install.
+        NoJavaError: there is none; the message names what was passed over and what to install.
     """
     passed_over = []
     for source, home in _candidates():
         major = _major(home)
         if major in SUPPORTED_MAJORS:
             return JavaRuntime(home, major, source)
-        if major is not None:
-            passed_over.append(f"{home} is Java {major}")
-    reason = f" ({', '.join(dict.fromkeys(passed_over))})" if passed_over else ""
-    raise ConfigError(f"No Java 17 or 21 found{reason}. Install one, or run: pip install 'headrace[jvm]'")
+        if (reason := _unusable(source, home, major)) is not None:
+            passed_over.append(reason)
+    reasons = f" ({', '.join(dict.fromkeys(passed_over))})" if passed_over else ""
+    raise NoJavaError(f"No Java 17 or 21 found{reasons}")
+
+
+def unused_java_home(used: JavaRuntime) -> str | None:
+    """Return the reason why `JAVA_HOME` is not the Java that is used; None if it is, or is not set."""
+    if used.source == "JAVA_HOME":
+        return None
+    homes = (home for source, home in _candidates() if source == "JAVA_HOME")
+    return next((_unusable("JAVA_HOME", home, _major(home)) for home in homes), None)
+
+
+def _unusable(source: str, home: Path, major: int | None) -> str | None:
+    name = f"JAVA_HOME={home}" if source == "JAVA_HOME" else str(home)
+    if major is not None:
+        return f"{name} is Java {major}"
+    if source != "JAVA_HOME":
+        return None
+    return f"{name} has no program bin/java" + (" that works" if (home / "bin" / "java").exists() else "")
 
 
 def spark_java_home(runtime: JavaRuntime) -> Path:

@@ -52,6 +52,7 @@ _RETRIABLE_CODES = frozenset(
         KafkaError._MSG_TIMED_OUT,
         KafkaError._TRANSPORT,
         KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._DESTROY_BROKER,  # the client has replaced its connection, as brokers come and go
         KafkaError._WAIT_COORD,
         KafkaError._IN_PROGRESS,
         KafkaError._QUEUE_FULL,

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 from headrace.api.errors import ConfigError
 from headrace.kafka.clients import client_config, security_properties
 from headrace.kafka.clients.client_config import admin_config, consumer_config, kafka_python_config, producer_config
+from headrace.kafka.clients.client_logs import LibrdkafkaLog
 from headrace.kafka.clients.kerberos import KerberosLogin
 
 BOOTSTRAP = {"bootstrap.servers": "localhost:1"}
@@ -141,7 +142,7 @@ def test_sasl_login_is_taken_from_jaas() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [{"sasl.mechanism": "GSSAPI"}, {}])
-def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
+def test_what_kerberos_needs_is_reported(mechanism: dict[str, str]) -> None:
     """Java's default is GSSAPI. This is about packages that tests run without."""
     props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", **mechanism}
     for made in (client_config.producer, client_config.consumer, client_config.admin_client, kafka_python_config):
@@ -149,7 +150,7 @@ def test_what_kerberos_needs_is_told(mechanism: dict[str, str]) -> None:
             made(props)
 
 
-def test_a_librdkafka_without_kerberos_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_librdkafka_without_kerberos_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where gssapi is there alone."""
     monkeypatch.setattr(security_properties, "log_in", lambda login: None)
     props = {**BOOTSTRAP, "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
@@ -173,7 +174,7 @@ def test_librdkafka_calls_no_kinit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_why_sasl_fails_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     now = [1000.0]
-    log = client_config._LibrdkafkaLog(clock=lambda: now[0])
+    log = LibrdkafkaLog(clock=lambda: now[0])
     with caplog.at_level(logging.DEBUG, "headrace.kafka.librdkafka"):
         for broker, reason, seconds in (("b1", "(A)", 0), ("b2", "(A)", 59), ("b1", "(B)", 59), ("b1", "(B)", 120)):
             now[0] = 1000.0 + seconds

@@ -34,7 +34,7 @@ from headrace.kafka.errors import (
         (KafkaError.MSG_SIZE_TOO_LARGE, KafkaClientError),
     ],
 )
-def test_type_tells_whether_to_try_again(code: int, expected: type) -> None:
+def test_the_type_decides_about_retries(code: int, expected: type) -> None:
     error = connect_error(KafkaException(KafkaError(code)), "writing to topic 't'")
     assert type(error) is expected
     assert str(error).startswith("writing to topic 't' failed: ")

@@ -5,14 +5,8 @@ import time
 
 import pytest
 
-from headrace.kafka.group.heartbeat import EagerHeartbeat
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from headrace.kafka.group.group_membership import EagerHeartbeat
+from tests.unit.clock import Clock
 
 
 @pytest.fixture

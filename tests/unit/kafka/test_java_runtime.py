@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.api.errors import ConfigError
 from headrace.jvm import java_runtime
-from headrace.jvm.java_runtime import JavaRuntime, find_java, spark_java_home
+from headrace.jvm.java_runtime import JavaRuntime, NoJavaError, find_java, spark_java_home, unused_java_home
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +46,7 @@ def test_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     found = find_java()
     assert found == JavaRuntime(tmp_path / "own", 21, "JAVA_HOME")
     assert found.java == tmp_path / "own" / "bin" / "java"
+    assert unused_java_home(found) is None
 
 
 def test_path_is_followed_through_links_to_the_home(tmp_path: Path) -> None:
@@ -61,7 +61,9 @@ def test_other_versions_are_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_pat
     install(tmp_path / "jvm" / "a", "11.0.2")
     install(tmp_path / "jvm" / "b", "1.8.0_300")
     install(tmp_path / "jvm" / "c", "17.0.1")
-    assert find_java() == JavaRuntime(tmp_path / "jvm" / "c", 17, "system")
+    found = find_java()
+    assert found == JavaRuntime(tmp_path / "jvm" / "c", 17, "system")
+    assert unused_java_home(found) == f"JAVA_HOME={tmp_path / 'own'} is Java 25"
 
 
 def test_without_a_release_file_java_itself_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -72,7 +74,10 @@ def test_without_a_release_file_java_itself_is_asked(monkeypatch: pytest.MonkeyP
 
 def test_a_home_without_a_launcher_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
-    with pytest.raises(ConfigError, match="No Java 17 or 21 found"):
+    with pytest.raises(NoJavaError, match=f"No Java 17 or 21 found .JAVA_HOME={tmp_path}/gone has no program bin/java"):
+        find_java()
+    install(tmp_path / "gone", None, prints="exit 1")
+    with pytest.raises(NoJavaError, match=f"JAVA_HOME={tmp_path}/gone has no program bin/java that works"):
         find_java()
 
 
@@ -89,7 +94,7 @@ def test_the_package_is_the_last_resort_and_all_when_the_system_is_hidden(
 
 def test_none_found_says_in_one_line_what_was_there_and_what_to_do(tmp_path: Path) -> None:
     install(tmp_path / "jvm" / "a", "25.0.3")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(NoJavaError) as caught:
         find_java()
     message = str(caught.value)
     assert f"{tmp_path / 'jvm' / 'a'} is Java 25" in message

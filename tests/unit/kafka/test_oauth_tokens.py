@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_tokens_of_an_endpoint(server: OidcServer) -> None:
     assert token.value not in repr(token)
 
 
-def test_a_refused_client_is_told_and_its_secret_is_not(server: OidcServer) -> None:
+def test_a_refused_client_is_reported_and_its_secret_is_not(server: OidcServer) -> None:
     with pytest.raises(
         ConfigError, match=f"configuration {URL}: .*'{CLIENT_ID}'.* 401, invalid_client, who is that"
     ) as e:
@@ -96,9 +97,9 @@ def test_tokens_of_a_file(server: OidcServer, tmp_path: Path) -> None:
     found = oauth_settings({URL: file.as_uri()}, {})
     with pytest.raises(ConfigError, match=f"for configuration {URL}: the token cannot be read: No such file"):
         request_token(found)
-    file.write_text(server.token() + "\n")
+    file.write_text(server.client_token() + "\n")
     assert request_token(found).value == file.read_text().strip()
-    file.write_text(server.token(lifetime=-60))
+    file.write_text(server.token(exp=int(time.time()) - 60))
     with pytest.raises(RetriableKafkaError, match=r"has expired 6\d s ago"):
         request_token(found)
     for text in ("", "opaque", "a.b.c", "two words"):
@@ -176,7 +177,7 @@ def test_an_endpoint_that_does_not_answer_is_asked_for_a_while() -> None:
     assert endpoint.asked == 9
 
 
-def test_the_present_token_outlives_an_outage(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_present_token_is_used_while_the_endpoint_does_not_answer(caplog: pytest.LogCaptureFixture) -> None:
     endpoint = Endpoint()
     source = endpoint.source()
     source.ensure()

@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError, Message
 
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
+from tests.support.polling import wait_for
 
 
 @pytest.fixture
@@ -30,3 +31,16 @@ def test_a_failure_that_stays_counts_more_than_a_lost_login(producer: RecordProd
     fail(producer, KafkaError.MSG_SIZE_TOO_LARGE)
     failure = producer.delivery_failure()
     assert isinstance(failure, KafkaClientError) and "MSG_SIZE_TOO_LARGE" in str(failure)
+
+
+def test_transport_errors_are_reported_while_records_are_on_their_way() -> None:
+    """A broker that closes a connection which nobody uses is no error."""
+    met: list[str] = []
+    producer = RecordProducer({"bootstrap.servers": "127.0.0.1:1"})
+    producer.on_transport_error = lambda error: met.append(str(error))
+    producer.serve(0.5)
+    assert met == []
+    producer.send("t", None, b"value")
+    wait_for(lambda: producer.serve(0.1) or met, 10)
+    assert "_TRANSPORT" in met[0] or "_ALL_BROKERS_DOWN" in met[0]
+    producer.close()

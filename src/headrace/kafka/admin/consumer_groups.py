@@ -49,14 +49,14 @@ class ConsumerGroups:
         self._timeout = int(props.get("request.timeout.ms", _TIMEOUT * 1000)) / 1000
 
     def offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return the group's committed offset of each partition; empty for a group that does not exist."""
-        asked = [ConsumerGroupTopicPartitions(group)]
-        found = self._result(
-            lambda: self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout)[group],
-            f"reading the offsets of group '{group}'",
-        )
-        positions = found.topic_partitions or ()
-        return {TopicPartition(each.topic, each.partition): each.offset for each in positions if each.offset >= 0}
+        """Return the group's committed offset of each partition; empty for a group that does not exist.
+
+        Through kafka-python: librdkafka's admin client ends the whole process, by a segmentation fault, where the
+        group's coordinator moves or is not there yet.
+        """
+        doing = f"reading the offsets of group '{group}'"
+        found: dict[Any, Any] = self._by_kafka_python(lambda client: client.list_group_offsets(group)[group], doing, {})
+        return {TopicPartition(*where): each.offset for where, each in found.items() if each.offset >= 0}
 
     def alter_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit ``offsets`` for the group. A group that does not exist is made."""
@@ -78,26 +78,16 @@ class ConsumerGroups:
         """Delete the group's offsets of these partitions, through kafka-python: confluent-kafka cannot."""
         if not partitions:
             return
-        # Slow to import, and seldom needed; nor may Spark's thread import it beside the main thread.
-        import kafka.errors as kafka_errors
-        from kafka import TopicPartition as KafkaTopicPartition
-        from kafka.admin import KafkaAdminClient
+        from kafka import TopicPartition as KafkaTopicPartition  # slow to import
 
         self._check_empty(group)
-        client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
         wanted = [KafkaTopicPartition(*each) for each in partitions]
         doing = f"deleting offsets of group '{group}'"
-        try:
-            outcomes = client.delete_group_offsets(group, wanted)
-            failed = next((error for error in outcomes.values() if error is not kafka_errors.NoError), None)
-            if failed is not None:
-                raise failed()
-        except kafka_errors.GroupIdNotFoundError:
-            return
-        except kafka_errors.KafkaError as error:
-            raise _kafka_python_error(error, doing) from error
-        finally:
-            client.close()
+        outcomes: dict[Any, Any] = self._by_kafka_python(
+            lambda client: client.delete_group_offsets(group, wanted), doing, {}
+        )
+        if (failed := next((error for error in outcomes.values() if error.errno), None)) is not None:
+            raise _kafka_python_error(failed(), doing)
 
     def delete_group(self, group: str) -> None:
         """Delete the group if it exists."""
@@ -121,18 +111,14 @@ class ConsumerGroups:
         members = [member.member_id for member in self._members(group) if member.client_id == client_id]
         if not members:
             return 0
-        import kafka.errors as kafka_errors
-        from kafka.admin import KafkaAdminClient, MemberToRemove  # slow to import
+        from kafka.admin import MemberToRemove  # slow to import
 
+        asked = [MemberToRemove(member_id=member) for member in members]
         doing = f"removing former members of group '{group}'"
-        client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
-        try:
-            outcomes = client.remove_group_members(group, [MemberToRemove(member_id=member) for member in members])
-        except kafka_errors.KafkaError as error:
-            raise _kafka_python_error(error, doing) from error
-        finally:
-            client.close()
-        return sum(outcome is kafka_errors.NoError for outcome in outcomes.values())
+        outcomes: dict[Any, Any] = self._by_kafka_python(
+            lambda client: client.remove_group_members(group, asked), doing, {}
+        )
+        return sum(not outcome.errno for outcome in outcomes.values())
 
     def _members(self, group: str) -> Sequence[Any]:
         try:
@@ -166,6 +152,32 @@ class ConsumerGroups:
                 raise RetriableKafkaError(f"{doing} timed out") from error
             except KafkaException as error:
                 failure = _error(error, doing)
+                passes = isinstance(failure, RetriableKafkaError) and not isinstance(failure, ActiveGroupError)
+                if not passes or time.monotonic() + _BACKOFF > deadline:
+                    raise failure from error
+                time.sleep(_BACKOFF)
+
+    def _by_kafka_python(self, ask: Callable[[Any], _T], doing: str, no_group: _T) -> _T:
+        """Return what ``ask`` returns of an admin client of kafka-python, ``no_group`` if the group does not exist.
+
+        Repeat it as ``_result`` does.
+        """
+        # Slow to import, and seldom needed; nor may Spark's thread import it beside the main thread.
+        import kafka.errors as kafka_errors
+        from kafka.admin import KafkaAdminClient
+
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                client = KafkaAdminClient(**client_config.kafka_python_config(self._props))
+                try:
+                    return ask(client)
+                finally:
+                    client.close()
+            except kafka_errors.GroupIdNotFoundError:
+                return no_group
+            except kafka_errors.KafkaError as error:
+                failure = _kafka_python_error(error, doing)
                 passes = isinstance(failure, RetriableKafkaError) and not isinstance(failure, ActiveGroupError)
                 if not passes or time.monotonic() + _BACKOFF > deadline:
                     raise failure from error

@@ -27,7 +27,7 @@ from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, conn
 from headrace.model.backoff import ExponentialBackoff
 
 if TYPE_CHECKING:
-    from headrace.kafka.admin.open_transactions import OpenTransaction
+    from headrace.kafka.admin.admin_client import OpenTransaction
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -234,7 +234,7 @@ class TopicAdmin:
     def open_transactions(self, topic: str, partition: int) -> tuple[OpenTransaction, ...]:
         """Return the partition's open transactions, the oldest first; kafka-python's errors are raised as they come."""
         # Seldom needed, and slow to import.
-        from headrace.kafka.admin.open_transactions import open_transactions
+        from headrace.kafka.admin.admin_client import open_transactions
 
         return open_transactions(self._props, topic, partition)
 

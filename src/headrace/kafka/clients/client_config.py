@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -19,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.api.errors import ConfigError
 from headrace.kafka.clients import client_properties as names
-from headrace.kafka.clients.kafka_python_log import configure_kafka_python_loggers
+from headrace.kafka.clients.client_logs import LIBRDKAFKA_LOG, configure_kafka_python_loggers
 from headrace.kafka.clients.kerberos import NEEDED
 from headrace.kafka.clients.security_properties import GSSAPI, kafka_python_security, librdkafka_security, uses_sasl
 from headrace.kafka.errors import kafka_error
@@ -28,10 +27,6 @@ log = logging.getLogger(__name__)
 _warned: set[str] = set()
 
 configure_kafka_python_loggers()
-
-_SASL_FACILITIES: Final = ("LIBSASL", "[LIBSASL]")
-_SASL_LOG_INTERVAL_S: Final = 60.0
-_QUIET_FACILITIES = ("[FAIL]", "[ERROR]", "FAIL ", "ERROR ", "GETPID", "[GETPID]", "[TERMINATE]")
 
 # Java's defaults, where librdkafka's differ.
 _COMMON_DEFAULTS = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 1000, "socket.nagle.disable": True}
@@ -53,38 +48,6 @@ _ASSIGNORS = {
     "StickyAssignor": "cooperative-sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
-
-
-class _LibrdkafkaLog:
-    """A logger for librdkafka's lines, which it would print to stderr. Called on whatever thread polls the client.
-
-    librdkafka reports each failed attempt to connect as an error though it goes on trying: such lines are logged at
-    DEBUG. So are Cyrus SASL's, but they alone give the reason: one a minute is logged at its own level.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._logger = logging.getLogger("headrace.kafka.librdkafka")
-        self._clock = clock
-        self._last_sasl_reason = ("", 0.0)
-
-    def log(self, level: int, text: str, *args: object) -> None:
-        line = text % args if args else text
-        quiet = line.startswith(_QUIET_FACILITIES) or (
-            line.startswith(_SASL_FACILITIES) and self._logged_recently(line)
-        )
-        self._logger.log(logging.DEBUG if quiet else min(level, logging.WARNING), "%s", line)
-
-    def _logged_recently(self, line: str) -> bool:
-        """Return True if the line's reason, its end, was logged within a minute, for whichever broker and client."""
-        reason, now = line.rpartition(": ")[2], self._clock()
-        last, at = self._last_sasl_reason
-        if reason == last and now - at < _SASL_LOG_INTERVAL_S:
-            return True
-        self._last_sasl_reason = (reason, now)
-        return False
-
-
-LIBRDKAFKA_LOG = _LibrdkafkaLog()
 
 
 def producer_config(props: Mapping[str, str]) -> dict[str, Any]:

@@ -163,3 +163,6 @@ p transactional.id STRING LOW <none>
 c value.deserializer CLASS HIGH <required>
 p value.serializer CLASS HIGH <required>
 """
+
+NAMES: Final = frozenset(line.split(" ", 2)[1] for line in TABLE.splitlines())
+"""The properties' names."""

@@ -81,7 +81,7 @@ def _of_endpoint(settings: OAuthSettings) -> tuple[str, float | None]:
 
 
 def _context(settings: OAuthSettings) -> SSLContext:
-    from headrace.kafka.clients.ssl_context import client_context
+    from headrace.kafka.clients.tls_properties import client_context
 
     return client_context(dict(settings.tls))
 

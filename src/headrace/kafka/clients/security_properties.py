@@ -1,35 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java's TLS and SASL properties in librdkafka's and kafka-python's terms. Java: ``SslConfigs``, ``SaslConfigs``."""
+"""Java's security properties in librdkafka's and kafka-python's terms: TLS of ``tls_properties``, and logins.
+
+Java: ``SaslConfigs``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.errors import ConfigError
 from headrace.kafka.clients.kerberos import kerberos_login, log_in
 from headrace.kafka.clients.oauth_settings import oauth_settings
 from headrace.kafka.clients.oauth_tokens import TokenSource, token_source
+from headrace.kafka.clients.tls_properties import kafka_python_tls, librdkafka_tls
 
 _JAAS_OPTION = re.compile(r"""([A-Za-z_][\w.]*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 GSSAPI: Final = "GSSAPI"
 _SERVICE: Final = "sasl.kerberos.service.name"
 _NEVER_KINIT: Final = {"sasl.kerberos.min.time.before.relogin": "0"}
-_LIBRDKAFKA_STORES: Final = {
-    "ssl.ca.location": "ssl.truststore.certificates",
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.location": "ssl.keystore.certificate.chain",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.location": "ssl.keystore.key",
-    "ssl.key.pem": "ssl.keystore.key",
-}
 
 
 def librdkafka_security(props: Mapping[str, str]) -> dict[str, Any]:
     """Return librdkafka's settings of stores, host name checks and logins. Reads keys, requests tokens."""
-    result: dict[str, Any] = {**_stores(props), **_host_name_check(props), **_login(props)}
+    result: dict[str, Any] = {**librdkafka_tls(props), **_login(props)}
     if uses_sasl(props, GSSAPI):
         _log_in_to_kerberos(props)
         result.update(_NEVER_KINIT)
@@ -43,9 +38,7 @@ def kafka_python_security(props: Mapping[str, str]) -> dict[str, Any]:
     protocol = props.get("security.protocol", "PLAINTEXT").upper()
     result: dict[str, Any] = {"security_protocol": protocol}
     if protocol.endswith("SSL"):
-        from headrace.kafka.clients.ssl_context import client_context
-
-        result["ssl_context"] = client_context(_as_java(props))
+        result["ssl_context"] = kafka_python_tls(props)
     if protocol.startswith("SASL"):
         result.update(_kafka_python_login(props))
     return result
@@ -57,6 +50,19 @@ def uses_sasl(props: Mapping[str, str], mechanism: str) -> bool:
     return secured and props.get("sasl.mechanism", GSSAPI).upper() == mechanism
 
 
+def principal(props: Mapping[str, str]) -> str | None:
+    """Return the principal that brokers see by default, as in ``User:connect``; None if only they know it.
+
+    A certificate's name, and that of a token, go through rules of the brokers.
+    """
+    protocol = props.get("security.protocol", "PLAINTEXT").upper()
+    if not protocol.startswith("SASL"):
+        return None if protocol == "SSL" else "User:ANONYMOUS"
+    _, options = jaas_options(props.get("sasl.jaas.config", ""))
+    name = options.get("username") or props.get("sasl.username")
+    return f"User:{name}" if name else None
+
+
 def _kafka_python_login(props: Mapping[str, str]) -> dict[str, Any]:
     login = _login(props)
     result = {
@@ -65,14 +71,14 @@ def _kafka_python_login(props: Mapping[str, str]) -> dict[str, Any]:
         "sasl_plain_password": login.get("sasl.password"),
     }
     if uses_sasl(props, "OAUTHBEARER"):
-        from headrace.kafka.clients.token_provider import TokenProvider
+        from headrace.kafka.clients.kafka_python_sasl import TokenProvider
 
         result["sasl_oauth_token_provider"] = TokenProvider(_tokens(props))
     if uses_sasl(props, GSSAPI):
         _log_in_to_kerberos(props)
-        from headrace.kafka.clients.kerberos_mechanism import register
+        from headrace.kafka.clients.kafka_python_sasl import register_kerberos
 
-        register()
+        register_kerberos()
     if _SERVICE in {**props, **login}:
         result["sasl_kerberos_service_name"] = {**props, **login}[_SERVICE]
     return result
@@ -121,39 +127,3 @@ def _login(props: Mapping[str, str]) -> dict[str, str]:
             "sasl.jaas.config",
         )
     return {**direct, **{ours: options[java] for ours, java in wanted.items() if java in options}}
-
-
-def _host_name_check(props: Mapping[str, str]) -> dict[str, str]:
-    name = "ssl.endpoint.identification.algorithm"
-    return {name: props[name] or "none"} if name in props else {}
-
-
-def _stores(props: Mapping[str, str]) -> dict[str, str]:
-    if not props.get("security.protocol", "PLAINTEXT").upper().endswith("SSL"):
-        return {}
-    # Imported only where TLS is used.
-    from headrace.config.key_stores import read_identity, read_trusted
-
-    result = {}
-    trusted, identity = read_trusted(props), read_identity(props)
-    if trusted is not None:
-        result["ssl.ca.pem"] = trusted
-    if identity is not None:
-        result |= {"ssl.certificate.pem": identity.chain, "ssl.key.pem": identity.key}
-    return result
-
-
-def _as_java(props: Mapping[str, str]) -> dict[str, str]:
-    """Return ``props`` with librdkafka's names of keys and certificates replaced by Java's, for kafka-python."""
-    result = dict(props)
-    for name, java in _LIBRDKAFKA_STORES.items():
-        if name in props:
-            result.setdefault(java, _read(name, props[name]) if name.endswith(".location") else props[name])
-    return result
-
-
-def _read(name: str, location: str) -> str:
-    try:
-        return Path(location).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError.invalid(name, location, f"the file cannot be read: {error}") from error

@@ -6,13 +6,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Message
 
 from headrace.api.sink import TopicPartition
 
 RawHeaders = list[tuple[str, bytes | None]]
+_BATCH_BYTES: Final = 16 << 20
+_SAMPLE: Final = 16
+
+
+def batch_limit(messages: Sequence[Message]) -> int:
+    """Return the limit for a batch of such messages: it is copied a few times, and memory has to stay bounded."""
+    sample = messages[:: len(messages) // _SAMPLE + 1]
+    size = sum(len(message.value() or b"") + len(message.key() or b"") for message in sample)
+    return max(1, _BATCH_BYTES * len(sample) // max(1, size))
 
 
 class ConsumedMessages:
@@ -61,6 +70,12 @@ class ConsumedMessages:
     @cached_property
     def headers(self) -> list[RawHeaders | None]:
         return _column(Message.headers, self.messages)
+
+    def mean_size(self) -> float | None:
+        """Return the mean of the bytes of a message's key and value; None without messages."""
+        if not self.messages:
+            return None
+        return (sum(map(len, filter(None, self.keys))) + sum(map(len, filter(None, self.values)))) / len(self)
 
     def within(self, partitions: Collection[TopicPartition]) -> ConsumedMessages:
         """Return the messages of ``partitions``."""

@@ -11,7 +11,9 @@ from typing import Any, cast
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, producer_config, unusable_properties_error
+from headrace.kafka.clients.client_config import producer_config, unusable_properties_error
+from headrace.kafka.clients.client_logs import LIBRDKAFKA_LOG
+from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.kafka.errors import (
     AuthorizationError,
     KafkaClientError,
@@ -52,7 +54,9 @@ class RecordProducer:
     blocks while ``buffer.memory`` bytes wait for the broker.
     """
 
-    def __init__(self, props: Mapping[str, str], *, every_delivery: bool = False) -> None:
+    def __init__(
+        self, props: Mapping[str, str], *, every_delivery: bool = False, statistics: ClientStatistics | None = None
+    ) -> None:
         config = {
             **producer_config(props),
             # Bytes are bounded here, so that a batch is never taken in part: the order would be lost.
@@ -60,10 +64,13 @@ class RecordProducer:
             "queue.buffering.max.kbytes": 2_097_151,
             "delivery.report.only.error": not every_delivery,
             "error_cb": self._on_error,
+            **(statistics.of_producer() if statistics is not None else {}),
             "logger": _Log(self._on_lost_coordinator, self._on_unauthorized),
         }
         self._limit = int(props.get("buffer.memory", 32 * 1024 * 1024))
         self._bytes = 0
+        self.on_transport_error: Callable[[RetriableKafkaError], None] = lambda error: None
+        """Called with each transport error while records are on their way, within a call of this producer."""
         self._transport_error: str | None = None
         self._unauthorized_topic: str | None = None
         self._failed: list[tuple[KafkaError, str]] = []
@@ -145,6 +152,11 @@ class RecordProducer:
         an acknowledgement or a failure, and reports the failures.
         """
         return self._delivered if self._every_delivery else self._taken - self._lost
+
+    @property
+    def in_flight(self) -> int:
+        """Records that were sent and whose delivery is not reported yet; 0 without ``every_delivery``."""
+        return self._taken - self._lost - self.acknowledged
 
     def connect(self, timeout: float) -> None:
         """Wait for a broker: without one, librdkafka looks for a transaction coordinator only every half second.
@@ -272,6 +284,9 @@ class RecordProducer:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _TRANSPORT_CODES:
             self._transport_error = error.str()
+            # Brokers close idle connections too.
+            if self.in_flight if self._every_delivery else self._bytes:
+                self.on_transport_error(RetriableKafkaError(f"writing: {error.str()} ({error.name()})"))
 
     def _on_lost_coordinator(self, line: str) -> None:
         self._transport_error = line

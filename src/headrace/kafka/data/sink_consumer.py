@@ -3,62 +3,40 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol
+from typing import Final
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
-from headrace.kafka.clients.client_config import LIBRDKAFKA_LOG, consumer_config, unusable_properties_error
-from headrace.kafka.data.consumed_messages import ConsumedMessages
+from headrace.kafka.clients.client_config import unusable_properties_error
+from headrace.kafka.clients.client_logs import LIBRDKAFKA_LOG
+from headrace.kafka.data.client_statistics import ClientStatistics, StableEnds
+from headrace.kafka.data.consumed_messages import ConsumedMessages, batch_limit
 from headrace.kafka.data.poll_keeper import PollKeeper
-from headrace.kafka.errors import AUTHORIZATION_CODES, connect_error, is_retriable
+from headrace.kafka.data.rebalance_listener import RebalanceListener
+from headrace.kafka.data.sink_consumer_config import assigns_incrementally, max_poll_interval, sink_consumer_config
+from headrace.kafka.errors import AUTHORIZATION_CODES, RetriableKafkaError, connect_error, is_retriable
 from headrace.model.deadline import Deadline
 
-log = logging.getLogger(__name__)
 _REQUEST_TIMEOUT_S: Final = 10.0
 _METADATA_TIMEOUT_S: Final = 5.0
 _INTERNAL_TOPICS: Final = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 _KEEP_ALIVE_POLL_S: Final = 0.01
-_BATCH_BYTES: Final = 16 << 20
-_SAMPLE: Final = 16
+_NO_TOPIC: Final = "?"
+"""No valid name: metadata of all topics would be much, and a topic that is asked for may be created."""
+_FIRST_BATCH: Final = 16
+_TRANSIENT_CODES: Final = frozenset(
+    {KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}
+)
 _SEEK_RETRY_S: Final = 0.01
-# Java's consumer asks again as soon as there is room, and holds little; librdkafka waits for a second, and holds 64 MB.
-_DEFAULTS: Final = {
-    "fetch.queue.backoff.ms": 5,
-    "queued.max.messages.kbytes": 32_768,
-    "partition.assignment.strategy": "range",
-}
-_INCREMENTAL: Final = "cooperative-sticky"
 
 Commit = tuple[dict[TopicPartition, int], ConnectError | None]
-
-
-class RebalanceListener(Protocol):
-    """The callbacks of rebalances, called on the consumer's thread, within ``consume`` or a ``busy`` block's end.
-
-    Their errors are raised by the next ``consume``.
-    """
-
-    def assigned(
-        self, partitions: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, int]:
-        """Take over new partitions, and return offsets to begin at that override ``committed``.
-
-        Partitions in neither begin by ``auto.offset.reset``.
-        """
-
-    def revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Give up partitions; their offsets can still be committed."""
-
-    def lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """Give up partitions that another member owns already: nothing can be committed."""
 
 
 class SinkConsumer:
@@ -67,25 +45,35 @@ class SinkConsumer:
     RetriableKafkaError for what may pass, AuthorizationError and KafkaClientError for what lasts.
     """
 
-    def __init__(self, props: Mapping[str, str]) -> None:
-        config = {**_DEFAULTS, **consumer_config(props), "on_commit": self._on_commit, "logger": LIBRDKAFKA_LOG}
+    def __init__(
+        self,
+        props: Mapping[str, str],
+        statistics: ClientStatistics | None = None,
+        on_error: Callable[[ConnectError], None] = lambda error: None,
+    ) -> None:
+        """``on_error`` is called with errors that may pass, within ``consume`` or a rebalance."""
+        self._on_error = on_error
+        self._brokers_down: KafkaError | None = None
+        callbacks = {"on_commit": self._on_commit, "error_cb": self._on_client_error}
+        config = {**sink_consumer_config(props), **callbacks, "logger": LIBRDKAFKA_LOG}
+        self._stable_ends = StableEnds() if config["isolation.level"] == "read_committed" else None
+        if self._stable_ends is not None:
+            config |= (statistics or ClientStatistics()).of_consumer(self._stable_ends.update)
+        elif statistics is not None:
+            config |= statistics.of_consumer()
         self._listener: RebalanceListener | None = None
-        self._incremental = (
-            config["partition.assignment.strategy"] == _INCREMENTAL or config.get("group.protocol") == "consumer"
-        )
+        self._incremental = assigns_incrementally(config)
         self.assignment: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self._revoked: set[TopicPartition] = set()
         self._failure: Exception | None = None
         self._commits: deque[Commit] = deque()
-        self._logged_errors: set[str] = set()
         self._kept_alive = False
-        self._batch_limit = _SAMPLE
-        interval = int(config.get("max.poll.interval.ms", 300_000)) / 1000
-        self._keeper = PollKeeper(self._keep_alive, interval / 4)
+        self._batch_limit = _FIRST_BATCH
+        self._keeper = PollKeeper(self._keep_alive, max_poll_interval(config) / 4)
         self._wanted_paused: Callable[[], Collection[TopicPartition]] = frozenset
         try:
-            self.client = Consumer(_without_conflicts(config))
+            self.client = Consumer(config)
         except (KafkaException, ValueError) as error:
             raise unusable_properties_error(error, props, "consumer") from error
 
@@ -122,10 +110,13 @@ class SinkConsumer:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        if self._brokers_down is not None:
+            down, self._brokers_down = self._brokers_down, None
+            self._on_error(_may_pass(down, "consuming"))
         if any(map(Message.error, messages)):
             messages = [message for message in messages if not self._is_error(message)]
         if messages:
-            self._batch_limit = _batch_limit(messages)
+            self._batch_limit = batch_limit(messages)
         if self._revoked and messages:
             return self._without_revoked(ConsumedMessages(messages))
         return ConsumedMessages(messages, *self._single_source())
@@ -191,6 +182,38 @@ class SinkConsumer:
         """Return the outcomes of ``commit_async`` since the last call: the offsets, and the error if there was one."""
         return [self._commits.popleft() for _ in range(len(self._commits))]
 
+    def end_offset(self, where: TopicPartition) -> int | None:
+        """Return the end of an assigned partition up to which records can be read; None while it is not known.
+
+        No request is made: it is that of the last fetch, or of the last statistics if only committed records are read.
+        """
+        if self._stable_ends is not None:
+            return self._stable_ends.of(where)
+        _, high = self.client.get_watermark_offsets(Position(*where), cached=True)
+        return high if high >= 0 else None
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return where the next read of assigned partitions begins: after markers and aborted records, too.
+
+        Partitions of which nothing was read since they were assigned or sought in are left out.
+        """
+        known = self.client.position([Position(*where) for where in self.assignment])
+        return {TopicPartition(each.topic, each.partition): each.offset for each in known if each.offset >= 0}
+
+    def brokers_answer(self, timeout: float) -> bool:
+        """Return True if the leaders of all assigned partitions answer within ``timeout`` seconds.
+
+        It takes a request to each of them; without partitions, to any broker.
+        """
+        try:
+            if not self.assignment:
+                self.client.list_topics(_NO_TOPIC, timeout)
+                return True
+            asked = [Position(*where, OFFSET_END) for where in self.assignment]
+            return all(end.error is None for end in self.client.offsets_for_times(asked, timeout))
+        except KafkaException:
+            return False
+
     def close(self) -> None:
         """Leave the group. The listener is not called any more."""
         self._listener = None
@@ -221,7 +244,7 @@ class SinkConsumer:
         return messages
 
     def _is_error(self, message: Message) -> bool:
-        """Return True for an error event; raise it if it lasts, and log each kind once if it may pass."""
+        """Return True for an error event; raise it if it lasts."""
         error = message.error()
         if error is None:
             return False
@@ -230,11 +253,13 @@ class SinkConsumer:
         what = f"consuming from topic {message.topic()}" if message.topic() else "consuming"
         if not is_retriable(error) and error.code() not in _TRANSIENT_CODES:
             raise connect_error(error, what)
-        text = f"{what}: {error.str()} ({error.name()})"
-        if text not in self._logged_errors:
-            self._logged_errors.add(text)
-            log.warning("%s; going on", text)
+        self._on_error(_may_pass(error, what))
         return True
+
+    def _on_client_error(self, error: KafkaError) -> None:
+        """Note that all brokers are lost, on whichever thread polls; one broker may also close an idle connection."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._brokers_down = error
 
     def _without_revoked(self, batch: ConsumedMessages) -> ConsumedMessages:
         """Drop the messages of partitions that a rebalance has revoked within the batch.
@@ -331,7 +356,7 @@ class SinkConsumer:
             asked = [Position(*where) for where in partitions]
             found = self._keeper.call_on_poller(lambda: self.client.committed(asked, timeout=_REQUEST_TIMEOUT_S))
         except KafkaException as error:
-            log.warning("%s", connect_error(error, "reading committed offsets"))
+            self._on_error(connect_error(error, "reading committed offsets"))
             return {}
         return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
@@ -348,16 +373,8 @@ class SinkConsumer:
         self._commits.append((offsets, None if failed is None else connect_error(failed, "committing offsets")))
 
 
-_TRANSIENT_CODES: Final = frozenset(
-    {KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION}
-)
-
-
-def _batch_limit(messages: Sequence[Message]) -> int:
-    """Return the limit for a batch of such messages: it is copied a few times, and memory has to stay bounded."""
-    sample = messages[:: len(messages) // _SAMPLE + 1]
-    size = sum(len(message.value() or b"") + len(message.key() or b"") for message in sample)
-    return max(1, _BATCH_BYTES * len(sample) // max(1, size))
+def _may_pass(error: KafkaError, what: str) -> RetriableKafkaError:
+    return RetriableKafkaError(f"{what}: {error.str()} ({error.name()})")
 
 
 def _positions(offsets: Mapping[TopicPartition, int]) -> list[Position]:
@@ -366,11 +383,3 @@ def _positions(offsets: Mapping[TopicPartition, int]) -> list[Position]:
 
 def _topic_partitions(positions: Sequence[Position]) -> list[TopicPartition]:
     return [TopicPartition(each.topic, each.partition) for each in positions]
-
-
-def _without_conflicts(config: dict[str, object]) -> dict[str, object]:
-    """Return ``config`` without what the group protocol of KIP-848 refuses: it assigns on the broker."""
-    if config.get("group.protocol") != "consumer":
-        return config
-    unknown = ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms")
-    return {name: value for name, value in config.items() if name not in unknown}

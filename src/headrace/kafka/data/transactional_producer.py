@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Final
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
+from headrace.api.sink import TopicPartition
+from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import (
     AuthorizationError,
@@ -23,6 +27,7 @@ from headrace.kafka.errors import (
     connect_error,
 )
 
+log = logging.getLogger(__name__)
 _ABORT_SECONDS: Final = 5.0
 
 
@@ -60,9 +65,11 @@ class TransactionalProducer:
     (the records or the principal are at fault; a new attempt would fail again).
     """
 
-    def __init__(self, props: Mapping[str, str], *, every_delivery: bool = False) -> None:
+    def __init__(
+        self, props: Mapping[str, str], *, every_delivery: bool = False, statistics: ClientStatistics | None = None
+    ) -> None:
         self.transactional_id = props["transactional.id"]
-        self.records = RecordProducer(props, every_delivery=every_delivery)
+        self.records = RecordProducer(props, every_delivery=every_delivery, statistics=statistics)
         self._state = ProducerState.NEW
         self._history = [ProducerState.NEW]
         self._abort_on_close = False
@@ -79,6 +86,7 @@ class TransactionalProducer:
         self._call_client("connecting", lambda: self.records.connect(timeout))
         self._call_client("init_transactions", lambda: self.records.client.init_transactions(timeout))
         self._move(ProducerState.READY)
+        log.debug("Producer %s has fenced its predecessors", self.transactional_id)
 
     def begin(self) -> None:
         """Begin a transaction. A transport error at the end of the last one taints, though the end was answered.
@@ -94,6 +102,20 @@ class TransactionalProducer:
         self._call_client("begin_transaction", self.records.client.begin_transaction)
         self._acknowledged_before = self.records.acknowledged
         self._move(ProducerState.IN_TRANSACTION)
+        log.debug("Producer %s has begun a transaction", self.transactional_id)
+
+    def send_offsets(self, consumer: Consumer, offsets: Mapping[TopicPartition, int], timeout: float) -> None:
+        """Commit consumer offsets of the consumer's group with the transaction, all or nothing with its records.
+
+        The consumer may have its partitions assigned by itself: what fences then is the transactional id alone.
+        """
+        self._require(ProducerState.IN_TRANSACTION)
+        positions = [Position(where.topic, where.partition, offset) for where, offset in offsets.items()]
+        metadata = consumer.consumer_group_metadata()
+        self._call_client(
+            "send_offsets_to_transaction",
+            lambda: self.records.client.send_offsets_to_transaction(positions, metadata, timeout),
+        )
 
     def commit(self, timeout: float, records: int | None = None) -> None:
         """Make all that was sent since ``begin`` visible at once (invariant 1); within ``timeout`` seconds.
@@ -105,6 +127,10 @@ class TransactionalProducer:
         self._flush(timeout)
         self._check_complete(records)
         self._end_transaction("commit_transaction", lambda: self.records.client.commit_transaction(timeout))
+        log.debug(
+            "Producer %s has committed a transaction of %d records, offset records included",
+            *(self.transactional_id, self.records.acknowledged - self._acknowledged_before),
+        )
 
     def abort(self, timeout: float) -> None:
         """Abort the transaction: nothing that was sent since ``begin`` ever becomes visible."""
@@ -115,6 +141,7 @@ class TransactionalProducer:
         self._end_transaction("abort_transaction", lambda: self.records.client.abort_transaction(timeout))
         # The records that it purged were reported as failed.
         self.records.forget_failures()
+        log.debug("Producer %s has aborted a transaction", self.transactional_id)
 
     def close(self) -> None:
         """Close the producer, and abort a transaction that will not be committed.

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka.coordinator.base import BaseCoordinator
+from kafka.coordinator.heartbeat import Heartbeat
 from kafka.errors import InconsistentGroupProtocolError, KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
 from headrace.api.errors import ConnectError
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.group.heartbeat import EagerHeartbeat
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,10 @@ _NOTHING_IN_COMMON = (
     "a member of the group speaks no protocol that this worker does, which is {}; look at connect.protocol and "
     "connect.protocol.minimum of all workers, and whether anybody else uses the group.id"
 )
+_MIN_PAUSE = 0.1
+"""Seconds between two heartbeats, at least."""
+_PAUSE_RATIO = 0.1
+"""The pause after a heartbeat, as a part of the time since the last rebalance."""
 
 
 class GroupListener(Protocol):
@@ -250,6 +254,22 @@ class GroupMember:
             trouble,
             exc_info=None if isinstance(error, KafkaError | ConnectError) else error,
         )
+
+
+class EagerHeartbeat(Heartbeat):  # type: ignore[misc]
+    """A heartbeat that is frequent right after a rebalance, then ever slower, down to the configured interval.
+
+    One rebalance is often followed by another: work revoked from one member is assigned to another in the next, and
+    members learn of that only by the answer to a heartbeat. On the membership's thread, as its base class.
+    """
+
+    def time_to_next_heartbeat(self) -> float:
+        configured = float(super().time_to_next_heartbeat())
+        if self.heartbeat_failed:
+            return configured
+        began, last = float(self.last_reset), max(float(self.last_send), float(self.last_reset))
+        pause = max(_MIN_PAUSE, _PAUSE_RATIO * (last - began))
+        return min(configured, max(0.0, last + pause - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)

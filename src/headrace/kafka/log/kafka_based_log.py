@@ -14,7 +14,15 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicDescription, TopicSpec
@@ -34,6 +42,8 @@ from headrace.model.backoff import ExponentialBackoff
 log = logging.getLogger(__name__)
 
 _BATCH = 1000
+_LONG_S = 1.0
+"""Seconds that the first read of a topic has to take to be worth a line at INFO."""
 _IDLE_WAIT = 0.05  # bounds how stale positions can be where nothing but transaction markers arrived
 _DESCRIBE_INTERVAL = 5.0
 """Seconds between two descriptions of the topic, which show its deletion and new partitions."""
@@ -43,12 +53,13 @@ _METADATA_BACKOFF = ExponentialBackoff(0.005, 0.5)
 
 
 class LogRecord(NamedTuple):
-    """One record of the log, as its bytes."""
+    """One record of the log, as its bytes; ``timestamp_ms`` is None where it has none."""
 
     key: bytes | None
     value: bytes | None
     partition: int
     offset: int
+    timestamp_ms: int | None = None
 
 
 class KafkaBasedLog:
@@ -104,6 +115,7 @@ class KafkaBasedLog:
         RetriableError if that takes longer than ``timeout`` seconds: it may be called again, and starts again then.
         ConfigError if a topic that must be compacted is not, or cannot be created as specified.
         """
+        begun = time.monotonic()
         self._admin = TopicAdmin(self._admin_props)
         if self._create is not None:
             self._ensure_topic(self._admin, self._create)
@@ -118,6 +130,9 @@ class KafkaBasedLog:
             # An open transaction may be that of a task which only this start brings back: do not wait for it. Callers
             # that need its outcome call read_to_end (invariant 3).
             self._waiters.add(committed=True).result(timeout)
+            took = time.monotonic() - begun
+            level = logging.INFO if took >= _LONG_S else logging.DEBUG
+            log.log(level, "Topic '%s' was read to its end in %.1f s", self.topic, took)
         except TimeoutError:
             reason = self.waiting_for() or "no answer from the brokers"
             self._end_thread()
@@ -253,7 +268,7 @@ class KafkaBasedLog:
         partition, offset = message.partition(), message.offset()
         if error is None:
             assert partition is not None and offset is not None
-            return LogRecord(message.key(), message.value(), partition, offset)
+            return LogRecord(message.key(), message.value(), partition, offset, _timestamp_ms(message))
         if error.code() == KafkaError._PARTITION_EOF:
             assert partition is not None and offset is not None
             waiters.reached(partition, offset)
@@ -329,6 +344,11 @@ class KafkaBasedLog:
         named_by = f" ({self._create.name_property})" if self._create is not None else ""
         advice = f". {self._create.loss}" if self._create is not None and self._create.loss else ""
         return TopicLostError(f"{_sentence(loss)}{named_by}{advice}")
+
+
+def _timestamp_ms(message: Message) -> int | None:
+    kind, milliseconds = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 
 
 def _sentence(text: str) -> str:

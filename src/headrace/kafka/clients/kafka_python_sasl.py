@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kerberos for kafka-python: a missing ticket is a failed connection, which is tried again."""
+"""Logins of kafka-python, on the thread that also sends heartbeats: tokens, and Kerberos.
+
+A login that cannot be made now is a KafkaConnectionError, so that connecting goes on.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import gssapi
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl import register_sasl_mechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from headrace.kafka.clients.kerberos import reason
+from headrace.kafka.clients.oauth_tokens import TokenSource
+from headrace.kafka.errors import RetriableKafkaError
+
+
+class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """A provider that never blocks. KafkaConnectionError if ``source`` has no valid token: connecting goes on."""
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+
+    def token(self) -> str:
+        try:
+            return self._source.current().value
+        except RetriableKafkaError as error:
+            raise KafkaConnectionError(str(error)) from error
+
+    def extensions(self) -> dict[str, str]:
+        return self._source.extensions
 
 
 class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
@@ -27,13 +48,15 @@ class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
             super().receive(auth_bytes)
 
 
-def register() -> None:
+def register_kerberos() -> None:
     """Register the mechanism with kafka-python, in the place of its own."""
     register_sasl_mechanism("GSSAPI", KerberosMechanism, overwrite=True)
 
 
 @contextmanager
 def _as_connection_error() -> Iterator[None]:
+    import gssapi  # not there without Kerberos
+
     try:
         yield
     except gssapi.exceptions.GSSError as error:
