@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Generic, TypeVar
 
 from headrace.api.errors import ConfigError
@@ -17,22 +17,29 @@ from headrace.config.connector_config import (
     ConnectorConfig,
     DeadLetterQueue,
 )
-from headrace.config.worker_config import WorkerConfig
+from headrace.config.telemetry_config import LINEAGE, TRACES
+from headrace.config.worker_config import CLIENT_METRICS_INTERVAL, WorkerConfig
+from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.plugins.discovery import plugins_of
-from headrace.task.errors.dead_letters import DeadLetter
+from headrace.task.errors.error_reports import ErrorReports, ToleratedErrorReporter
 from headrace.task.errors.processing_context import O
-from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
+from headrace.task.errors.reporters import DeadLetter, DeadLetterQueueReporter, LogReporter
 from headrace.task.errors.retry_with_tolerance import ErrorReporter, RetryWithTolerance
 from headrace.task.frames.frame_chain import has_frame_steps
+from headrace.task.record_schemas import RecordSchemas
 from headrace.task.task_converters import TaskConverters
-from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_metrics import TaskMetrics, TaskPluginMetrics
+from headrace.task.task_protocol import Metrics
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_link import TaskControl, WorkerLink
+from headrace.telemetry.tracing import NO_TRACING, Tracing, create_tracing
 
 log = logging.getLogger(__name__)
 C = TypeVar("C", bound=ConnectorConfig)
 AdminProperties = Callable[[WorkerConfig, Mapping[str, str], int], dict[str, str]]
 """Returns the properties of an admin client for worker, connector configuration and number of the task."""
+_TRACES_TIMEOUT: Final = 1.0
+"""Seconds that the end of a task waits for its last spans to be sent."""
 _DLQ_PREFIX: Final = DLQ_REPLICATION_FACTOR.removesuffix(".replication.factor")
 
 
@@ -47,9 +54,19 @@ class TaskAssembly(Generic[C, O]):
         self.config = config
         self.link = link
         self.control = control
-        self.metrics = TaskMetrics(link.report_metrics, time.monotonic)
+        progress = control.progress
+        self.metrics = TaskMetrics(
+            lambda values: link.send(Metrics(values, progress.measure())), time.monotonic, progress=progress
+        )
+        self.reports = ErrorReports(link.send)
+        self.metrics.before_report(self.reports.send_waiting)
         self.plugins = plugins_of(spec.worker_config)
-        self.converters = TaskConverters(spec.connector_config, spec.worker_config, self.plugins)
+        self.plugin_metrics = TaskPluginMetrics(self.metrics)
+        self.tracing = _tracing(spec)
+        lineage = spec.worker_config.get(LINEAGE, "").strip().lower() == "true"
+        self.schemas = RecordSchemas(link.send, time.monotonic) if lineage else None
+        monitor = self.plugin_metrics.monitor
+        self.converters = TaskConverters(spec.connector_config, spec.worker_config, self.plugins, monitor)
 
     @cached_property
     def has_frame_steps(self) -> bool:
@@ -65,6 +82,11 @@ class TaskAssembly(Generic[C, O]):
     def flush_timeout(self) -> float:
         """``offset.flush.timeout.ms`` in seconds."""
         return self._worker_seconds("offset.flush.timeout.ms", 5_000)
+
+    def client_statistics(self) -> ClientStatistics | None:
+        """Return what makes one of the task's clients report its metrics; None if the worker wants none."""
+        interval = self._worker_seconds(CLIENT_METRICS_INTERVAL, 0)
+        return ClientStatistics(interval, partial(self.metrics.replace, "client")) if interval else None
 
     def create_task(self, kind: type[Any]) -> Any:
         """Return the plugin's task, not initialized. ConfigError if its class is not of ``kind``."""
@@ -93,10 +115,13 @@ class TaskAssembly(Generic[C, O]):
     ) -> RetryWithTolerance[O]:
         """Return the ``errors.*`` of the task. ``send`` and ``fits`` are those of ``DeadLetterQueueReporter``."""
         handling, queue = self.config.error_handling, self.config.dead_letter_queue
-        reporters: list[ErrorReporter[O]] = [LogReporter(self.spec.id, handling, self.metrics)]
+        reporters: list[ErrorReporter[O]] = [
+            LogReporter(self.spec.id, handling, self.metrics),
+            ToleratedErrorReporter(self.reports),
+        ]
         if queue is not None and send is not None:
             reporters.append(DeadLetterQueueReporter(self.spec.id, queue.context_headers, send, self.metrics, fits))
-        return RetryWithTolerance(handling, reporters, self.metrics, self.control.wait_for_stop)
+        return RetryWithTolerance(handling, reporters, self.metrics, self.control.wait_for_stop, reports=self.reports)
 
     def create_dead_letter_topic(self, properties: AdminProperties) -> None:
         """Create the dead letter topic, of one partition as in Java, unless it exists or no record can get there.
@@ -116,5 +141,18 @@ class TaskAssembly(Generic[C, O]):
         finally:
             topics.close()
 
+    def close_tracing(self) -> None:
+        """Send the spans that are left."""
+        self.tracing.close(_TRACES_TIMEOUT)
+
     def _worker_seconds(self, name: str, default: int) -> float:
         return int(self.spec.worker_config.get(name, default)) / 1000
+
+
+def _tracing(spec: TaskSpec) -> Tracing:
+    """Return the traces of the task's process; none where its packages are missing, as on an executor."""
+    try:
+        return create_tracing(spec.worker_config.get(TRACES), str(spec.id))
+    except ConfigError as error:
+        log.warning("Task %s sends no traces: %s", spec.id, error)
+        return NO_TRACING

@@ -86,7 +86,10 @@ class RecordConverter:
         value: PartConverter,
         headers: HeadersConverter,
         errors: RetryWithTolerance[SourceRecord],
+        observe: Callable[[Polled], None] = lambda batch: None,
     ) -> None:
+        """``observe`` gets each batch before its conversion."""
+        self._observe = observe
         self._key = key
         self._value = value
         self._headers = headers
@@ -100,6 +103,7 @@ class RecordConverter:
         ``sources`` are the polled records that ``records`` were made of, where these are others.
         ToleranceExceededError for a record that fails.
         """
+        self._observe(records)
         skipped: list[SourceRecord] = []
         batches = []
         for topic, of_topic, of_sources in _by_topic(records, records if sources is None else sources):
@@ -112,6 +116,7 @@ class RecordConverter:
         """Convert an Arrow table without an object per record; None if a converter has no columnar path for it."""
         from headrace.api.arrow import tables_by_topic
 
+        self._observe(table)
         batches = []
         for topic, rows in tables_by_topic(table):
             batch = self._convert_columns(topic, rows)
@@ -254,14 +259,19 @@ def _by_topic(
         yield topic, of_topic, of_sources
 
 
-def create_record_converter(converters: TaskConverters, errors: RetryWithTolerance[SourceRecord]) -> RecordConverter:
-    """Return the converter of a task's records; it fails as ``errors`` say."""
+def create_record_converter(
+    converters: TaskConverters,
+    errors: RetryWithTolerance[SourceRecord],
+    observe: Callable[[Polled], None] = lambda batch: None,
+) -> RecordConverter:
+    """Return the converter of a task's records; it fails as ``errors`` say, and ``observe`` gets each batch before."""
     operation, create_header_converter = converters.header_converter()
     return RecordConverter(
         PartConverter.of(*converters.create_converter(KEY_CONVERTER)),
         PartConverter.of(*converters.create_converter(VALUE_CONVERTER)),
         HeadersConverter(operation, create_header_converter),
         errors,
+        observe,
     )
 
 

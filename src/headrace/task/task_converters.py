@@ -11,6 +11,7 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
+from headrace.task.task_metrics import Monitor, no_monitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class TaskConverters:
     connector: Mapping[str, str]
     worker: Mapping[str, str]
     plugins: Plugins
+    monitor: Monitor = no_monitor
 
     def create_converter(self, name: str) -> tuple[Operation, Converter]:
         """Return the converter of ``key.converter`` or ``value.converter``, and what its failures are reported as."""
@@ -31,6 +33,7 @@ class TaskConverters:
         is_key = name == KEY_CONVERTER
         converter = cls()
         converter.configure(properties, is_key)
+        self.monitor(converter, {"converter": "key" if is_key else "value"})
         stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
         return Operation(stage, self.plugins.class_name(PluginKind.CONVERTER, cls)), converter
 
@@ -42,6 +45,7 @@ class TaskConverters:
         def create() -> HeaderConverter:
             converter = cls()
             converter.configure(properties)
+            self.monitor(converter, {"converter": "header"})
             return converter
 
         return Operation(Stage.HEADER_CONVERTER, self.plugins.class_name(PluginKind.HEADER_CONVERTER, cls)), create

@@ -40,6 +40,11 @@ class TopicBatch:
         """True if there are only keys and values, so that the whole batch can be sent with one call."""
         return self.partitions is None and self.timestamps is None and self.headers is None
 
+    @property
+    def byte_size(self) -> int:
+        """The bytes of all keys and values."""
+        return sum(map(len, filter(None, self.values))) + sum(map(len, filter(None, self.keys or ())))
+
     def only(self, row: int) -> TopicBatch:
         """Return a batch of that row alone."""
         return self._select([row])

@@ -19,6 +19,7 @@ from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import O, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
+from headrace.task.task_metrics import Monitor, no_monitor
 
 R = TypeVar("R", bound=ConnectRecord)
 
@@ -62,12 +63,12 @@ class TransformationChain(Generic[O, R]):
     """
 
     def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
-        self._stages = tuple(stages)
+        self.stages = tuple(stages)
         self._errors = errors
-        self._apply = _compile(self._stages)
+        self._apply = _compile(self.stages)
 
     def __bool__(self) -> bool:
-        return bool(self._stages)
+        return bool(self.stages)
 
     def apply_all(self, records: Sequence[R], originals: Sequence[O]) -> list[R | None]:
         """Return each record as the stages transform it; None if one drops it, or if it is skipped (and reported).
@@ -85,14 +86,14 @@ class TransformationChain(Generic[O, R]):
         return result
 
     def close(self) -> None:
-        for stage in self._stages:
+        for stage in self.stages:
             stage.close()
 
     def _recovered(self, failed: _StageFailedError, original: O) -> R | None:
         """Retry the stage that failed, then apply the later ones, so that no stage sees the record twice."""
-        stage = self._stages[failed.index]
+        stage = self.stages[failed.index]
         result: Any = self._errors.recover(stage.operation, original, failed.error, partial(stage.apply, failed.record))
-        for later in self._stages[failed.index + 1 :]:
+        for later in self.stages[failed.index + 1 :]:
             if result is None or result is SKIPPED:
                 return None
             result = self._errors.execute(later.operation, original, partial(later.apply, result))
@@ -176,7 +177,7 @@ def _fused(part: RecordPart, first: int, transformations: Sequence[Any]) -> _Ste
 
 
 def create_transformation_chain(
-    config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
+    config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O], monitor: Monitor = no_monitor
 ) -> TransformationChain[O, Any]:
     """Return the chain that a connector's ``transforms`` and ``predicates`` describe."""
     used = {stage.predicate for stage in config.transforms}
@@ -184,32 +185,41 @@ def create_transformation_chain(
         # Its errors are raised although no transformation uses it, as in Java.
         with full_names(f"predicates.{unused.alias}"):
             _predicate_class(unused, plugins)().config().parse(unused.config)
-    return create_chain_of_stages(config.transforms, config, plugins, errors)
+    return create_chain_of_stages(config.transforms, config, plugins, errors, monitor)
 
 
 def create_chain_of_stages(
-    stages: Sequence[PluginStage], config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[O]
+    stages: Sequence[PluginStage],
+    config: ConnectorConfig,
+    plugins: Plugins,
+    errors: RetryWithTolerance[O],
+    monitor: Monitor = no_monitor,
 ) -> TransformationChain[O, Any]:
     """Return the chain of some of a connector's transformations, which follow one another."""
-    return TransformationChain([_create_stage(stage, config, plugins) for stage in stages], errors)
+    return TransformationChain([_create_stage(stage, config, plugins, monitor) for stage in stages], errors)
 
 
-def _create_stage(stage: PluginStage, config: ConnectorConfig, plugins: Plugins) -> TransformationStage:
+def _create_stage(
+    stage: PluginStage, config: ConnectorConfig, plugins: Plugins, monitor: Monitor
+) -> TransformationStage:
     prefix = f"transforms.{stage.alias}"
     cls = plugins.transformation(stage.type, f"{prefix}.type")
     operation = Operation(Stage.TRANSFORMATION, plugins.class_name(PluginKind.TRANSFORMATION, cls), stage.alias)
     transformation = cls()
     with full_names(prefix):
         transformation.configure(stage.config)
+    monitor(transformation, {"transform": stage.alias})
     # Its own instance for each stage, as each is closed with its stage.
-    predicates = (_create_predicate(each, plugins) for each in config.predicates if each.alias == stage.predicate)
+    used = (each for each in config.predicates if each.alias == stage.predicate)
+    predicates = (_create_predicate(each, plugins, monitor) for each in used)
     return TransformationStage(operation, transformation, next(predicates, None), stage.negate)
 
 
-def _create_predicate(stage: PluginStage, plugins: Plugins) -> Predicate[Any]:
+def _create_predicate(stage: PluginStage, plugins: Plugins, monitor: Monitor) -> Predicate[Any]:
     predicate = _predicate_class(stage, plugins)()
     with full_names(f"predicates.{stage.alias}"):
         predicate.configure(stage.config)
+    monitor(predicate, {"predicate": stage.alias})
     return predicate
 
 

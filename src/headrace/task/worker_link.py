@@ -1,50 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls between a task's process and its worker, whatever carries them."""
+"""The link of a task's process with its worker, whatever carries it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from headrace.api.frames import Frames
-
-Offset = Mapping[str, Any]
-Partition = Mapping[str, Any]
+from headrace.task.task_progress import TaskProgress
+from headrace.task.task_protocol import A, ProcessEvent, Request
 
 
 class WorkerLink(Protocol):
-    """Requests and reports to the worker, called on the task's thread. Requests block for the answer."""
+    """The way to the worker, for the task's thread and those that its code starts."""
 
     @property
     def frames(self) -> Frames:
         """Runs jobs on DataFrames through the worker."""
 
-    def confirm_start(self) -> bool:
-        """Ask for GO (True) or ABANDON (False); once, after ``init_transactions`` (invariant 4)."""
+    def send(self, event: ProcessEvent) -> None:
+        """Report an event; nobody answers it."""
 
-    def read_offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return committed offsets, after the worker has read the offsets topics to the end (invariant 3)."""
+    def ask(self, request: Request[A]) -> A:
+        """Return the worker's answer, for which this blocks.
 
-    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
-        """Have a worker without an offsets topic write offset records. RetriableError if they are not written."""
-
-    def report_running(self) -> None: ...
-
-    def report_paused(self) -> None: ...
-
-    def report_offsets_committed(self, offsets: Sequence[tuple[Partition, Offset | None]]) -> None: ...
-
-    def report_topics_used(self, topics: Sequence[str]) -> None:
-        """Report topics that were just read or written. Each is sent once, until the worker has them forgotten."""
-
-    def report_metrics(self, values: Mapping[str, float]) -> None: ...
+        Raises:
+            ConfigError: the worker refuses, until a user changes something.
+            RetriableKafkaError: the worker could not find the answer out now.
+        """
 
 
 class TaskControl:
-    """The worker's requests. Set by the thread that listens to the worker, read by the task's thread."""
+    """The worker's requests. Set by the thread that listens to the worker, read by the task's thread.
+
+    ``progress`` goes the other way: the listener measures it when the worker asks.
+    """
 
     def __init__(self) -> None:
+        self.progress = TaskProgress()
         self._changed = threading.Condition()
         self._stopping = False
         self._paused = False
@@ -78,10 +72,10 @@ class TaskControl:
             self._on_stop = hook
             return not self._stopping
 
-    def wait_while_paused(self) -> None:
-        """Block until the task may poll again or is to stop."""
+    def wait_while_paused(self, seconds: float | None = None) -> bool:
+        """Block until the task may poll again or is to stop; return False if it is still paused after ``seconds``."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping or not self._paused)
+            return self._changed.wait_for(lambda: self._stopping or not self._paused, seconds)
 
     def wait_for_stop(self, seconds: float) -> bool:
         """Wait for so many seconds; return True as soon as a stop is asked for."""

@@ -5,41 +5,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 from headrace.api.error_text import error_line, error_text, error_trace
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.protected_files import protect
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError
+from headrace.model.health import Handling, Stage
+from headrace.task.errors.task_errors import final_error
+from headrace.task.task_protocol import ConfirmStart, Ended, Outcome, Paused, Running
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 log = logging.getLogger(__name__)
-
-
-class Outcome(Enum):
-    """The end of an attempt, which decides if another one follows."""
-
-    STOPPED = "stopped"
-    """It was asked to stop, and has."""
-    ABANDONED = "abandoned"
-    """The task was taken away before it polled."""
-    FAILED = "failed"
-    """Its code or data is at fault; a new attempt would fail again."""
-    TAINTED = "tainted"
-    """Something is uncertain; a new attempt finds out what is committed (invariant 5)."""
-    FENCED = "fenced"
-    """Another producer took its transactional id over (invariant 2)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """An attempt's outcome with its reason, or its trace if it FAILED."""
-
-    outcome: Outcome
-    reason: str = ""
 
 
 class RunnableTask(Protocol):
@@ -65,13 +43,14 @@ def run_task(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: 
     try:
         return _run_attempt(spec, link, control, factories)
     except ProducerFencedError as error:
-        return Ended(Outcome.FENCED, error_text(error))
+        return Ended(Outcome.FENCED, error_text(error), final_error(error, Handling.RETRIED, control.progress.stage))
     except RetriableKafkaError as error:
-        return Ended(Outcome.TAINTED, error_text(error))
+        return Ended(Outcome.TAINTED, error_text(error), final_error(error, Handling.RETRIED, control.progress.stage))
     except ConfigError as error:
-        return Ended(Outcome.FAILED, error_text(error))
+        return Ended(Outcome.FAILED, error_text(error), final_error(error, Handling.FAILED, control.progress.stage))
     except BaseException as error:
-        return Ended(Outcome.FAILED, f"{_headline(error)}\n{error_trace(error)}")
+        trace = f"{_headline(error)}\n{error_trace(error)}"
+        return Ended(Outcome.FAILED, trace, final_error(error, Handling.FAILED, control.progress.stage))
 
 
 def _run_attempt(spec: TaskSpec, link: WorkerLink, control: TaskControl, factories: TaskFactories) -> Ended:
@@ -82,14 +61,15 @@ def _run_attempt(spec: TaskSpec, link: WorkerLink, control: TaskControl, factori
     try:
         task.init()
         # Between init and here the task may have been taken away; only the worker knows (invariant 4).
-        if not link.confirm_start():
+        if not link.ask(ConfirmStart()):
             return Ended(Outcome.ABANDONED)
         if control.stopping:
             return Ended(Outcome.STOPPED)
         task.start()
         if not control.stopping:
-            link.report_running()
+            link.send(Running())
         task.execute()
+        control.progress.enter(Stage.STOPPING)
     finally:
         _close(task, spec)
     return Ended(Outcome.STOPPED)
@@ -98,8 +78,10 @@ def _run_attempt(spec: TaskSpec, link: WorkerLink, control: TaskControl, factori
 def _may_start(link: WorkerLink, control: TaskControl) -> bool:
     """Return False if the task is to stop. One paused from the start does nothing, not even fence, until resumed."""
     if control.paused and not control.stopping:
-        link.report_paused()
+        control.progress.enter(Stage.PAUSED)
+        link.send(Paused())
         control.wait_while_paused()
+        control.progress.enter(Stage.STARTING)
     return not control.stopping
 
 

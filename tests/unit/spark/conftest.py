@@ -4,19 +4,34 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.model.ids import ConnectorTaskId
-from headrace.spark.channel.messages import Attach, Done
+from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
 from headrace.spark.engine.spark_engine import SparkJobError
 from headrace.spark.task.launched_task import LaunchedTask
+from headrace.task.task_protocol import (
+    AnyRequest,
+    AttemptStarted,
+    ConfirmStart,
+    Ended,
+    Event,
+    Failed,
+    Metrics,
+    OffsetsCommitted,
+    Outcome,
+    ReadOffsets,
+    Restarting,
+    TopicsUsed,
+    Waiting,
+    WriteOffsets,
+)
 from headrace.task.task_spec import TaskKind, TaskSpec
-from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {"a": "1"}, {}, {}, {}, {}, "offsets", True)
@@ -63,55 +78,45 @@ class HeardTask:
 
     def __init__(self) -> None:
         self.events: list[Any] = []
-        self.asked: list[int] = []
+        self.asked = 0
         self.outcomes: list[Outcome | None] = []
-        self.may_start: Callable[[int], bool] = lambda attempt: True
+        self.may_start: Callable[[], bool] = lambda: True
         self.write: Callable[[Any], None] = lambda records: self.events.append(("write", dict(records)))
         self.offsets: Callable[[Any], Any] = lambda partitions: [{"n": 1} for _ in partitions]
+        self.refused: type | None = None
+        """A kind of event that it cannot take."""
 
-    def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
-        self.events.append(("attempt", attempt))
+    def on_event(self, task: ConnectorTaskId, event: Event) -> None:
+        if type(event) is self.refused:
+            raise ValueError("a defect")
+        match event:
+            case AttemptStarted(attempt):
+                self.events.append(("attempt", attempt))
+            case OffsetsCommitted(offsets):
+                self.events.append(("offsets", list(offsets)))
+            case TopicsUsed(topics):
+                self.events.append(("topics", list(topics)))
+            case Metrics(values):
+                self.events.append(("metrics", dict(values)))
+            case Failed(trace):
+                self.events.append(("failed", trace))
+            case Restarting(reason, outcome):
+                self.outcomes.append(outcome)
+                self.events.append(("restarting", reason))
+            case Waiting(reason):
+                self.events.append(("waiting", reason))
+            case _:
+                self.events.append(type(event).__name__.lower())
 
-    def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
-        self.asked.append(attempt)
-        return self.may_start(attempt)
-
-    def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Mapping[str, Any]]) -> Any:
-        return self.offsets(partitions)
-
-    def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
-        self.write(records)
-
-    def running(self, task: ConnectorTaskId) -> None:
-        self.events.append("running")
-
-    def paused(self, task: ConnectorTaskId) -> None:
-        self.events.append("paused")
-
-    def offsets_committed(self, task: ConnectorTaskId, offsets: Any) -> None:
-        self.events.append(("offsets", list(offsets)))
-
-    def topics_used(self, task: ConnectorTaskId, topics: Any) -> None:
-        self.events.append(("topics", list(topics)))
-
-    def metrics(self, task: ConnectorTaskId, values: Any) -> None:
-        self.events.append(("metrics", dict(values)))
-
-    def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
-        self.events.append("reconfigure")
-
-    def failed(self, task: ConnectorTaskId, trace: str) -> None:
-        self.events.append(("failed", trace))
-
-    def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
-        self.outcomes.append(outcome)
-        self.events.append(("restarting", reason))
-
-    def waiting(self, task: ConnectorTaskId, reason: str) -> None:
-        self.events.append(("waiting", reason))
-
-    def stopped(self, task: ConnectorTaskId) -> None:
-        self.events.append("stopped")
+    def answer(self, task: ConnectorTaskId, request: AnyRequest) -> Any:
+        match request:
+            case ConfirmStart():
+                self.asked += 1
+                return self.may_start()
+            case ReadOffsets(partitions):
+                return self.offsets(partitions)
+            case WriteOffsets(records):
+                return self.write(records)
 
 
 class TaskProcess:
@@ -128,6 +133,10 @@ class TaskProcess:
         except (EOFError, OSError):
             return CLOSED
 
+    def await_message(self) -> None:
+        """Wait until a message begins to arrive, and leave it."""
+        assert self._connection.poll(10)
+
     def say(self, *messages: object) -> None:
         """Nothing is heard of it once the channel is broken: a real process would have ended."""
         with contextlib.suppress(OSError):
@@ -137,7 +146,7 @@ class TaskProcess:
     def end(self, ended: Ended | None = None) -> None:
         """The process ends: by itself with ``ended``, or killed."""
         if ended is not None:
-            self.say(Done(ended))
+            self.say(ended)
         self._connection.close()
 
 

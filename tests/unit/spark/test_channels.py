@@ -15,29 +15,29 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.health import Stage
 from headrace.spark.channel.endpoint import Interface
-from headrace.spark.channel.messages import (
-    Attach,
+from headrace.spark.channel.messages import Attach, Log, LogLevels
+from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
+from headrace.spark.process import channel_link
+from headrace.spark.process.channel_link import ChannelLink, log_through
+from headrace.task.task_protocol import (
+    Answered,
+    Asked,
     Command,
     ConfirmStart,
-    Done,
-    Log,
-    LogLevels,
-    OffsetsRead,
-    OffsetsWritten,
+    Ended,
+    Measured,
+    Outcome,
     ReadOffsets,
-    Refused,
+    Refusal,
     Running,
     TopicsUsed,
     WriteOffsets,
 )
-from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
-from headrace.spark.process import channel_link
-from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.task.worker_link import TaskControl
-from headrace.task.worker_task import Ended, Outcome
 from tests.support.polling import wait_for
 
 
@@ -70,49 +70,73 @@ def pipe(exits: Exits) -> Iterator[tuple[ChannelLink, Connection[Any, Any]]]:
     there.close()
 
 
-def answering(there: Connection[Any, Any], *answers: object) -> threading.Thread:
-    """Take one message for each answer; for a question about offsets the answer is the question."""
+def answering(there: Connection[Any, Any], *answers: Any) -> list[object]:
+    """Answer as many requests; return the list of them, which grows."""
+    requests: list[object] = []
 
     def answer() -> None:
         for given in answers:
             asked = there.recv()
-            there.send(OffsetsRead(asked.partitions) if isinstance(asked, ReadOffsets) else given)
+            requests.append(asked.request)
+            refused = isinstance(given, Refusal)
+            there.send(Answered(asked.number, None if refused else given, given if refused else None))
 
-    thread = threading.Thread(target=answer)
-    thread.start()
-    return thread
+    threading.Thread(target=answer).start()
+    return requests
 
 
 def test_confirming(pipe: Any) -> None:
     link, there = pipe
-    answering(there, Command.GO, Command.ABANDON, Refused("the config topic is away"))
-    assert link.confirm_start()
-    assert not link.confirm_start()
-    with pytest.raises(RetriableKafkaError, match="the config topic is away"):
-        link.confirm_start()
+    unknown = Refusal("the config topic is away")
+    requests = answering(there, True, False, unknown, Refusal("no ACL", for_good=True))
+    assert link.ask(ConfirmStart()) is True
+    assert link.ask(ConfirmStart()) is False
+    with pytest.raises(RetriableKafkaError, match=r"^the worker could not tell whether the task may start: the "):
+        link.ask(ConfirmStart())
+    with pytest.raises(ConfigError, match=r"^no ACL$"):
+        link.ask(ConfirmStart())
+    assert requests == [ConfirmStart()] * 4
 
 
 def test_offsets_that_could_not_be_read(pipe: Any) -> None:
     link, there = pipe
-    there.send(OffsetsRead((), "the topic is away"))
-    with pytest.raises(RetriableKafkaError, match="source offsets could not be read: the topic is away"):
-        link.read_offsets([{}])
+    answering(there, Refusal("the topic is away"))
+    with pytest.raises(RetriableKafkaError, match=r"^source offsets could not be read: the topic is away$"):
+        link.ask(ReadOffsets([{}]))
 
 
 def test_each_thread_gets_the_answer_to_its_own_question(pipe: Any) -> None:
+    """Whatever the order of the answers: eight requests are under way before the first is answered."""
     link, there = pipe
     got: dict[int, Any] = {}
-    answering(there, *[None] * 80)
+
+    def answer() -> None:
+        for _ in range(10):
+            for asked in reversed([there.recv() for _ in range(8)]):
+                there.send(Answered(asked.number, asked.request.partitions))
 
     def ask(n: int) -> None:
-        got[n] = [link.read_offsets([{"n": n}]) for _ in range(10)]
+        got[n] = [link.ask(ReadOffsets([{"n": n}])) for _ in range(10)]
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(8)]
+    threads = [threading.Thread(target=answer, daemon=True)]
+    threads += [threading.Thread(target=ask, args=(n,), daemon=True) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(10)
     assert got == {n: [[{"n": n}]] * 10 for n in range(8)}
+
+
+def test_an_unexpected_message_does_not_end_the_reader(pipe: Any, caplog: pytest.LogCaptureFixture) -> None:
+    link, there = pipe
+    there.send(Answered(4711))
+    there.send("what is this?")
+    there.send(Command.PAUSE)
+    wait_for(lambda: link.control.paused, 5)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"unknown message {Answered(4711)!r} from the worker",
+        "unknown message 'what is this?' from the worker",
+    ]
 
 
 def test_commands(pipe: Any) -> None:
@@ -121,6 +145,15 @@ def test_commands(pipe: Any) -> None:
     wait_for(lambda: link.control.paused, 5)
     there.send(Command.RESUME)
     wait_for(lambda: not link.control.paused, 5)
+
+
+def test_progress_is_measured_while_the_tasks_thread_is_busy(pipe: Any) -> None:
+    link, there = pipe
+    link.control.progress.enter(Stage.POLLING)
+    there.send(Command.MEASURE)
+    assert there.poll(10), "this thread, in the task's place, does nothing"
+    measured = there.recv()
+    assert isinstance(measured, Measured) and measured.progress.stage is Stage.POLLING
 
 
 def until_running(there: Connection[Any, Any]) -> list[object]:
@@ -133,22 +166,22 @@ def until_running(there: Connection[Any, Any]) -> list[object]:
 
 def test_the_worker_hears_of_each_topic_once_until_it_was_made_to_forget_them(pipe: Any) -> None:
     link, there = pipe
-    link.report_topics_used(["a", "b"])
-    link.report_topics_used(["b", "a"])
-    link.report_topics_used(["b", "c"])
-    link.report_running()
+    link.send(TopicsUsed(["a", "b"]))
+    link.send(TopicsUsed(["b", "a"]))
+    link.send(TopicsUsed(["b", "c"]))
+    link.send(Running())
     assert until_running(there) == [TopicsUsed(["a", "b"]), TopicsUsed(["c"])]
     there.send(Command.FORGET_TOPICS)
     there.send(Command.PAUSE)  # taken in after the former
     wait_for(lambda: link.control.paused, 5)
     assert not there.poll(0.05), "nothing is told before the next record"
-    link.report_topics_used(["b"])
-    link.report_topics_used(["b"])
-    link.report_running()
+    link.send(TopicsUsed(["b"]))
+    link.send(TopicsUsed(["b"]))
+    link.send(Running())
     assert until_running(there) == [TopicsUsed(["b"])]
 
 
-def test_a_stop_that_hangs_does_not_close_the_ears(pipe: Any) -> None:
+def test_a_stop_that_hangs_does_not_block_the_reader(pipe: Any) -> None:
     link, there = pipe
     release = threading.Event()
     link.control.on_stop(lambda: release.wait(10) and None)
@@ -162,18 +195,19 @@ def test_a_broken_channel_ends_the_process(pipe: Any, exits: Exits) -> None:
     link, there = pipe
     there.close()
     wait_for(lambda: exits.codes == [1], 5)
-    link.report_running()
+    link.send(Running())
     assert exits.codes == [1, 1]
 
 
-def test_once_it_has_finished_a_broken_channel_is_no_matter(pipe: Any, exits: Exits) -> None:
+def test_once_it_has_finished_a_broken_channel_is_ignored(pipe: Any, exits: Exits) -> None:
     link, there = pipe
     ended = Ended(Outcome.FAILED, "trace")
     link.finish(ended)
-    assert there.recv() == Done(ended)
+    assert isinstance(there.recv(), Measured), "the progress at the end"
+    assert there.recv() == ended
     assert not there.poll(0.05), "it stays open while the process lives"
     there.close()
-    link.report_running()
+    link.send(Running())
     assert exits.codes == []
 
 
@@ -212,11 +246,16 @@ class Attached:
     def __init__(self) -> None:
         self.channels: dict[str, AttemptChannel] = {}
         self.heard: list[Any] = []
+        self.last: object = None
+        """If set, the answer to the end of an attempt, after which the channel is closed."""
 
     def __call__(self, channel: AttemptChannel, attach: Attach) -> None:
         self.channels[attach.key] = channel
         while (message := channel.receive()) is not None:
             self.heard.append(message)
+            if self.last is not None and isinstance(message, Ended):
+                channel.send(self.last)
+                return
 
 
 @pytest.fixture
@@ -245,16 +284,37 @@ def test_a_channel_is_closed_when_its_process_is_gone_and_all_is_heard(
 ) -> None:
     connection, channel = attach(channels, attached)
     connection.send(Running())
-    connection.send(ConfirmStart())
+    connection.send(Asked(0, ConfirmStart()))
     assert not channel.closed.wait(0.05)
     connection.close()
     assert channel.closed.wait(5)
-    assert attached.heard == [Running(), ConfirmStart()]
-    assert not channel.send(Command.STOP)
+    assert attached.heard == [Running(), Asked(0, ConfirmStart())]
+    channel.send(Command.STOP)
     channel.break_off()
 
 
-def test_breaking_off_wakes_who_receives(channels: TaskChannels, attached: Attached) -> None:
+def test_a_process_that_takes_nothing_blocks_no_sender(channels: TaskChannels, attached: Attached) -> None:
+    connection, channel = attach(channels, attached)
+    large = LogLevels({"x" * 50_000_000: logging.DEBUG})
+    channel.send(large)
+    channel.send(Command.STOP)
+    assert connection.poll(5), "the first message does not arrive"
+    assert (connection.recv(), connection.recv()) == (large, Command.STOP)
+    channel.send(large)
+    channel.break_off()
+    assert channel.closed.wait(10), "what is not taken does not keep the channel open"
+
+
+def test_the_last_messages_are_sent_before_a_channel_is_closed(channels: TaskChannels, attached: Attached) -> None:
+    attached.last = Command.STOP
+    connection, _ = attach(channels, attached)
+    connection.send(Ended(Outcome.STOPPED))
+    assert connection.recv() is Command.STOP
+    with pytest.raises(EOFError):
+        connection.recv()
+
+
+def test_breaking_off_a_channel_ends_its_receiver(channels: TaskChannels, attached: Attached) -> None:
     connection, channel = attach(channels, attached)
     channel.break_off()
     assert channel.closed.wait(5)
@@ -262,14 +322,16 @@ def test_breaking_off_wakes_who_receives(channels: TaskChannels, attached: Attac
         connection.recv()
 
 
-def test_who_hangs_while_attaching_keeps_nobody_out(channels: TaskChannels, attached: Attached) -> None:
+def test_a_connection_that_hangs_does_not_block_others_from_attaching(
+    channels: TaskChannels, attached: Attached
+) -> None:
     address = channels.endpoint.address
     with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as hanging:
         hanging.connect(address)
         attach(channels, attached)
 
 
-def test_who_does_not_know_the_key_is_sent_away(channels: TaskChannels, attached: Attached) -> None:
+def test_a_process_without_the_key_cannot_attach(channels: TaskChannels, attached: Attached) -> None:
     with pytest.raises((AuthenticationError, EOFError, OSError)):
         replace(channels.endpoint, authkey=b"guessed").connect()
     attach(channels, attached, "other")
@@ -278,9 +340,8 @@ def test_who_does_not_know_the_key_is_sent_away(channels: TaskChannels, attached
 
 def test_offsets_that_the_worker_is_to_write(pipe: Any) -> None:
     link, there = pipe
-    there.send(OffsetsWritten())
-    link.write_offsets({b"k": b"v", b"gone": None})
-    assert there.recv() == WriteOffsets({b"k": b"v", b"gone": None})
-    there.send(OffsetsWritten("the disk is full"))
-    with pytest.raises(RetriableError, match="the disk is full"):
-        link.write_offsets({b"k": b"v"})
+    requests = answering(there, None, Refusal("the disk is full"))
+    link.ask(WriteOffsets({b"k": b"v", b"gone": None}))
+    with pytest.raises(RetriableError, match=r"^the disk is full$"):
+        link.ask(WriteOffsets({b"k": b"v"}))
+    assert requests == [WriteOffsets({b"k": b"v", b"gone": None}), WriteOffsets({b"k": b"v"})]

@@ -26,7 +26,7 @@ def test_each_java_and_each_spark_has_one_of_its_own(
     assert class_archive(java).path != first.path
 
 
-def test_jars_that_are_installed_anew_need_an_archive_of_their_own(
+def test_jars_that_are_installed_again_need_an_archive_of_their_own(
     java: JavaRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The JVM refuses one that was made with others, wherever these lay."""

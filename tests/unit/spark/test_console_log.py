@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_what_is_printed_is_there(file: Path, clock: Clock) -> None:
     assert files(file) == {"console.log": "one\ntwo\n"}
 
 
-def test_a_minute_has_its_share_and_what_is_dropped_is_told(file: Path, clock: Clock) -> None:
+def test_a_minute_has_its_share_and_what_is_dropped_is_reported(file: Path, clock: Clock) -> None:
     log = BoundedLog(file, ConsoleLimits(200, 2), clock)
     log.write(b"x" * 90)
     log.write(b"y" * 1_000)
@@ -51,7 +52,7 @@ def test_a_minute_has_its_share_and_what_is_dropped_is_told(file: Path, clock: C
     assert "z" not in "".join(files(file).values())
 
 
-def test_files_are_rotated_and_the_oldest_is_told_to_be_gone(file: Path, clock: Clock) -> None:
+def test_files_are_rotated_and_a_removal_is_reported(file: Path, clock: Clock) -> None:
     log = BoundedLog(file, ConsoleLimits(200, 3), clock)
     for number in range(20):
         clock.now += 61
@@ -77,7 +78,7 @@ def test_a_new_process_begins_a_new_file(file: Path, clock: Clock) -> None:
     assert files(file) == {"console.log": "second", "console.log.1": "first"}
 
 
-def test_what_the_disk_does_not_take_is_told_later(file: Path, clock: Clock) -> None:
+def test_what_the_disk_does_not_take_is_reported_later(file: Path, clock: Clock) -> None:
     log = BoundedLog(file, ConsoleLimits(100, 3), clock)
     file.mkdir()
     log.write(b"lost")
@@ -86,10 +87,12 @@ def test_what_the_disk_does_not_take_is_told_later(file: Path, clock: Clock) -> 
     assert "4 bytes were dropped" in file.read_text()
 
 
-def test_a_pipe_is_read_to_its_end(file: Path) -> None:
+def test_a_pipe_is_read_to_its_end_and_logged(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     reading, writing = os.pipe()
     console = Console(os.fdopen(reading, "rb", 0), file, ConsoleLimits(100, 3))
-    os.write(writing, b"last words")
+    os.write(writing, b"WARNING: Using incubator modules\nlast words")
     os.close(writing)
     console.await_end(10)
-    assert file.read_text() == "last words"
+    assert file.read_text() == "WARNING: Using incubator modules\nlast words"
+    assert caplog.messages == ["printed: last words"]

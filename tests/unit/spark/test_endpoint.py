@@ -22,8 +22,8 @@ from headrace.api.errors import ConfigError
 from headrace.spark.channel import endpoint
 from headrace.spark.channel.endpoint import ChannelListener, Interface, Link
 from headrace.spark.channel.tls_connection import Certificate, TlsConnection
-from tests.support.many_files import beyond_select
 from tests.support.polling import wait_for
+from tests.unit.many_files import beyond_select
 
 REFUSED = (AuthenticationError, EOFError, OSError)
 
@@ -102,7 +102,7 @@ def test_one_thread_may_send_while_another_one_waits_for_messages(host: Any, tls
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_a_listener_is_told_of_a_message_and_of_the_end(host: Any, tls: bool) -> None:
+def test_a_listener_gets_a_message_and_the_end(host: Any, tls: bool) -> None:
     here, there = host(tls).pair()
     assert not here.poll(0.05)
     there.send(["one", 1])

@@ -11,8 +11,8 @@ import pytest
 
 from headrace.api.errors import ConfigError, DataError, RetriableError
 from headrace.api.frames import FrameJob
-from headrace.spark.frames import frame_analysis
-from headrace.spark.frames.frame_analysis import analyse
+from headrace.spark.frames import connector_jobs
+from headrace.spark.frames.connector_jobs import analyse
 
 _hang = threading.Event()
 _raise: list[Exception] = []
@@ -47,10 +47,10 @@ def told(engine: Engine, **settings: str) -> ConfigError | None:
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_analysis, "load_function", lambda name: check)
+    monkeypatch.setattr(connector_jobs, "load_function", lambda name: check)
 
 
-def test_nothing_wrong_is_nothing_told_and_neither_is_what_may_pass() -> None:
+def test_neither_a_good_query_nor_a_passing_error_is_reported() -> None:
     assert told(Engine()) is None
     _raise.append(RetriableError("away"))
     assert told(Engine()) is None
@@ -71,8 +71,8 @@ def test_while_spark_starts_nothing_is_asked() -> None:
     assert _raise.pop()
 
 
-def test_what_takes_long_is_cancelled_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_analysis, "_TIMEOUT_S", 0.05)
+def test_what_takes_long_is_cancelled_and_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector_jobs, "_TIMEOUT_S", 0.05)
     engine = Engine()
     try:
         assert told(engine, hang="yes") is None

@@ -59,7 +59,7 @@ def test_pauses_get_longer(breaker: FrameBreaker) -> None:
     assert breaker.backoff("b") == 0
 
 
-def test_a_death_with_several_is_nobodys_and_the_next_one_tells(breaker: FrameBreaker) -> None:
+def test_a_death_with_several_connectors_is_attributed_by_the_next_one(breaker: FrameBreaker) -> None:
     die(breaker, "first", "a", "b", "c")
     assert [breaker.backoff(name) for name in "abc"] == [0, 0, 0]
     for number in range(3):
@@ -67,7 +67,7 @@ def test_a_death_with_several_is_nobodys_and_the_next_one_tells(breaker: FrameBr
     assert refused(breaker, "a", "b", "c", "new-0") == ["b"]
 
 
-def test_a_death_with_several_under_watch_is_nobodys(breaker: FrameBreaker) -> None:
+def test_a_death_with_several_connectors_under_watch_is_attributed_to_none(breaker: FrameBreaker) -> None:
     """One has waited in vain for the other's long job: either can have been it."""
     for number in range(5):
         die(breaker, f"jvm-{number}", "a", "b")
@@ -95,7 +95,7 @@ def test_turns_come_in_order(clock: Clock) -> None:
     thread.join(10)
 
 
-def test_one_whose_turn_comes_when_all_is_over_is_not_to_blame(breaker: FrameBreaker) -> None:
+def test_a_connector_whose_turn_comes_after_the_death_is_not_blamed(breaker: FrameBreaker) -> None:
     die(breaker, "jvm", "a")
     die(breaker, "jvm", "b")
     assert (breaker.backoff("a"), breaker.backoff("b")) == (2, 0)
@@ -117,7 +117,7 @@ def test_deaths_are_forgotten(breaker: FrameBreaker, clock: Clock) -> None:
     assert refused(breaker, "a") == [], "nobody asked in time: it would have been refused then"
 
 
-def test_who_is_refused_stays_so_until_somebody_launches_it_again(breaker: FrameBreaker, clock: Clock) -> None:
+def test_a_refused_connector_stays_refused_until_it_is_launched_again(breaker: FrameBreaker, clock: Clock) -> None:
     for number in range(3):
         die(breaker, f"jvm-{number}", "a")
     assert refused(breaker, "a") == ["a"]

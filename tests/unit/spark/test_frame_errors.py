@@ -71,23 +71,23 @@ def test_whose_fault_it_is(error: Exception, fault: FrameFault) -> None:
     assert fault_of(error)[0] is fault
 
 
-def test_sparks_message_is_told_without_its_plan() -> None:
+def test_sparks_message_is_reported_without_its_plan() -> None:
     error = AnalysisException(
         "[UNRESOLVED_COLUMN] no column `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project ['x]\n+- Range"
     )
     assert fault_of(error)[1] == "[UNRESOLVED_COLUMN] no column `x`. SQLSTATE: 42703; line 1 pos 7"
 
 
-def test_where_a_query_does_not_parse_is_told() -> None:
+def test_where_a_query_does_not_parse_is_reported() -> None:
     text = "\n[PARSE_SYNTAX_ERROR] at or near 'FORM'. (line 1, pos 9)\n\n== SQL ==\nSELECT * FORM r\n---------^^^\n"
     assert fault_of(ParseException(text))[1] == text.strip()
 
 
-def test_the_innermost_java_error_is_told_without_a_trace() -> None:
+def test_the_innermost_java_error_is_reported_without_a_trace() -> None:
     error = aborted(JavaError("org.apache.spark.SparkArithmeticException", "[DIVIDE_BY_ZERO] by zero\n\tat org.x.Y"))
     assert fault_of(error) == (FrameFault.DATA, "[DIVIDE_BY_ZERO] by zero")
 
 
-def test_of_a_python_trace_the_last_error_is_told() -> None:
+def test_of_a_python_trace_the_last_error_is_reported() -> None:
     trace = 'Traceback (most recent call last):\n  File "x.py", line 1\nValueError: stumbled over 1\n'
     assert fault_of(PythonException(trace)) == (FrameFault.DATA, "ValueError: stumbled over 1")

@@ -114,7 +114,7 @@ def test_an_attempt_that_dies_counts_for_nothing(exchange: FrameExchange, result
     assert numbers(result.delivered([2])) == [5]
 
 
-def test_nobody_is_heard_who_comes_too_late(exchange: FrameExchange, result: FrameResult) -> None:
+def test_a_result_delivered_after_the_job_closed_is_refused(exchange: FrameExchange, result: FrameResult) -> None:
     exchange.close(JOB)
     with contextlib.suppress(OSError):
         assert not Executor(exchange, 0).bring(batch(1)).end().heard()
@@ -174,7 +174,7 @@ def test_a_stream_that_broke_before_it_began_goes_on_with_another_attempt(
     assert other.heard()
 
 
-def test_a_stream_that_broke_in_the_middle_has_to_begin_anew(exchange: FrameExchange, streamed: FrameResult) -> None:
+def test_a_stream_that_broke_in_the_middle_has_to_begin_again(exchange: FrameExchange, streamed: FrameResult) -> None:
     executor = Executor(exchange, 0).bring(batch(1))
     batches = streamed.batches()
     next(batches)
@@ -183,7 +183,7 @@ def test_a_stream_that_broke_in_the_middle_has_to_begin_anew(exchange: FrameExch
         next(batches)
 
 
-def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_anew(
+def test_a_stream_whose_next_partition_nobody_brings_has_to_begin_again(
     exchange: FrameExchange, streamed: FrameResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that come after it have all the cores."""

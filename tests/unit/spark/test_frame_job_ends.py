@@ -14,7 +14,7 @@ import pytest
 from headrace.api.frames import FrameJob
 from headrace.model.info import SparkAttempt
 from headrace.spark.channel.messages import FrameFault, FrameJobEnded, RunFrameJob
-from headrace.spark.engine.running_job import RunningJob
+from headrace.spark.engine.jvm import RunningJob
 from headrace.spark.engine.slots import Cores
 from headrace.spark.frames import frame_jobs
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
@@ -149,7 +149,7 @@ def test_a_successor_attaches_after_that(launch: Any) -> None:
     second.end()
 
 
-def test_what_spark_runs_is_told_of_the_latest_attempt(launch: Any) -> None:
+def test_the_latest_attempt_in_spark_is_reported(launch: Any) -> None:
     task = launch.start()
     assert task.spark_attempt() is None
     launch.engine.running = lambda group: RunningJob("app", 5, "2", "host") if group == task.key else None

@@ -19,9 +19,9 @@ from headrace.config.engine_config import DEFAULT_CONSOLE
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameFault, Log, LogLevels
 from headrace.spark.engine.hosted_jvm import HostedJvm
+from headrace.spark.engine.jvm import RunningJob
 from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
 from headrace.spark.engine.jvm_host import JvmHost
-from headrace.spark.engine.running_job import RunningJob
 
 
 class Process:
@@ -82,7 +82,7 @@ def test_the_hosts_errors_are_raised(process: Process, fault: FrameFault, error:
         jvm.run_task_job("group", "description")
 
 
-def test_whoever_waits_hears_that_the_host_is_gone(process: Process) -> None:
+def test_calls_that_wait_fail_when_the_host_ends(process: Process) -> None:
     jvm = connected(process)
     ending = threading.Timer(0.1, process.there.close)
     ending.start()
@@ -104,7 +104,7 @@ def test_a_start_that_fails_says_why(process: Process, for_good: bool, error: ty
     assert not process.alive
 
 
-def test_a_host_that_ends_at_its_start_leaves_its_last_words(process: Process) -> None:
+def test_the_error_of_a_host_that_ends_at_its_start_is_its_last_output(process: Process) -> None:
     process.there.send(Log("headrace.spark", logging.INFO, "beginning"))
     process.there.close()
     made: Any = process
@@ -117,7 +117,7 @@ def test_what_the_host_logs_is_in_the_workers_log(process: Process, caplog: pyte
     assert "Spark is up" in caplog.messages
 
 
-def test_the_host_is_told_of_other_log_levels(process: Process) -> None:
+def test_the_host_gets_changed_log_levels(process: Process) -> None:
     connected(process).send_log_levels({"headrace": 10})
     assert process.there.recv() == LogLevels({"headrace": 10})
 

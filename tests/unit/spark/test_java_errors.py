@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headrace.spark.channel.messages import FrameFault
+from headrace.spark.errors.error_texts import first_line, text_of
 from headrace.spark.errors.frame_errors import fault_of
-from headrace.spark.errors.java_errors import first_line, text_of
 
 
 class JavaError(Exception):
@@ -50,7 +50,7 @@ def test_a_dead_jvm_raises_nothing() -> None:
     assert text_of(JavaError(dead, "it was told before")) == "it was told before"
 
 
-def test_a_jvm_that_stands_still_holds_nobody_up() -> None:
+def test_a_jvm_that_stands_still_blocks_no_request() -> None:
     over = threading.Event()
     try:
         assert text_of(JavaError(lambda: over.wait(30)), timeout=0.05) == NOT_ASKED

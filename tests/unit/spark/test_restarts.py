@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from headrace.spark.engine.restarts import Restarts
+from headrace.spark.engine.jvm import Restarts
 
 
 def test_the_wait_doubles_with_each_failure_up_to_half_a_minute() -> None:

@@ -111,7 +111,7 @@ def test_what_is_compiled_or_hidden_is_left_out(tmp_path: Path, plugins: Path) -
     assert not [name for name in found if name.endswith(".pyc")]
 
 
-def test_a_task_is_told_where_its_plugins_are(tmp_path: Path, plugins: Path) -> None:
+def test_a_task_gets_the_plugin_path(tmp_path: Path, plugins: Path) -> None:
     wheel = tmp_path / "plugin.whl"
     wheel.touch()
     spec = replace(SPEC, worker_config={PLUGIN_PATH: f"{plugins},{wheel}", "key.converter": "k"})

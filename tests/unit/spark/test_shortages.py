@@ -12,8 +12,8 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.spark.engine.spark_session import _load_native_code
-from headrace.spark.errors import shortages
-from headrace.spark.errors.shortages import nearly_full, with_limit, with_remedy
+from headrace.spark.errors import error_texts
+from headrace.spark.errors.error_texts import nearly_full, with_limit, with_remedy
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> None:
             raise FileNotFoundError(place)
         return SimpleNamespace(f_bavail=0 if place.name == "full" else 1 << 20, f_frsize=4096)
 
-    monkeypatch.setattr(shortages, "os", SimpleNamespace(**{**vars(os), "statvfs": asked}))
+    monkeypatch.setattr(error_texts, "os", SimpleNamespace(**{**vars(os), "statvfs": asked}))
 
 
 PLACES = [Path("/a/full"), Path("/b/roomy"), Path("/c/none")]
@@ -69,7 +69,7 @@ def test_a_codec_that_has_no_native_code_here_is_done_without(disks: None) -> No
 
 @pytest.mark.parametrize(("limit", "told"), [(64, True), (1024, False), (resource.RLIM_INFINITY, False)])
 def test_too_few_files(monkeypatch: pytest.MonkeyPatch, limit: int, told: bool) -> None:
-    monkeypatch.setattr(shortages.resource, "getrlimit", lambda which: (limit, limit))
+    monkeypatch.setattr(error_texts.resource, "getrlimit", lambda which: (limit, limit))
     text = with_limit("Error: A JNI error has occurred")
     assert text.startswith("Error: A JNI error has occurred")
     assert (f"may have {limit} files open (ulimit -n)" in text and "prlimit --pid" in text) is told

@@ -79,7 +79,7 @@ def test_what_can_be_done_about_it() -> None:
     )
 
 
-def test_it_is_told_after_a_moment_and_then_only_when_it_changes() -> None:
+def test_it_is_reported_after_a_moment_and_then_only_when_it_changes() -> None:
     cluster = Cluster("a", "b")
     cluster.look(0, 1, 2)
     assert cluster.told() == [[], []]
@@ -95,7 +95,7 @@ def test_it_is_told_after_a_moment_and_then_only_when_it_changes() -> None:
     ]
 
 
-def test_a_task_that_waits_anew_is_told_anew() -> None:
+def test_a_task_that_waits_again_is_reported_again() -> None:
     cluster = Cluster("a")
     cluster.look(0, 3)
     cluster.tasks[0].without_process = False
@@ -114,7 +114,7 @@ def test_spark_is_not_asked_about_tasks_that_run() -> None:
     assert set(cluster.asked) == {"b"}
 
 
-def test_nothing_is_told_while_spark_is_away() -> None:
+def test_nothing_is_reported_while_spark_is_away() -> None:
     cluster = Cluster("a")
     cluster.has = None
     cluster.look(0, 3, 20)

@@ -34,7 +34,7 @@ def test_spark_is_started_once_however_often_that_is_asked_for(tmp_path: Path, m
     assert len(starts) == 1
 
 
-def test_a_cluster_that_lets_one_wait_for_long_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_lets_one_wait_for_long_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     never, told = threading.Event(), list[str]()
     monkeypatch.setattr(spark_engine, "_SLOW_S", 0.3)
     monkeypatch.setattr(spark_engine, "SparkProcess", lambda *_: SimpleNamespace(kill=never.set))
@@ -68,7 +68,7 @@ class Session:
 @pytest.mark.parametrize(
     ("forgotten", "there", "ended"), [(True, True, ["killed", "stopped"]), (True, False, []), (False, True, [])]
 )
-def test_only_a_master_that_is_there_and_does_not_know_us_is_begun_anew_with(
+def test_spark_restarts_only_if_a_reachable_master_does_not_know_the_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: bool, there: bool, ended: list[str]
 ) -> None:
     session = Session(forgotten)
@@ -95,7 +95,9 @@ def started(directory: Path, monkeypatch: pytest.MonkeyPatch, jvm: Callable[...,
     return engine
 
 
-def test_a_start_that_fails_is_told_of_and_followed_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_fails_is_reported_and_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starts = iter([RuntimeError("no luck"), Session()])
 
     def jvm(*_: object) -> object:

@@ -34,7 +34,7 @@ def test_frame_jobs_may_have_second_copies_and_tasks_never(tmp_path: Path) -> No
     assert ignored(given) == [f"{threshold}=1s: it is not set"]
 
 
-def test_what_is_not_followed_is_told() -> None:
+def test_what_is_not_followed_is_reported() -> None:
     assert ignored({"spark.python.worker.reuse": "true"}) == ["spark.python.worker.reuse=true: it is false"]
     assert ignored({"spark.python.worker.reuse": "false", "spark.own": "x"}) == []
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.spark.engine.placement import Executor
-from headrace.spark.engine.warm_up import WarmUp
+from headrace.spark.engine.placement import Executor, WarmUp
 
 
 def test_each_executor_is_warmed_up_unless_it_has_run_something() -> None:

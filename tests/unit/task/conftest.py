@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,18 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import ProcessingContext
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_protocol import (
+    ConfirmStart,
+    Metrics,
+    OffsetsCommitted,
+    ProcessEvent,
+    ReadOffsets,
+    Request,
+    TopicsUsed,
+    WriteOffsets,
+)
 from headrace.task.worker_link import TaskControl
+from tests.unit.clock import Clock
 
 MakeRecord = Callable[..., SourceRecord]
 
@@ -30,42 +41,29 @@ class HeardLink:
         self.refusal: Exception | None = None
         self.written: list[dict[bytes, bytes | None]] = []
 
-    def confirm_start(self) -> bool:
-        self.heard.append("confirm")
-        return self.go
+    def send(self, event: ProcessEvent) -> None:
+        match event:
+            case OffsetsCommitted(offsets):
+                self.heard.append(("offsets", list(offsets)))
+            case TopicsUsed(topics):
+                self.heard.append(("topics", list(topics)))
+            case Metrics(values):
+                self.heard.append(("metrics", dict(values)))
+            case _:
+                self.heard.append(type(event).__name__.lower())
 
-    def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-        return [self.offsets.get(str(partition)) for partition in partitions]
-
-    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
-        if self.refusal is not None:
-            raise self.refusal
-        self.written.append(dict(records))
-
-    def report_running(self) -> None:
-        self.heard.append("running")
-
-    def report_paused(self) -> None:
-        self.heard.append("paused")
-
-    def report_offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
-        self.heard.append(("offsets", list(offsets)))
-
-    def report_topics_used(self, topics: Sequence[str]) -> None:
-        self.heard.append(("topics", list(topics)))
-
-    def report_metrics(self, values: Mapping[str, float]) -> None:
-        self.heard.append(("metrics", dict(values)))
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+    def ask(self, request: Request[Any]) -> Any:
+        match request:
+            case ConfirmStart():
+                self.heard.append("confirm")
+                return self.go
+            case ReadOffsets(partitions):
+                return [self.offsets.get(str(partition)) for partition in partitions]
+            case WriteOffsets(records):
+                if self.refusal is not None:
+                    raise self.refusal
+                self.written.append(dict(records))
+        return None
 
 
 @pytest.fixture

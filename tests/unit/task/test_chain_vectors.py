@@ -13,8 +13,8 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
 from headrace.task.transformation_chain import create_transformation_chain
-from tests.support.record_vectors import record_of, same_record
-from tests.support.vectors import load
+from tests.unit.record_vectors import record_of, same_record
+from tests.vectors.reader import load
 
 # Java knows nested classes by their full names only; here the short ones are names as well.
 OURS = {"predicates/chain-simple-nested-name"}

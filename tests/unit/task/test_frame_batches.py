@@ -104,7 +104,7 @@ def test_offsets_of_what_a_chain_empties_count() -> None:
 
 
 @pytest.mark.parametrize("remember", [True, False])
-def test_a_task_that_wants_to_know_is_told_of_all_records(remember: bool) -> None:
+def test_a_task_that_overrides_commit_record_gets_all_records(remember: bool) -> None:
     polled = records(1, 2)
     assert list(batches(Chain(), remember=remember).convert(polled).dropped) == (polled if remember else [])
 

@@ -26,8 +26,9 @@ class ImpatientControl(TaskControl):
         self.waits.append(seconds)
         return self.stopping
 
-    def wait_while_paused(self) -> None:
+    def wait_while_paused(self, seconds: float | None = None) -> bool:
         self.while_paused()
+        return True
 
 
 @pytest.fixture
@@ -86,3 +87,18 @@ def test_stopped_while_paused(impatient: ImpatientControl, link: Any) -> None:
     assert link.heard == ["ends", "paused"]
     assert not poller.may_poll(lambda: link.heard.append("ends again"))
     assert link.heard == ["ends", "paused"]
+
+
+def test_something_is_done_now_and_then_while_it_is_paused(link: Any) -> None:
+    class Control(TaskControl):
+        waits: list[float | None] = []
+
+        def wait_while_paused(self, seconds: float | None = None) -> bool:
+            self.waits.append(seconds)
+            return len(self.waits) == 3
+
+    control, done = Control(), []
+    control.set_paused(True)
+    assert Poller(ScriptedTask(), control, link, lambda: done.append("served")).may_poll(lambda: done.append("paused"))
+    assert done == ["paused", "served", "served"]
+    assert control.waits == [1.0] * 3

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,9 @@ import pytest
 
 from headrace.api.source import RecordMetadata
 from headrace.config.connector_config import ConnectorConfig
-from headrace.kafka.errors import RetriableKafkaError
+from headrace.kafka.errors import RetriableKafkaError, UncertainCommitError
+from headrace.model.health import Progress
+from headrace.model.health import Stage as HealthStage
 from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.reporters import DeadLetterQueueReporter
@@ -30,9 +33,12 @@ from headrace.task.source.transaction_boundary import (
 from headrace.task.source.worker_source_task import WorkerSourceTask
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_protocol import Metrics
+from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import create_transformation_chain
 from headrace.task.worker_link import TaskControl
+from headrace.task.worker_task import run_task
 from tests.unit.task import support_plugins
 from tests.unit.task.support_plugins import ScriptedTask
 
@@ -103,6 +109,22 @@ class Memory:
         self.aborts += 1
 
 
+class Loop:
+    """A RunnableTask of a loop alone."""
+
+    def __init__(self, execute: Callable[[], object]) -> None:
+        self._execute = execute
+
+    def init(self) -> None: ...
+
+    def start(self) -> None: ...
+
+    def execute(self) -> None:
+        self._execute()
+
+    def close(self) -> None: ...
+
+
 @pytest.fixture
 def stage(link: Any, clock: Any, control: TaskControl, plugins: Plugins, errors: Any) -> Stage:
     return Stage(link, clock, control, plugins, errors)
@@ -129,7 +151,8 @@ class Stage:
         config = ConnectorConfig({"name": "c", "connector.class": "C", **transforms})
         chain = create_transformation_chain(config, self._plugins, handled)
         batches = SourceBatches("c", chain, converter, self.dead_letters, remember=notifier.wants_records)
-        metrics = TaskMetrics(self.link.report_metrics, self.clock)
+        progress = self.control.progress
+        metrics = TaskMetrics(lambda values: self.link.send(Metrics(values)), self.clock, progress=progress)
         return Poller(task, self.control, self.link), batches, notifier, metrics
 
     def run(
@@ -167,11 +190,48 @@ def test_a_poll_is_a_transaction(stage: Stage, record: Any) -> None:
     ]
 
 
+def test_a_tasks_progress_is_noted_per_batch(stage: Stage, record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress, stages = stage.control.progress, list[str]()
+    enter = progress.enter
+    monkeypatch.setattr(progress, "enter", lambda entered: (stages.append(entered.value), enter(entered)))
+    measured: list[Progress] = []
+
+    def blocked() -> None:
+        measured.append(progress.measure())
+
+    assert progress.measure().stage.value == "starting"
+    stage.run(
+        IntervalBoundary(100.0, stage.clock.now), blocked, [record("a", 1)], blocked, stage.after(200, None), blocked
+    )
+    batch = ["polling", "converting", "producing"]
+    assert stages == ["polling", *batch, "polling", "polling", "committing", "polling", "polling"]
+    before, open_, after = measured
+    assert before == replace(before, stage=HealthStage.POLLING, last_poll=None, last_record=None, last_commit=None)
+    assert (open_.last_record, open_.transaction_open) != (None, None) and open_.last_commit is None
+    assert after.last_commit is not None and after.transaction_open is None
+
+
 def test_an_interval_gathers_polls_and_the_end_commits_the_rest(stage: Stage, record: Any) -> None:
     after, clock = stage.after, stage.clock
     boundary = IntervalBoundary(1.0, clock.now)
     script = [after(0.4, [record("a", 1)]), after(0.7, [record("b", 2)]), after(0.1, [record("c", 3)])]
     assert stage.run(boundary, *script) == [([b"a", b"b"], [2]), ([b"c"], [3])]
+
+
+def test_a_failed_attempt_is_in_its_stage(stage: Stage, record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_of(failing: str, *script: Any) -> HealthStage | None:
+        def fail(*_: Any) -> None:
+            raise UncertainCommitError("who knows")
+
+        stage.control, stage.memory = TaskControl(), Memory()
+        monkeypatch.setattr(stage.memory, failing, fail)
+        spec = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
+        loop = Loop(lambda: stage.run(PollBoundary(), *script))
+        error = run_task(spec, stage.link, stage.control, {TaskKind.SOURCE: lambda *_: loop}).error
+        return None if error is None else error.stage
+
+    assert end_of("commit", [record("a", 1)]) is HealthStage.COMMITTING
+    assert end_of("write", [record("a", 1)]) is HealthStage.PRODUCING
 
 
 def test_a_quiet_source_does_not_hold_a_transaction_open(stage: Stage, record: Any) -> None:
@@ -216,9 +276,10 @@ def test_a_transaction_that_a_pause_would_leave_open_ends_the_attempt(stage: Sta
 
 def test_a_pause_commits_what_the_boundary_lets_it(stage: Stage, record: Any) -> None:
     class Control(TaskControl):
-        def wait_while_paused(self) -> None:
+        def wait_while_paused(self, seconds: float | None = None) -> bool:
             stage.link.heard.append(len(stage.memory.visible))
             self.set_paused(False)
+            return True
 
     stage.control = Control()
 
@@ -279,6 +340,8 @@ def test_figures(stage: Stage, record: Any) -> None:
     assert values["source-record-write-total"] == 1
     assert values["transactions-committed-total"] == 1
     assert values["transaction-size-max"] == 1
+    assert (values["source-record-active-count"], values["source-record-active-count-max"]) == (0, 2)
+    assert (values["offset-commit-success-percentage"], values["offset-commit-failure-percentage"]) == (1, 0)
 
 
 class MemoryCommits:
@@ -291,10 +354,19 @@ class MemoryCommits:
         self._delivered: list[Any] = []
         self._offsets: list[SourceOffset] = []
         self._committed: list[SourceOffset] = []
+        self.late = False
         self._last = 0.0  # Far from the clock: the first poll is due.
 
     def send(self, batch: SourceBatch) -> None:
         self._sent.append(batch)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(batch.size for batch in self._sent)
+
+    @property
+    def is_late(self) -> bool:
+        return self.late
 
     def serve(self) -> None:
         for batch in self._sent:
@@ -310,7 +382,9 @@ class MemoryCommits:
     def commit(self) -> bool:
         self.log.append("commit")
         if not (self._answers.pop(0) if self._answers else True):
+            self.late = True
             return False
+        self.late = False
         self._committed, self._offsets = self._offsets, []
         return bool(self._committed)
 
@@ -335,7 +409,7 @@ def run_at_least_once(
     return [heard for heard in stage.link.heard if heard[0] != "metrics"]
 
 
-def test_at_least_once_tells_of_records_at_once_and_of_offsets_when_due(stage: Stage, record: Any) -> None:
+def test_at_least_once_reports_records_at_once_and_offsets_when_due(stage: Stage, record: Any) -> None:
     commits = MemoryCommits(True, True)
     after = stage.after
     heard = run_at_least_once(stage, commits, [record("a", 1)], after(1, [record("b", 2)]), after(10, [record("c", 3)]))
@@ -388,9 +462,18 @@ def test_what_is_set_aside_is_in_the_transaction_of_its_offset(tolerant: Stage, 
     assert ("topics", ["t"]) in tolerant.link.heard
 
 
-def test_the_task_is_told_of_what_was_set_aside_as_of_what_was_dropped(tolerant: Stage, record: Any) -> None:
+def test_the_task_gets_records_set_aside_as_those_dropped(tolerant: Stage, record: Any) -> None:
     tolerant.run(PollBoundary(), [record("bad", 1), record("a", 2)], kind=WantsRecords, transforms=SUFFIX)
     assert tolerant.link.heard[:3] == [("record", "a", 0), ("record", "bad", None), "commit"]
+
+
+def test_figures_of_commits_that_come_and_that_do_not(stage: Stage, record: Any) -> None:
+    commits = MemoryCommits(False, True)
+    after = stage.after
+    run_at_least_once(stage, commits, [record("a", 1)], after(11, [record("b", 2)]), after(2, None))
+    values = [heard[1] for heard in stage.link.heard if heard[0] == "metrics"][-1]
+    assert (values["offset-commit-failure-total"], values["offset-commit-success-percentage"]) == (1, 0.5)
+    assert (values["source-record-active-count"], values["source-record-active-count-max"]) == (0, 1)
 
 
 def test_figures_count_what_was_set_aside(tolerant: Stage, record: Any) -> None:

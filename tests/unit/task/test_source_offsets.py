@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.task.source.source_batch import OffsetsByKey, offsets_of_records, offsets_of_table
+from headrace.task.source.source_batch import OffsetsByKey, SourceBatch, offsets_of_records, offsets_of_table
+from headrace.task.topic_batch import TopicBatch
 
 
 def shown(offsets: OffsetsByKey) -> list[tuple[bytes, bytes | None]]:
@@ -46,3 +47,9 @@ def test_a_table_gives_what_its_records_would() -> None:
         b'["c",{"p":"a"}]': b'{"n":3}',
         b'["c",{"p":"b"}]': b'{"n":2}',
     }
+
+
+def test_the_mean_size_is_that_of_keys_and_values_without_dead_letters() -> None:
+    batches = [TopicBatch("t", [b"12345", None], keys=[b"k", None]), TopicBatch("u", [b"123"])]
+    assert SourceBatch(batches, {}, 4, dead_letters=TopicBatch("dead", [b"1" * 99])).mean_size() == 3
+    assert SourceBatch([], {}, 1, dead_letters=TopicBatch("dead", [b"1" * 99])).mean_size() is None

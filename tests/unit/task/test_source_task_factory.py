@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from headrace.api.errors import ConfigError
+from headrace.api.lag import Lag, LagUnit
+from headrace.api.source import SourceTask
 from headrace.kafka.admin import topic_admin
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.source import topic_creation
@@ -116,8 +120,8 @@ def test_topics_are_made_if_worker_and_connector_say_so(
     class Opened(topic_creation.TopicCreation):
         """With its client made at once, and not for the first topic."""
 
-        def __init__(self, groups: Any, topics: Any, wait_for_stop: Any) -> None:
-            super().__init__(groups, topics, wait_for_stop)
+        def __init__(self, groups: Any, topics: Any, *more: Any) -> None:
+            super().__init__(groups, topics, *more)
             topics()
 
     monkeypatch.setattr(topic_admin, "TopicAdmin", seen.append)
@@ -131,3 +135,35 @@ def test_topics_are_made_if_worker_and_connector_say_so(
 def test_bad_properties_are_named(make: Any) -> None:
     with pytest.raises(ConfigError, match=r"errors\.tolerance"):
         make(**{"errors.tolerance": "some"})
+
+
+class LaggingTask(SourceTask):
+    """Ends by ``asked`` once it was asked for its lag."""
+
+    asked: Callable[[], None]
+
+    def version(self) -> str:
+        return "1"
+
+    def start(self, props: Any) -> None:
+        self._polls = 0
+
+    def poll(self) -> None:
+        self._polls += 1
+        assert self._polls < 100
+        threading.Event().wait(0.1)  # as a source without data
+
+    def lag(self) -> Lag:
+        self.asked()
+        return Lag(LagUnit.FILES, {"/in": 3})
+
+    def stop(self) -> None: ...
+
+
+def test_the_loop_asks_for_the_lag_between_polls(link: Any, control: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LaggingTask, "asked", staticmethod(control.stop), raising=False)
+    task = create_source_task(replace(SPEC, task_class=f"{__name__}:LaggingTask"), link, control)
+    task.start()
+    task.execute()
+    task.close()
+    assert control.progress.measure().lag == Lag(LagUnit.FILES, {"/in": 3})

@@ -184,7 +184,7 @@ def test_a_later_stage_may_fail_after_one_was_tried_again(record: Any, errors: A
     assert [(c.original, c.operation.alias, c.attempt) for c in errors.reported] == [(polled[0], "n2", 1)]
 
 
-def test_stages_that_share_a_function_are_told_apart(record: Any, errors: Any) -> None:
+def test_stages_that_share_a_function_are_distinguished(record: Any, errors: Any) -> None:
     def fails_on_two(record: SourceRecord, schema: Any, value: Any) -> Any:
         if value == "v..":
             raise DataError("two")
@@ -197,7 +197,7 @@ def test_stages_that_share_a_function_are_told_apart(record: Any, errors: Any) -
     assert [c.operation.alias for c in errors.reported] == ["n2"]
 
 
-def test_the_original_is_told_not_what_became_of_it(record: Any, errors: Any) -> None:
+def test_the_original_record_is_reported(record: Any, errors: Any) -> None:
     originals = [object(), object()]
     of(errors(), Adds("1"), Adds("2", DataError("x"))).apply_all([record("v"), record("w")], originals)
     assert [c.original for c in errors.reported] == originals[:1]

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.kafka.errors import KafkaClientError, ProducerFencedError, RetriableKafkaError, UncertainCommitError
+from headrace.model.health import Handling, Stage
 from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.processing_context import Operation
+from headrace.task.errors.processing_context import Stage as OperationStage
+from headrace.task.task_protocol import Ended, Outcome
 from headrace.task.task_spec import TaskKind, TaskSpec
 from headrace.task.worker_link import TaskControl
-from headrace.task.worker_task import Ended, Outcome, run_task
+from headrace.task.worker_task import run_task
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
 STEPS = ("init", "start", "run", "close")
@@ -87,9 +91,10 @@ def test_a_stop_at_any_moment(link: Any, control: TaskControl) -> None:
 
 def test_paused_from_the_start_it_fences_nobody(link: Any) -> None:
     class Control(TaskControl):
-        def wait_while_paused(self) -> None:
+        def wait_while_paused(self, seconds: float | None = None) -> bool:
             link.heard.append("waits")
             self.set_paused(False)
+            return True
 
     control = Control()
     control.set_paused(True)
@@ -135,3 +140,59 @@ def test_the_reason_of_a_failure(link: Any, control: TaskControl) -> None:
 
 def test_closing_may_fail(link: Any, control: TaskControl) -> None:
     assert run(link, control, close=raising(ValueError("x"))) == Ended(Outcome.STOPPED)
+
+
+def test_the_error_that_ends_it_is_reported_with_its_stage(link: Any, control: TaskControl) -> None:
+    def poll() -> None:
+        control.progress.enter(Stage.POLLING)
+        raise ConnectError("no such column")
+
+    def wrapped() -> None:
+        try:
+            poll()
+        except ConnectError as error:
+            raise KafkaClientError("wrapped") from error
+
+    error = run(link, control, run=poll).error
+    assert error is not None
+    assert (error.error_class, error.message, error.stage, error.handling) == (
+        "ConnectError", "no such column", Stage.POLLING, Handling.FAILED,
+    )  # fmt: skip
+    error = run(link, control, run=wrapped).error
+    assert error is not None and (error.message, error.stage) == ("wrapped", Stage.POLLING)
+    control = TaskControl()
+    error = run(link, control, init=raising(RetriableKafkaError("1/1 brokers are down (_ALL_BROKERS_DOWN)"))).error
+    assert error is not None and (error.stage, error.handling) == (Stage.STARTING, Handling.RETRIED)
+    assert error.hint is not None and "bootstrap.servers" in error.hint
+
+
+def test_the_record_that_fails_a_task_is_named(link: Any, control: TaskControl, errors: Any, record: Any) -> None:
+    def convert() -> None:
+        operation = Operation(OperationStage.VALUE_CONVERTER, "JsonConverter")
+        errors(tolerates=False).execute(operation, record("x", 7), raising(DataError("no JSON")))
+
+    error = run(link, control, run=convert).error
+    assert error is not None
+    assert (error.error_class, error.message, error.stage) == ("DataError", "no JSON", Stage.CONVERTING)
+    assert error.position == {"source_partition": {"p": "p"}, "source_offset": {"n": 7}}
+    assert (error.handling, error.hint) == (
+        Handling.FAILED, "is value.converter the converter that fits these records?",
+    )  # fmt: skip
+
+
+def test_errors_that_refuse_everything_are_reported_too(link: Any, control: TaskControl) -> None:
+    class OddError(Exception):
+        def __setattr__(self, name: str, value: object) -> None:
+            raise ValueError("no")
+
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+    def poll() -> None:
+        control.progress.enter(Stage.POLLING)
+        raise OddError
+
+    ended = run(link, control, run=poll)
+    assert ended.outcome is Outcome.FAILED
+    assert ended.error is not None
+    assert (ended.error.error_class, ended.error.stage) == ("OddError", Stage.POLLING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.config.worker_config import FRAME_RESULT_BYTES, FRAME_RESULT_ROWS
+from headrace.config.engine_config import FRAME_RESULT_BYTES, FRAME_RESULT_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a task channel: commands down to the task's process, events and requests up to the worker."""
+"""Spark's own messages of a task channel, beside those of ``headrace.task.task_protocol``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from headrace.api.frames import FrameJob
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.task.task_spec import TaskSpec
-from headrace.task.worker_task import Ended
-
-
-class Command(Enum):
-    """Down: commands without arguments."""
-
-    GO = "GO"
-    ABANDON = "ABANDON"
-    PAUSE = "PAUSE"
-    RESUME = "RESUME"
-    STOP = "STOP"
-    FORGET_TOPICS = "FORGET_TOPICS"
-    """Report the topics in use again: the worker's record of them was reset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +31,6 @@ class LogLevels:
     """Down: the levels of the process' loggers from now on, as those of the worker's."""
 
     levels: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Down, the answer to ConfirmStart if the worker could not find out: a later attempt repeats the request.
-
-    ``for_good``: with this configuration it never may start.
-    """
-
-    reason: str
-    for_good: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsRead:
-    """Down, the answer to ReadOffsets.
-
-    ``error`` replaces the offsets if they could not be read; ``for_good``: until a user changes something.
-    """
-
-    offsets: Sequence[Mapping[str, Any] | None]
-    error: str | None = None
-    for_good: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsWritten:
-    """Down, the answer to WriteOffsets; ``error`` if they were not written, or may not have been."""
-
-    error: str | None = None
 
 
 class FrameFault(Enum):
@@ -104,61 +60,15 @@ class FrameJobEnded:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Up, first: the process ``pid`` on ``machine`` (see ``this_machine``) was started for the launch ``key``."""
+    """Up, first: the process ``pid`` on ``machine`` (see ``this_machine``) was started for the launch ``key``.
+
+    ``prints``: the descriptor of a pipe follows, with what the process prints.
+    """
 
     key: str
     pid: int
     machine: str
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmStart:
-    """Up: init_transactions is done. The answer is GO, ABANDON or Refused (invariant 4)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOffsets:
-    """Up: read source offsets. The answer is OffsetsRead (invariant 3)."""
-
-    partitions: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOffsets:
-    """Up: offset records for a worker that keeps them without a topic. The answer is OffsetsWritten."""
-
-    records: Mapping[bytes, bytes | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """Up: the task polls."""
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    """Up: the task has stopped polling, as commanded."""
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsCommitted:
-    """Up: source offsets that have become visible."""
-
-    offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicsUsed:
-    """Up: topics in use that were not reported yet, or since the last FORGET_TOPICS."""
-
-    topics: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """Up: the attempt's metrics."""
-
-    values: Mapping[str, float]
+    prints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +101,3 @@ class Log:
     level: int
     message: str
     trace: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Up, last: the outcome of the attempt."""
-
-    ended: Ended

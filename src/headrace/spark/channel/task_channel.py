@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 from multiprocessing import AuthenticationError
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, Final
 
 from headrace.model.service_threads import ServiceThread
 from headrace.spark.channel.endpoint import ChannelListener, Endpoint, Interface, Link
@@ -21,27 +22,32 @@ OnAttach = Callable[["AttemptChannel", Attach], None]
 
 log = logging.getLogger(__name__)
 _RETRY_INTERVAL_S = 1.0
+_LAST: Final = object()
+"""Ends the messages of a channel."""
+_LAST_MESSAGES_S: Final = 5.0
+"""Seconds that a process has to take the last messages."""
 
 
 class AttemptChannel:
-    """A connection to one process. Sending is for any thread; ``receive`` for the attempt's own."""
+    """A connection to one process. ``send`` is for any thread; ``receive`` and ``close`` for the attempt's own.
+
+    A thread of its own writes: a process that hangs takes no messages, and must not hold up whoever is to kill it.
+    """
 
     def __init__(self, connection: Link) -> None:
         self._connection = connection
-        self._sending = threading.Lock()
+        self._outbox: SimpleQueue[object] = SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="task-channel-writer", daemon=True)
+        self._writer.start()
         # Shut down to break the channel: closing a descriptor wakes no thread that waits on it; its number is reused.
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+        self._printed: int | None = None
         self.closed = threading.Event()
         """Set when the process has ended, or was disconnected, and all its messages were received."""
 
-    def send(self, message: object) -> bool:
-        """Send a message; return False if the process cannot be reached any more."""
-        try:
-            with self._sending:
-                self._connection.send(message)
-        except (OSError, ValueError):
-            return False
-        return True
+    def send(self, message: object) -> None:
+        """Have a message written, after those of former calls, if the process is still there. Does not block."""
+        self._outbox.put(message)
 
     def receive(self) -> Any:
         """Return the next message; None when the process is gone."""
@@ -50,17 +56,42 @@ class AttemptChannel:
         except (EOFError, OSError):
             return None
 
+    def receive_printed(self) -> None:
+        """Receive the descriptor of a pipe with what the process prints. OSError if it has ended."""
+        flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1, flags)
+        self._printed = next(iter(descriptors), None)
+
+    def take_printed(self) -> int | None:
+        """Return the descriptor, which the caller has to close; None if there is none, or it was taken."""
+        printed, self._printed = self._printed, None
+        return printed
+
     def break_off(self) -> None:
         """Break the channel: a living process ends itself then. Wakes ``receive``. Any thread."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the worker's end. On the thread that receives, last."""
-        with self._sending:
-            self._connection.close()
+        """Close the worker's end, once all messages are written; blocks for some seconds at most."""
+        self._outbox.put(_LAST)
+        self._writer.join(_LAST_MESSAGES_S)
+        self.break_off()
+        self._writer.join()
+        self._connection.close()
         self._socket.close()
+        if (printed := self.take_printed()) is not None:
+            os.close(printed)
         self.closed.set()
+
+    def _write(self) -> None:
+        while (message := self._outbox.get()) is not _LAST:
+            try:
+                self._connection.send(message)
+            except (OSError, ValueError):
+                return  # the process is gone, which ``receive`` notices
+            except Exception:
+                log.exception("%s could not be sent to a task's process", type(message).__name__)
 
 
 class TaskChannels:
@@ -111,6 +142,8 @@ class TaskChannels:
             first = channel.receive()
             if isinstance(first, Attach):
                 threading.current_thread().name = f"task-channel-{first.key}"
+                if first.prints:
+                    channel.receive_printed()
                 self._on_attach(channel, first)
         finally:
             channel.close()

@@ -17,7 +17,7 @@ from headrace.jvm.user_cache import cache_directory
 ARCHIVE_FILE = "classes.jsa"
 _HOME_FILE = "spark-home"
 _TRAINING = 2
-"""The version of the training run, raised when it changes, so that archives are made anew."""
+"""The version of the training run, raised when it changes, so that archives are made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def class_archive(java: JavaRuntime | None = None) -> ClassArchive:
     """Return the archive for the Java and the Spark of this environment's workers. Starts nothing.
 
     Raises:
-        ConfigError: there is no Java 17 or 21.
+        NoJavaError: there is no Java 17 or 21.
     """
     from pyspark.find_spark_home import _find_spark_home
 
     java, home = java or find_java(), Path(_find_spark_home())
     release = java.home / "release"
-    # The JVM compares them: an archive does not fit jars that were installed anew into the same place.
+    # The JVM compares them: an archive does not fit jars that were installed again into the same place.
     jars = [(str(jar), (of := jar.stat()).st_size, int(of.st_mtime)) for jar in sorted((home / "jars").glob("*.jar"))]
     identity = f"{_TRAINING} {java.home} {release.read_text() if release.exists() else ''} {jars}"
     name = f"java{java.major}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"

@@ -7,12 +7,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
 from headrace.config.engine_config import ConsoleLimits
+from headrace.logs.context import in_same_context
+from headrace.logs.printed import Printed, PrintedLines, log_printed
 from headrace.spark.engine.runtime_directory import private
 
 log = logging.getLogger(__name__)
@@ -20,6 +22,8 @@ _CHUNK: Final = 65_536
 _MINUTE: Final = 60.0
 REMARK: Final = "[headrace] "
 """Begins the lines that were not printed but added here."""
+REMARKS: Final = ("WARNING:", "Using ", "Picked up ", REMARK.strip())
+"""Begin the lines that a JVM prints at each start, and those of this module."""
 
 
 class BoundedLog:
@@ -104,12 +108,15 @@ class BoundedLog:
 
 
 class Console:
-    """A thread that copies a pipe to a ``BoundedLog``, until the other side is closed."""
+    """A thread that copies a pipe to a ``BoundedLog`` and to the log, until the other side is closed.
+
+    It logs in the context of the thread that makes it.
+    """
 
     def __init__(self, pipe: IO[bytes], path: Path, limits: ConsoleLimits) -> None:
         self._pipe = pipe
         self._file = BoundedLog(path, limits)
-        self._thread = threading.Thread(target=self._copy, name="spark-console", daemon=True)
+        self._thread = threading.Thread(target=in_same_context(self._copy), name="spark-console", daemon=True)
         self._thread.start()
 
     def await_end(self, seconds: float) -> None:
@@ -117,7 +124,14 @@ class Console:
         self._thread.join(seconds)
 
     def _copy(self) -> None:
+        lines = PrintedLines()
         with self._pipe:
             while data := os.read(self._pipe.fileno(), _CHUNK):
                 self._file.write(data)
+                _log(lines.take(data))
         self._file.close()
+        _log(lines.close())
+
+
+def _log(lines: Iterable[Printed]) -> None:
+    log_printed([line for line in lines if not line.text.startswith(REMARKS)])

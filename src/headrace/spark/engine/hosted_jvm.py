@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -20,18 +19,20 @@ from typing import Any, Final
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.protected_files import protected
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
+from headrace.logs.context import in_same_context
+from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
-from headrace.logs.records import log_again
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels, RunFrameJob
+from headrace.spark.engine.jvm import RunningJob
 from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
-from headrace.spark.engine.running_job import RunningJob
 from headrace.spark.engine.runtime_directory import VARIABLE
 from headrace.spark.engine.shipment import Shipment
 from headrace.spark.engine.slots import Cores
 from headrace.spark.engine.spark_process import console_file, last_words, own_environment
 from headrace.spark.engine.spark_settings import log_file
 from headrace.spark.errors.frame_errors import ERRORS
+from headrace.spark.process.stop_signals import ignore_stop_signals
 
 _STOP_TIMEOUT_S: Final = 20.0
 _DEATH_MESSAGE: Final = "the JVM of Spark died"
@@ -59,7 +60,7 @@ class HostProcess:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env={**own_environment(), "PYTHONPATH": _module_path(), VARIABLE: str(directory)},
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is the worker's
+                preexec_fn=ignore_stop_signals,
             )
         self.link: Connection[Any, Any] = Connection(ours.detach())
 
@@ -107,7 +108,7 @@ class HostedJvm:
         except BaseException:
             process.kill()
             raise
-        threading.Thread(target=self._listen, name="hosted-jvm", daemon=True).start()
+        threading.Thread(target=in_same_context(self._listen), name="hosted-jvm", daemon=True).start()
 
     def run_task_job(self, group: str, description: str) -> None:
         self._call("run_task_job", group, description)

@@ -1,14 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Protocols of a JVM of Spark's, this process' own (``SparkJvm``) or another process' (``HostedJvm``)."""
+"""A JVM of Spark's, this process' own (``SparkJvm``) or another process' (``HostedJvm``): its Protocols.
+
+With them the place of a job in it, and the delay of its next start after a failed one, or a loss.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
+from headrace.model.backoff import ExponentialBackoff
 from headrace.spark.channel.messages import FrameJobEnded, RunFrameJob
-from headrace.spark.engine.running_job import RunningJob
 from headrace.spark.engine.slots import Cores
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_BACKOFF: Final = ExponentialBackoff(1.0, 30.0)
+_STEADY_S: Final = 60.0
+"""A session that has lived so long has not failed at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job of one Spark task. ``executor`` and ``host`` are None while it waits for a core."""
+
+    app_id: str
+    job_id: int | None = None
+    executor: str | None = None
+    host: str | None = None
 
 
 class JvmProcess(Protocol):
@@ -67,3 +88,40 @@ class Jvm(Protocol):
 
     def kill(self) -> None:
         """End it at once, with all jobs."""
+
+
+def running_job(context: SparkContext, group: str) -> RunningJob:
+    """Return the newest job of a group, from Spark's driver."""
+    app_id = str(context.applicationId)
+    tracker = context.statusTracker()
+    job_id = max(tracker.getJobIdsForGroup(group), default=None)
+    info = tracker.getJobInfo(job_id) if job_id is not None else None
+    if info is None:
+        return RunningJob(app_id, job_id)
+    store = context._jsc.sc().statusStore()
+    for stage in info.stageIds:
+        tasks = store.taskList(stage, store.lastStageAttempt(stage).attemptId(), 100)
+        for task in map(tasks.apply, range(tasks.size())):
+            if task.status() == "RUNNING":
+                return RunningJob(app_id, job_id, str(task.executorId()), str(task.host()))
+    return RunningJob(app_id, job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """The history of starts. ``failures``: those in a row that failed, at once or soon after."""
+
+    failures: int = 0
+
+    def failed(self) -> Restarts:
+        """Return the history after a start that failed."""
+        return Restarts(self.failures + 1)
+
+    def lost(self, lived: float) -> Restarts:
+        """Return the history after the loss of a session that lived for so many seconds."""
+        return Restarts() if lived >= _STEADY_S else self.failed()
+
+    @property
+    def delay(self) -> float:
+        """Seconds until the next start; they double with each failure, up to half a minute."""
+        return _BACKOFF.after(self.failures)

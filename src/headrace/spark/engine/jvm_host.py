@@ -25,6 +25,7 @@ from headrace.spark.engine.spark_process import SparkProcess
 from headrace.spark.engine.spark_session import SparkJvm
 from headrace.spark.errors.frame_errors import known_fault
 from headrace.spark.process.channel_link import log_through
+from headrace.spark.process.stop_signals import block_stop_signals, outlive_stop_signals
 
 if TYPE_CHECKING:
     Link = Connection[Any, Any]
@@ -42,7 +43,7 @@ class JvmHost:
         self._sending = threading.Lock()
         self._jvm: SparkJvm | None = None
 
-    def send(self, message: object) -> None:
+    def send_message(self, message: object) -> None:
         """Send a message to the worker. Any thread."""
         try:
             with self._sending:
@@ -57,13 +58,14 @@ class JvmHost:
             threading.Thread(target=self._listen, args=(process,), name="jvm-calls", daemon=True).start()
             shipment = Shipment(start.directory, start.plugin_path) if start.shipped else None
             self._jvm = SparkJvm(process, start.conf, start.endpoint, shipment)
+            outlive_stop_signals()  # now that PySpark has installed its handler of SIGINT
         except ConnectError as error:
-            self.send(HostUp(str(error), isinstance(error, ConfigError)))
+            self.send_message(HostUp(str(error), isinstance(error, ConfigError)))
             return
         except Exception as error:  # as of a full disk: the worker tries again
-            self.send(HostUp(error_line(error)))
+            self.send_message(HostUp(error_line(error)))
             return
-        self.send(HostUp())
+        self.send_message(HostUp())
         while process.alive:
             time.sleep(_CHECK_INTERVAL_S)
         time.sleep(_LAST_ANSWERS_S)
@@ -88,11 +90,12 @@ class JvmHost:
             answer = Answer(call.number, fault=fault, error=text)
         except BaseException as error:  # code of users may end this thread, and the worker waits for an answer
             answer = Answer(call.number, fault=FrameFault.DATA, error=error_line(error))
-        self.send(answer)
+        self.send_message(answer)
 
 
 def main(descriptor: int) -> None:
     """Run the host until the JVM or the worker has ended."""
+    block_stop_signals()
     link: Link = Connection(descriptor)
     start: HostStart = link.recv()
     sys.path[:] = start.module_path

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of an executor for a task: tasks of one connector on different ones, all tasks evenly.
+"""Executors: the choice of one for a task, and the start of Python on them before a task needs it.
 
-Spark by itself takes any executor with a free core. The choice is a preference: Spark uses another executor if it is
-not available, and a task that has lost its executor has no preference.
+Spark by itself takes any executor with a free core. Here tasks of one connector get different ones, and all tasks are
+spread evenly. The choice is a preference: Spark uses another executor if it is not available, and a task that has lost
+its executor has no preference. A first process of Python takes two seconds on an executor, others a tenth.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from headrace.spark.errors.error_texts import text_of
+
+log = logging.getLogger(__name__)
+_CHECK_INTERVAL_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +80,33 @@ def choose(
 def _connector(group: str) -> str:
     """Return the connector of a group, which is named ``connector-task-launch``."""
     return group.rsplit("-", 2)[0]
+
+
+class WarmUp:
+    """A thread that runs an empty job on each executor that has not run anything."""
+
+    def __init__(self, executors: Callable[[], Sequence[Executor]], run: Callable[[Executor], None]) -> None:
+        """``run`` runs an empty job on an executor, to its end."""
+        self._executors = executors
+        self._run = run
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._keep_warm, name="spark-warm-up", daemon=True).start()
+
+    def stop(self) -> None:
+        """End the thread; does not block."""
+        self._stopping.set()
+
+    def check_executors(self) -> None:
+        """Run the job on unused executors; Spark may run it on another while one starts: it is unused next time."""
+        for executor in self._executors():
+            if not executor.used and not self._stopping.is_set():
+                self._run(executor)
+
+    def _keep_warm(self) -> None:
+        while not self._stopping.wait(_CHECK_INTERVAL_S):
+            try:
+                self.check_executors()
+            except Exception as error:  # Spark ends, or an executor did
+                log.debug("warming up executors: %s", text_of(error))

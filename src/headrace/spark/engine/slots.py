@@ -101,7 +101,7 @@ class SlotWatch:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        ServiceThread("spark-slots", self._run, "tasks that wait for cores are not told why").start()
+        ServiceThread("spark-slots", self._run, "tasks that wait for cores are not shown the reason").start()
 
     def stop(self) -> None:
         self._stopping.set()

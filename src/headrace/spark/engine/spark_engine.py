@@ -14,26 +14,27 @@ from typing import TypeVar, cast
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
+from headrace.jvm.java_runtime import NoJavaError
+from headrace.logs.context import in_same_context
 from headrace.model.service_threads import ServiceThread
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.engine.hosted_jvm import HostedJvm, HostProcess
-from headrace.spark.engine.jvm import Jvm, JvmProcess
+from headrace.spark.engine.jvm import Jvm, JvmProcess, Restarts, RunningJob
 from headrace.spark.engine.master import is_local, unreachable
-from headrace.spark.engine.restarts import Restarts
-from headrace.spark.engine.running_job import RunningJob
 from headrace.spark.engine.shipment import Shipment
 from headrace.spark.engine.slots import Cores
 from headrace.spark.engine.spark_process import SparkProcess
 from headrace.spark.engine.spark_session import SparkJvm
 from headrace.spark.engine.spark_settings import LOCAL_DIRECTORIES, MASTER, cores_per_task
-from headrace.spark.errors.java_errors import first_line, text_of
-from headrace.spark.errors.shortages import with_limit, with_remedy
+from headrace.spark.errors.error_texts import first_line, text_of, with_limit, with_remedy
 
 log = logging.getLogger(__name__)
 _CHECK_INTERVAL_S = 0.2
 _WATCH_INTERVAL_S = 1.0
 """Seconds between two checks that the JVM lives: if it dies idle, no job's end shows it."""
 _SLOW_S = 20.0
+_FIRST_REPORT_S = 10.0
+"""Seconds after which a start that lasts is logged; then after twice as many each time."""
 T = TypeVar("T")
 
 
@@ -88,7 +89,8 @@ class SparkEngine:
         with self._changed:
             started, self._started = self._started, True
         if not started:
-            ServiceThread("spark-start", self._keep_running, "Spark is not started, and no task can run").start()
+            run = in_same_context(self._keep_running)
+            ServiceThread("spark-start", run, "Spark is not started, and no task can run").start()
 
     def run_task_job(
         self, group: str, description: str, given_up: Callable[[], bool], on_unavailable: Callable[[str], None]
@@ -259,9 +261,9 @@ class SparkEngine:
             process = self._launch()
             if process is None:
                 return None
-            with self._limited(process):
+            with self._limited(process), self._reported():
                 return self._connect(process)
-        except ConfigError as error:
+        except (ConfigError, NoJavaError) as error:
             self._note_failure(str(error))
         except Exception as error:
             reason = with_limit(self.describe_error(error))
@@ -271,6 +273,25 @@ class SparkEngine:
         if self._starting is not None:
             self._starting.kill()
         return None
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Log that Spark is being started, again and again at growing intervals while the block lasts."""
+        if self._failure is None:  # its repetitions are in the error
+            log.info("Spark starts with spark.master=%s", self.master)
+        over = threading.Event()
+
+        def report() -> None:
+            pause, begun = _FIRST_REPORT_S, self._clock()
+            while not over.wait(pause):
+                log.info("Spark is still starting, since %.0f s", self._clock() - begun)
+                pause *= 2
+
+        threading.Thread(target=in_same_context(report), name="spark-start-report", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
 
     @contextmanager
     def _limited(self, process: JvmProcess) -> Iterator[None]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -18,17 +17,17 @@ from typing import Any, Final
 from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.jvm.java_runtime import find_java, spark_java_home
+from headrace.model.parent_death import end_with_this_thread
 from headrace.spark.engine.class_archive import class_archive
-from headrace.spark.engine.console_log import REMARK, Console
+from headrace.spark.engine.console_log import REMARKS, Console
 from headrace.spark.engine.master import is_local
 from headrace.spark.engine.runtime_directory import VARIABLE
 from headrace.spark.engine.spark_settings import MASTER, LogSettings, write_log_settings
 from headrace.spark.engine.submission import Submission
-from headrace.spark.process.parent_death import end_with_this_thread
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
+from headrace.spark.process.stop_signals import ignore_stop_signals
 
 _CHECK_INTERVAL_S: Final = 0.05
-_REMARKS: Final = ("WARNING:", "Using ", "Picked up ", REMARK.strip())
 _LAST_WORDS_TIMEOUT_S: Final = 2.0
 _ERROR: Final = " ERROR "
 _SOCKET_NAME: Final = 43
@@ -63,7 +62,7 @@ class SparkProcess:
         A process that is ``tied`` to the calling thread is killed when that ends, if the system can do that.
 
         Raises:
-            ConfigError: there is no Java 17 or 21.
+            NoJavaError: there is no Java 17 or 21.
         """
         self._connection_file = directory / f"gateway-{time.monotonic_ns()}"
         self._console = console_file(directory)
@@ -157,7 +156,7 @@ def _preparation(tie: Callable[[], None] | None) -> Callable[[], None]:
     """Return the function that runs in the new process before it becomes the JVM."""
 
     def prepare() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's
+        ignore_stop_signals()
         if tie is not None:
             tie()
 
@@ -244,7 +243,7 @@ def _environment_variables(variables: Mapping[str, str]) -> Iterator[None]:
 def _reason(console: Path) -> str | None:
     """Return the first line on the console that is not just a remark."""
     lines = (line.strip() for line in console.read_text(errors="replace").splitlines())
-    errors = (line for line in lines if line and not line.startswith(_REMARKS))
+    errors = (line for line in lines if line and not line.startswith(REMARKS))
     return next(errors, None)
 
 

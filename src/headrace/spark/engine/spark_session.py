@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from headrace.api.errors import ConnectError
-from headrace.plugins.session_plugins import register_plugins
+from headrace.plugins.installed import register_plugins
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameJobEnded, RunFrameJob
 from headrace.spark.engine.frame_runs import FrameRuns, activate
-from headrace.spark.engine.placement import Executor, Placement
-from headrace.spark.engine.running_job import RunningJob, running_job
+from headrace.spark.engine.jvm import RunningJob, running_job
+from headrace.spark.engine.placement import Executor, Placement, WarmUp
 from headrace.spark.engine.shipment import Shipment
 from headrace.spark.engine.slots import Cores
 from headrace.spark.engine.spark_process import SparkProcess
 from headrace.spark.engine.spark_settings import cores_per_task
-from headrace.spark.engine.warm_up import WarmUp
-from headrace.spark.errors.java_errors import first_line, of_java, text_of
-from headrace.spark.errors.shortages import nearly_full
+from headrace.spark.errors.error_texts import first_line, nearly_full, of_java, text_of
 
 log = logging.getLogger(__name__)
 _STOP_TIMEOUT_S = 10.0
@@ -40,6 +38,8 @@ _FRAMES = {
     "spark.sql.shuffle.partitions": "1",
     # Connect's timestamps are UTC's, wherever the worker is.
     "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, does not say that a timestamp is an instant, and is read wrongly by others after 2262.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A query reads the batch and the tables that it was given, not every file that the worker may read.
     "spark.sql.runSQLOnFiles": "false",
 }
@@ -52,6 +52,7 @@ _NO_OUTSIDE_DTD = ("javax.xml.accessExternalDTD", "")
 """System property of the JVM: XML in a record must not make it connect to the address that it names."""
 _NATIVE_CODE = ("org.xerial.snappy.Snappy", "com.github.luben.zstd.Zstd")
 """Codecs of files, and of data that Spark's jobs exchange."""
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _ANY_NUMBER = 2**31 - 1
 
@@ -74,24 +75,14 @@ class SparkJvm:
         self._placement = Placement(self._cores_per_task)
         self._placing = threading.Lock()
         self._jobs: dict[str, Any] = {}
+        begun = time.monotonic()
         self._session: Any = None
         self._remote = shipment is not None
         self._endpoint = endpoint
         self._frames = FrameRuns(self.frame_session)
         self._warm_up = WarmUp(self._executors, self._start_python)
         try:
-            self._context = _context(process, conf, shipment)
-            # Not by an option of the JVM's: Ivy, which has fetched packages in it by now, reads DTDs.
-            self._context._jvm.java.lang.System.setProperty(*_NO_OUTSIDE_DTD)
-            _load_native_code(self._context._jvm)
-            self._job = _attempts(self._context.parallelize([None], 1), endpoint)
-            if not self._remote:
-                # The first job starts the Python daemon, so that the first task need not. A cluster may have no core
-                # for it, and a task that waits for one can report that.
-                self._job.collect()
-            else:
-                self._await_executors()
-                self._warm_up.start()
+            self._start(conf, shipment)
         except Exception as error:
             # Read while the JVM is there; the error of a broken connection does not name the reason.
             known = of_java(error) or isinstance(error, ConnectError)
@@ -101,7 +92,8 @@ class SparkJvm:
         except BaseException:
             process.kill()
             raise
-        log.info("Spark %s is up, UI at %s", self._context.version, self._context.uiWebUrl or "no address (off)")
+        ui, took = self._context.uiWebUrl or "no address (off)", time.monotonic() - begun
+        log.info("Spark %s is up, UI at %s, after %.1f s", self._context.version, ui, took)
 
     def run_task_job(self, group: str, description: str) -> None:
         """Run one task's job to its end."""
@@ -114,6 +106,20 @@ class SparkJvm:
             (self._job if executor is None else self._job_at(executor.location)).collect()
         finally:
             self._placement.forget(group)
+
+    def _start(self, conf: Mapping[str, str], shipment: Shipment | None) -> None:
+        self._context = _context(self._process, conf, shipment)
+        # Not by an option of the JVM's: Ivy, which has fetched packages in it by now, reads DTDs.
+        self._context._jvm.java.lang.System.setProperty(*_NO_OUTSIDE_DTD)
+        _load_native_code(self._context._jvm)
+        self._job = _attempts(self._context.parallelize([None], 1), self._endpoint)
+        if not self._remote:
+            # The first job starts the Python daemon, so that the first task need not. A cluster may have no core
+            # for it, and a task that waits for one can report that.
+            self._job.collect()
+        else:
+            self._await_executors()
+            self._warm_up.start()
 
     def _start_python(self, executor: Executor) -> None:
         self._context.setJobGroup("warm-up", f"headrace: Python on executor {executor.id}")
@@ -263,6 +269,7 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
     from pyspark import SparkConf, SparkContext
 
     _forget_former_session()
+    _silence_query_loggers()
     archive = shipment.pack() if shipment is not None else None  # while the JVM starts
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     gateway = process.gateway()
@@ -270,9 +277,25 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
     for name, value in conf.items():
         spark_conf.set(name, value)
     context = SparkContext(conf=spark_conf, gateway=gateway)
+    # PySpark prints a stack trace when the JVM ends without closing its connection for accumulators.
+    accumulators: Any = context._accumulatorServer
+    accumulators.handle_error = _on_accumulators_lost
     if archive is not None:
         context.addArchive(archive)
     return context
+
+
+def _silence_query_loggers() -> None:
+    """Have PySpark not print each query error as JSON with the JVM's stack trace; its message is reported anyway."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _QUERY_LOGGERS:
+        # Not by its level: that of the root logger, if a user changes it, is set on all that have one.
+        PySparkLogger.getLogger(name).handlers[:] = [logging.NullHandler()]
+
+
+def _on_accumulators_lost(request: object, client: object) -> None:
+    log.debug("Spark's JVM has closed its connection for accumulators")
 
 
 def _load_native_code(jvm: Any) -> None:

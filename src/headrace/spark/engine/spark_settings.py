@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.config.engine_config import EngineConfig
+from headrace.config.secret_properties import SPARK_REDACTION
 from headrace.spark.channel.endpoint import Interface
 from headrace.spark.engine.master import host_towards, is_local, is_loopback
 
@@ -46,6 +47,7 @@ PREFERRED = {
     "spark.ui.retainedTasks": "2000",
     "spark.sql.ui.retainedExecutions": "100",
     "spark.log.level": "WARN",
+    "spark.redaction.regex": SPARK_REDACTION,
     # The UI has no login: so it is read-only.
     "spark.ui.killEnabled": "false",
     "spark.ui.threadDumpsEnabled": "false",
@@ -81,6 +83,7 @@ CLUSTER = {
     "spark.dynamicAllocation.executorIdleTimeout": "600s",
 }
 
+# Without the two warnings of each start.
 _LOG4J = """\
 status = error
 rootLogger.level = warn
@@ -90,6 +93,12 @@ appender.file.name = file
 appender.file.fileName = {log}
 appender.file.filePermissions = rw-------
 appender.file.filePattern = {log}.%i
+appender.file.filter.own.type = RegexFilter
+appender.file.filter.own.regex = .*spark\\.local\\.dir will be overridden.*
+appender.file.filter.own.onMatch = DENY
+appender.file.filter.own.onMismatch = NEUTRAL
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss.SSS}} %p %c{{1}}: %enc{{%m}}{{CRLF}}%n%ex
 appender.file.policies.type = Policies

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.spark.channel.messages import FrameFault
-from headrace.spark.errors.java_errors import text_of
-from headrace.spark.errors.shortages import is_disk_full
+from headrace.spark.errors.error_texts import is_disk_full, text_of
 
 ERRORS: Final[dict[FrameFault, type[ConnectError]]] = {
     FrameFault.CONFIG: ConfigError,

@@ -3,26 +3,41 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from headrace.api.error_text import clean_text
-from headrace.api.errors import ConfigError, RetriableError
+from headrace.api.errors import ConfigError
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.logs.formats import message_of, trace_of
 from headrace.logs.loggers import apply_levels
-from headrace.logs.records import message_of, trace_of
-from headrace.spark.channel import messages
 from headrace.spark.channel.endpoint import Link
 from headrace.spark.channel.frame_limits import ResultLimit
-from headrace.spark.channel.messages import Command, OffsetsRead, OffsetsWritten, Refused
+from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels
 from headrace.spark.process.process_frames import ProcessFrames
+from headrace.task.task_protocol import (
+    A,
+    Answered,
+    Asked,
+    Command,
+    Ended,
+    Measured,
+    ProcessEvent,
+    Request,
+    TopicsUsed,
+)
 from headrace.task.worker_link import TaskControl
-from headrace.task.worker_task import Ended
+
+if TYPE_CHECKING:
+    from headrace.task.task_protocol import AnyRequest
+
+log = logging.getLogger(__name__)
 
 
 class ChannelLink:
@@ -37,58 +52,37 @@ class ChannelLink:
         self.control = control
         self._connection = connection
         self._sending = threading.Lock()
-        self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._requesting = threading.Lock()
+        self._numbers = itertools.count()
+        self._answers: dict[int, SimpleQueue[Answered]] = {}
+        """A queue for the answer to each request that is under way, by the request's number."""
         self._finished = False
         self._reported_topics: set[str] = set()
-        self.frames = ProcessFrames(self.send, connection, results)
+        self.frames = ProcessFrames(self.send_message, connection, results)
 
     def listen(self) -> None:
         """Start the listener thread."""
         threading.Thread(target=self._listen, name="task-channel", daemon=True).start()
 
-    def confirm_start(self) -> bool:
-        answer = self._request(messages.ConfirmStart())
-        if isinstance(answer, Refused) and answer.for_good:
-            raise ConfigError(answer.reason)
-        if isinstance(answer, Refused):
-            raise RetriableKafkaError(f"the worker could not tell whether the task may start: {answer.reason}")
-        return answer is Command.GO
+    def send(self, event: ProcessEvent) -> None:
+        if isinstance(event, TopicsUsed):
+            self._send_topics(event)
+        else:
+            self.send_message(event)
 
-    def read_offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-        answer: OffsetsRead = self._request(messages.ReadOffsets(partitions))
-        if answer.error is not None and answer.for_good:
-            raise ConfigError(answer.error)
-        if answer.error is not None:
-            raise RetriableKafkaError(f"source offsets could not be read: {answer.error}")
-        return list(answer.offsets)
+    def ask(self, request: Request[A]) -> A:
+        number = next(self._numbers)
+        answers = self._answers[number] = SimpleQueue()
+        self.send_message(Asked(number, cast("AnyRequest", request)))
+        answered = answers.get()
+        refusal = answered.refusal
+        if refusal is None:
+            answer: A = answered.answer
+            return answer
+        if refusal.for_good:
+            raise ConfigError(refusal.reason)
+        raise RetriableKafkaError(request.unanswered + refusal.reason)
 
-    def write_offsets(self, records: Mapping[bytes, bytes | None]) -> None:
-        answer: OffsetsWritten = self._request(messages.WriteOffsets(records))
-        if answer.error is not None:
-            raise RetriableError(answer.error)
-
-    def report_running(self) -> None:
-        self.send(messages.Running())
-
-    def report_paused(self) -> None:
-        self.send(messages.Paused())
-
-    def report_offsets_committed(self, offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]) -> None:
-        self.send(messages.OffsetsCommitted(offsets))
-
-    def report_topics_used(self, topics: Sequence[str]) -> None:
-        reported = self._reported_topics
-        new = [topic for topic in topics if topic not in reported]
-        if new:
-            self.send(messages.TopicsUsed(new))
-            # After a FORGET_TOPICS meanwhile this is the former set, and they are reported again.
-            reported.update(new)
-
-    def report_metrics(self, values: Mapping[str, float]) -> None:
-        self.send(messages.Metrics(values))
-
-    def send(self, message: object) -> None:
+    def send_message(self, message: object) -> None:
         """Send a message to the worker. Any thread."""
         try:
             with self._sending:
@@ -98,14 +92,17 @@ class ChannelLink:
 
     def finish(self, ended: Ended) -> None:
         """Report the attempt's outcome. The channel stays open as long as the process lives: its end proves its end."""
-        self.send(messages.Done(ended))
+        self.send_message(Measured(self.control.progress.measure()))
+        self.send_message(ended)
         self._finished = True
 
-    def _request(self, request: object) -> Any:
-        # The task's own threads may request offsets too, and an answer does not name its request.
-        with self._requesting:
-            self.send(request)
-            return self._answers.get()
+    def _send_topics(self, event: TopicsUsed) -> None:
+        reported = self._reported_topics
+        new = [topic for topic in event.topics if topic not in reported]
+        if new:
+            self.send_message(TopicsUsed(new))
+            # After a FORGET_TOPICS meanwhile this is the former set, and they are reported again.
+            reported.update(new)
 
     def _listen(self) -> None:
         while True:
@@ -117,19 +114,24 @@ class ChannelLink:
             self._handle(message)
 
     def _handle(self, message: object) -> None:
-        if message is Command.STOP:
-            # The plugin's stop runs on a thread of its own: should it hang, the channel goes on.
-            threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
-        elif message in (Command.PAUSE, Command.RESUME):
-            self.control.set_paused(message is Command.PAUSE)
-        elif message is Command.FORGET_TOPICS:
-            self._reported_topics = set()
-        elif isinstance(message, messages.LogLevels):
-            apply_levels(message.levels)
-        elif isinstance(message, messages.FrameJobEnded):
-            self.frames.on_job_ended(message)
-        else:
-            self._answers.put(message)
+        match message:
+            case Answered(number) if number in self._answers:
+                self._answers.pop(number).put(message)
+            case FrameJobEnded():
+                self.frames.on_job_ended(message)
+            case Command.STOP:
+                # The plugin's stop runs on a thread of its own: should it hang, the channel goes on.
+                threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
+            case Command.PAUSE | Command.RESUME:
+                self.control.set_paused(message is Command.PAUSE)
+            case Command.FORGET_TOPICS:
+                self._reported_topics = set()
+            case Command.MEASURE:
+                self.send_message(Measured(self.control.progress.measure()))
+            case LogLevels(levels):
+                apply_levels(levels)
+            case _:
+                log.error("unknown message %r from the worker", message)
 
     def _on_broken_channel(self) -> None:
         if not self._finished:
@@ -139,7 +141,7 @@ class ChannelLink:
 class Sender(Protocol):
     """A connection to the worker."""
 
-    def send(self, message: object) -> None:
+    def send_message(self, message: object) -> None:
         """Send a message. Any thread."""
 
 
@@ -149,7 +151,7 @@ class _ChannelHandler(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._link.send(messages.Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record)))
+        self._link.send_message(Log(clean_text(record.name), record.levelno, message_of(record), trace_of(record)))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import AuthenticationError
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,14 @@ from headrace.model.set_back_clock import watch_clock
 from headrace.spark.channel.messages import Attach, Start
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
+from headrace.spark.process.printed_output import OutputPipe
+from headrace.spark.process.stop_signals import outlive_stop_signals
 from headrace.task.sink.sink_task_factory import create_sink_task
 from headrace.task.source.source_task_factory import create_source_task
+from headrace.task.task_protocol import Ended
 from headrace.task.task_spec import TaskKind
 from headrace.task.worker_link import TaskControl
-from headrace.task.worker_task import Ended, TaskFactories, run_task
+from headrace.task.worker_task import TaskFactories, run_task
 
 if TYPE_CHECKING:
     from headrace.spark.channel.endpoint import Endpoint, Link
@@ -41,16 +45,25 @@ def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None
 
 
 def _attach_and_run(endpoint: Endpoint, key: str) -> None:
+    outlive_stop_signals()
     connection = _connect(endpoint)
+    output, beside = OutputPipe(), isinstance(endpoint.address, str)
     try:
-        connection.send(Attach(key, os.getpid(), this_machine()))
+        connection.send(Attach(key, os.getpid(), this_machine(), prints=beside))
+        if beside:
+            output.hand_over(connection)
         start = connection.recv()
     except (EOFError, OSError):
         # The worker does not want this attempt any more.
         return
     if not isinstance(start, Start):
         return
-    _run_task(ChannelLink(connection, TaskControl(), start.results), start)
+    link = ChannelLink(connection, TaskControl(), start.results)
+    if beside:
+        output.redirect()
+        link.finish(_run_task(link, start, nullcontext()))
+    else:
+        link.finish(_run_task(link, start, output.logged_here()))
 
 
 def _connect(endpoint: Endpoint) -> Link:
@@ -62,11 +75,10 @@ def _connect(endpoint: Endpoint) -> Link:
         raise ConnectError(f"the worker cannot be reached at {endpoint.address}: {reason}") from error
 
 
-def _run_task(link: ChannelLink, start: Start) -> None:
+def _run_task(link: ChannelLink, start: Start, output: AbstractContextManager[None]) -> Ended:
     link.control.set_paused(start.paused)
-    with log_through(link, start.log_levels):
+    with log_through(link, start.log_levels), output:
         # After its levels are there: the worker may send others at any time.
         link.listen()
         watch_clock("This attempt")
-        ended: Ended = run_task(start.spec, link, link.control, FACTORIES)
-    link.finish(ended)
+        return run_task(start.spec, link, link.control, FACTORIES)

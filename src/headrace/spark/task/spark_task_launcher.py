@@ -14,7 +14,9 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
 from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION
 from headrace.config.engine_config import EngineConfig
+from headrace.logs.context import within
 from headrace.logs.loggers import Loggers
+from headrace.logs.printed import log_pipe
 from headrace.spark.channel.frame_limits import ResultLimit
 from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
@@ -23,10 +25,9 @@ from headrace.spark.engine.runtime_directory import RuntimeDirectory, scratch_di
 from headrace.spark.engine.shipment import Shipment, plugin_settings
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.engine.spark_settings import APP_NAME, LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
-from headrace.spark.frames.frame_analysis import analyse
+from headrace.spark.frames.connector_jobs import analyse, run_in_worker
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frames.frame_jobs import FrameLimits
-from headrace.spark.frames.job_in_worker import run_in_worker
 from headrace.spark.task.launched_task import LaunchedTask
 from headrace.spark.task.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
@@ -173,6 +174,9 @@ class SparkTaskLauncher:
         with self._lock:
             task = self._tasks.get(attach.key)
         if task is not None:
+            if (printed := channel.take_printed()) is not None:
+                work = within(task.id, lambda: log_pipe(printed))
+                threading.Thread(target=work, name=f"printed-{attach.key}", daemon=True).start()
             task.serve_attempt(channel, attach)
 
     def _launched(self) -> list[LaunchedTask]:

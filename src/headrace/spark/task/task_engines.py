@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from headrace.logs.context import log_context
 from headrace.spark.engine.slots import SlotWatch
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
@@ -122,5 +123,6 @@ class OwnEngines:
         breaker = self._breakers.setdefault(connector, FrameBreaker(self._limits))
         made = TaskEngine(self._engine_in(connector, directory), breaker, directory)
         log.info("Connector %s gets a Spark application of its own", connector)
-        made.start()
+        with log_context(connector):
+            made.start()
         return made

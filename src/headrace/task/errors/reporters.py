@@ -6,18 +6,141 @@ Java: ``LogReporter``, ``DeadLetterQueueReporter``.
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Callable
-from typing import Generic
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic
 
+import orjson
+
+from headrace.api.error_text import error_text, error_trace
+from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 from headrace.api.record import TimestampType
+from headrace.api.schema import Schema, Struct
 from headrace.config.connector_config import ErrorHandling
+from headrace.converters.json_converter import JsonConverter
+from headrace.kafka.errors import RecordTooLargeError
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.errors.dead_letters import DeadLetter, create_dead_letter, error_headers
 from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext, where
+from headrace.task.errors.redriven import redriven_headers
 from headrace.task.task_metrics import TaskMetrics
 
 log = logging.getLogger(__name__)
+
+RawHeader = tuple[str, bytes | None]
+PREFIX: Final = "__connect.errors."
+_JAVA_NAMES: Final[dict[type[BaseException], str]] = {
+    ConnectError: "org.apache.kafka.connect.errors.ConnectException",
+    DataError: "org.apache.kafka.connect.errors.DataException",
+    RetriableError: "org.apache.kafka.connect.errors.RetriableException",
+    SchemaBuilderError: "org.apache.kafka.connect.errors.SchemaBuilderException",
+    ConfigError: "org.apache.kafka.common.config.ConfigException",
+    RecordTooLargeError: "org.apache.kafka.common.errors.RecordTooLargeException",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record for the dead letter topic; the producer chooses its partition. ``timestamp`` is in ms."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[RawHeader]
+    timestamp: int | None
+
+
+def create_dead_letter(task: ConnectorTaskId, context: ProcessingContext[O], context_headers: bool) -> DeadLetter:
+    """Return the record with its own headers first and, if asked for, those of ``error_headers`` after them."""
+    record: Original = context.original
+    if isinstance(record, ConsumedRecord):
+        key, value, headers = record.key, record.value, list(record.headers)
+    else:
+        key, value = _json(record.key_schema, record.key), _json(record.value_schema, record.value)
+        headers = [(h.key, _header(h.schema, h.value)) for h in record.headers] if record.has_headers else []
+    if context_headers:
+        headers += error_headers(task, context)
+    return DeadLetter(key, value, headers, record.timestamp)
+
+
+def error_headers(task: ConnectorTaskId, context: ProcessingContext[O]) -> list[RawHeader]:
+    """Return the headers that describe a failure. Names, texts and order are Java's.
+
+    A source's record has ``source.partition`` and ``source.offset``, as JSON, in place of ``partition`` and ``offset``.
+    Exceptions that stand for one of Java's have its name.
+    """
+    error = context.error
+    cls = type(error)
+    python_name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    entries: list[tuple[str, str | bytes | None]] = [
+        *_position(context.original),
+        ("connector.name", task.connector),
+        ("task.id", str(task.task)),
+        ("stage", context.operation.stage.value),
+        ("class.name", context.operation.executing_class),
+        ("exception.class.name", _JAVA_NAMES.get(cls, python_name)),
+        ("exception.message", error_text(error) or None),
+        ("exception.stacktrace", error_trace(error)),
+    ]
+    return [(PREFIX + name, _utf8(text) if isinstance(text, str) else text) for name, text in entries]
+
+
+def _position(record: Original) -> list[tuple[str, str | bytes | None]]:
+    if isinstance(record, ConsumedRecord):
+        return [("topic", record.topic), ("partition", str(record.partition)), ("offset", str(record.offset))]
+    return [
+        ("topic", record.topic),
+        ("source.partition", _json(None, record.source_partition)),
+        ("source.offset", _json(None, record.source_offset)),
+    ]
+
+
+def _header(schema: Schema | None, value: Any) -> bytes | None:
+    """Return a header's value as bytes: text without quotes, as Java's SimpleHeaderConverter has it."""
+    return _utf8(value) if isinstance(value, str) else _json(schema, value)
+
+
+def _json(schema: Schema | None, value: Any) -> bytes | None:
+    """Return JSON, or text. Never fails: a record may be here because its value does not fit its schema."""
+    if value is None:
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    for assumed in (schema, None):
+        try:
+            return _converter().from_connect_data("", assumed, value)
+        except Exception:
+            continue
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except Exception:
+        return _utf8(_text(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a form that orjson can write of a type unknown to it."""
+    if isinstance(value, Struct):
+        names = (field.name for field in value.schema.fields)
+        return dict(zip(names, value.field_values, strict=True))
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return object.__repr__(value)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+@functools.cache
+def _converter() -> JsonConverter:
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "false"}, False)
+    return converter
 
 
 class LogReporter(Generic[O]):
@@ -59,7 +182,7 @@ class DeadLetterQueueReporter(Generic[O]):
     ) -> None:
         """``send`` is called with each letter. ``fits`` returns False if one is too large.
 
-        Then it has no key and value, and only the headers that describe the failure.
+        Then it has no key and value, and only the headers that describe the failure and earlier redrives.
         """
         self._fits = fits
         self._task = task
@@ -74,7 +197,8 @@ class DeadLetterQueueReporter(Generic[O]):
             if not self._fits(letter):
                 message = "task %s: the dead letter topic takes no more than headers of %s"
                 log.error(message, self._task, where(context.original))
-                letter = DeadLetter(None, None, error_headers(self._task, context), letter.timestamp)
+                headers = redriven_headers(letter.headers) + error_headers(self._task, context)
+                letter = DeadLetter(None, None, headers, letter.timestamp)
             self._send(letter)
 
 

@@ -6,7 +6,6 @@ Called only once something has failed: records that succeed never come here.
 
 from __future__ import annotations
 
-import logging
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -16,10 +15,11 @@ from typing import Final, Generic, Protocol, TypeVar
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.connector_config import DLQ_TOPIC, ERRORS_TOLERANCE, ErrorHandling
 from headrace.model.backoff import ExponentialBackoff
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.processing_context import O, Operation, ProcessingContext, Stage, reason, where
+from headrace.task.errors.task_errors import with_context
 from headrace.task.task_metrics import TaskMetrics
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 _FIRST_DELAY: Final = 0.3
 _LEAST_DELAY: Final = 0.01
@@ -63,10 +63,11 @@ class RetryWithTolerance(Generic[O]):
         wait: Callable[[float], bool],
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
+        reports: ErrorReports | None = None,
     ) -> None:
         """``wait`` waits for so many seconds and returns True at once when the task is to stop.
 
-        ``clock`` is in seconds; ``jitter`` returns a number from 0 to 1.
+        ``clock`` is in seconds; ``jitter`` returns a number from 0 to 1; ``reports`` are for failures that are retried.
         """
         self._config = config
         self._reporters = tuple(reporters)
@@ -74,6 +75,7 @@ class RetryWithTolerance(Generic[O]):
         self._wait = wait
         self._clock = clock
         self._jitter = jitter
+        self._reports = reports or ErrorReports()
 
     def execute(self, operation: Operation, original: O, call: Callable[[], T]) -> T | Skipped:
         """Return the result of ``call``, tried again as in ``recover``, or SKIPPED; ToleranceExceededError as there."""
@@ -98,10 +100,13 @@ class RetryWithTolerance(Generic[O]):
             self._metrics.add("total-retries", 1)
             self._metrics.report_if_due()
             try:
-                return again()
+                result = again()
             except Exception as failure:
                 error = failure
                 self._metrics.add("total-record-failures", 1)
+            else:
+                self._reports.succeeded(str(operation))
+                return result
         return self._give_up(operation, original, error, attempt)
 
     def report(self, operation: Operation, original: O, error: Exception) -> None:
@@ -122,9 +127,8 @@ class RetryWithTolerance(Generic[O]):
         delay = ExponentialBackoff(_FIRST_DELAY, self._config.retry_max_delay).after(attempt)
         delay = max(delay * (1 + self._jitter()) / 2, _LEAST_DELAY)
         delay = delay if left is None else min(delay, left)
-        log.warning(
-            "%s failed for %s and is tried again in %.1f s: %s", operation, where(original), delay, reason(error)
-        )
+        line = f"{operation} failed for {where(original)} and is tried again in {delay:.1f} s: {reason(error)}"
+        self._reports.record_retried(operation, original, error, line, delay)
         if self._wait(delay):
             raise StoppedWhileRetryingError(f"stopped while {operation} was tried again for {where(original)}")
         return True
@@ -139,7 +143,7 @@ class RetryWithTolerance(Generic[O]):
         for reporter in self._reporters:
             reporter.report(context)
         if not context.tolerated:
-            raise ToleranceExceededError(self._message(context)) from context.error
+            raise with_context(ToleranceExceededError(self._message(context)), context) from context.error
         self._metrics.add("total-records-skipped", 1)
         return SKIPPED
 

@@ -15,6 +15,7 @@ from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
 from headrace.task.record_converter import Polled
+from headrace.task.task_metrics import Monitor, no_monitor
 from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages, full_names
 
 B = TypeVar("B", bound=Sized)
@@ -86,18 +87,22 @@ def _only_record(batch: Polled) -> SourceRecord:
 
 def has_frame_steps(config: ConnectorConfig, plugins: Plugins) -> bool:
     """Return True if a transformation of the connector works on DataFrames."""
-    return any(_is_frame_step(stage, plugins) for stage in config.transforms)
+    return any(is_frame_step(stage, plugins) for stage in config.transforms)
 
 
 def create_frame_chain(
-    config: ConnectorConfig, plugins: Plugins, errors: RetryWithTolerance[SourceRecord], runner: FrameRunner
+    config: ConnectorConfig,
+    plugins: Plugins,
+    errors: RetryWithTolerance[SourceRecord],
+    runner: FrameRunner,
+    monitor: Monitor = no_monitor,
 ) -> FrameChain[Polled]:
     """Return a source's chain. ConfigError, naming the property, for a step that is not possible."""
     # Imports Arrow, which takes time, and workers check steps without creating any.
     from headrace.task.frames.record_tables import RecordTables
 
     def on_records(stages: Sequence[PluginStage]) -> Part[Polled]:
-        return _SourceRecords(create_chain_of_stages(stages, config, plugins, errors))
+        return _SourceRecords(create_chain_of_stages(stages, config, plugins, errors, monitor))
 
     def on_frames(stage: PluginStage) -> Part[Polled]:
         step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, RecordTables())
@@ -116,13 +121,14 @@ def create_chain_of_parts(
 ) -> FrameChain[B]:
     """Return the chain with a part for each step on frames, and one for all stages between two of them."""
     parts: list[Part[B]] = []
-    for by_frames, group in groupby(config.transforms, key=lambda stage: _is_frame_step(stage, plugins)):
+    for by_frames, group in groupby(config.transforms, key=lambda stage: is_frame_step(stage, plugins)):
         stages = list(group)
         parts += [on_frames(stage) for stage in stages] if by_frames else [on_records(stages)]
     return FrameChain(parts)
 
 
-def _is_frame_step(stage: PluginStage, plugins: Plugins) -> bool:
+def is_frame_step(stage: PluginStage, plugins: Plugins) -> bool:
+    """Return True if the transformation works on DataFrames."""
     return issubclass(plugins.transformation(stage.type, f"transforms.{stage.alias}.type"), FrameTransformation)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -16,8 +15,10 @@ from headrace.api.record_frames import FUNCTION, STEP, VARIANTS
 from headrace.config.connector_config import ErrorHandling, PluginStage
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.health import Stage as TaskStage
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.processing_context import O, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, StoppedWhileRetryingError
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 B = TypeVar("B", bound=Sized)
-log = logging.getLogger(__name__)
 _FIRST_DELAY: Final = 0.3
 
 
@@ -69,7 +69,9 @@ class FrameRunner:
         handling: ErrorHandling,
         wait: Callable[[float], bool],
         clock: Callable[[], float] = time.monotonic,
+        reports: ErrorReports | None = None,
     ) -> None:
+        self._reports = reports or ErrorReports()
         self._frames = frames
         self._handling = handling
         self._wait = wait
@@ -88,12 +90,15 @@ class FrameRunner:
         deadline = None if timeout is None else self._clock() + timeout
         while True:
             try:
-                return self._frames.run(job, table)
+                result = self._frames.run(job, table)
+                self._reports.succeeded(name)
+                return result
             except RetriableError as error:
                 if deadline is not None and self._clock() >= deadline:
                     raise FrameJobNotRunError(f"{name} could not be run: {error}") from error
                 delay = next(pauses)
-                log.warning("%s could not be run and is tried again in %.1f s: %s", name, delay, error)
+                line = f"{name} could not be run and is tried again in {delay:.1f} s: {error}"
+                self._reports.retried(name, TaskStage.CONVERTING, error, line, delay=delay)
             except ConfigError as error:
                 raise ConfigError(f"{name}: {error}", name) from error
             except DataError as error:

@@ -15,6 +15,7 @@ from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain, Part, configure_frame_step, create_chain_of_parts
 from headrace.task.frames.frame_step import FrameRunner, FrameStep, TolerantStep, create_skip
+from headrace.task.task_metrics import Monitor, no_monitor
 from headrace.task.transformation_chain import TransformationChain, create_chain_of_stages
 
 Records = Sequence[SinkRecord]
@@ -56,6 +57,7 @@ def create_sink_frame_chain(
     errors: RetryWithTolerance[ConsumedRecord],
     frames: Frames,
     original: Original,
+    monitor: Monitor = no_monitor,
 ) -> FrameChain[Records]:
     """Return the chain. ConfigError, naming the property, for a step that is not possible.
 
@@ -67,7 +69,7 @@ def create_sink_frame_chain(
     runner = FrameRunner(frames, replace(config.error_handling, retry_timeout=0.0), lambda seconds: False)
 
     def on_records(stages: Sequence[PluginStage]) -> Part[Records]:
-        return _SinkRecords(create_chain_of_stages(stages, config, plugins, errors), original)
+        return _SinkRecords(create_chain_of_stages(stages, config, plugins, errors, monitor), original)
 
     def on_frames(stage: PluginStage) -> Part[Records]:
         step = FrameStep(stage.alias, configure_frame_step(stage, plugins), runner, SinkTables())

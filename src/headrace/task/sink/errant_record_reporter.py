@@ -14,9 +14,10 @@ from headrace.api.errors import ConnectError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ErrantRecordReporter
 from headrace.kafka.data.record_sender import RecordSender
-from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
+from headrace.task.errors.reporters import DeadLetter
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
+from headrace.task.task_metrics import TaskMetrics
 
 _MAX_IN_FLIGHT: Final = 1000
 
@@ -68,8 +69,9 @@ class SinkDeadLetters:
     Offsets are committed only after ``await_all``, so no record is skipped whose dead letter has not arrived.
     """
 
-    def __init__(self, topic: str, producer: Mapping[str, str]) -> None:
+    def __init__(self, topic: str, producer: Mapping[str, str], metrics: TaskMetrics) -> None:
         self._sender = RecordSender(topic, producer)
+        self._metrics = metrics
         self._in_flight: list[Future[None]] = []
         self.latest: Future[None] | None = None
 
@@ -83,6 +85,9 @@ class SinkDeadLetters:
     def await_all(self) -> None:
         """Wait until all have arrived. Raises the error of one that did not: RetriableError, or one that lasts."""
         in_flight, self._in_flight = self._in_flight, []
+        failed = sum(future.exception() is not None for future in in_flight)
+        if failed:
+            self._metrics.add("deadletterqueue-produce-failures", failed)
         for future in in_flight:
             future.result()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, SinkTask, TopicPartition
@@ -32,6 +32,20 @@ class SinkBatch:
     @property
     def size(self) -> int:
         return len(self.records) if self.table is None else int(self.table.num_rows)
+
+
+class PutBatches(Protocol):
+    """The part of ``SinkBatches``, which documents it, that the loop uses."""
+
+    def convert(self, messages: ConsumedMessages) -> SinkBatch: ...
+
+    def without(self, batch: SinkBatch, partitions: Collection[TopicPartition]) -> SinkBatch: ...
+
+    def transform(self, batch: SinkBatch) -> None: ...
+
+    def put(self, batch: SinkBatch) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class SinkBatches:

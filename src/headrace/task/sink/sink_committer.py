@@ -6,16 +6,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
 from headrace.api.sink import SinkTask, TopicPartition
 from headrace.kafka.data.sink_consumer import Commit
-from headrace.model.ids import ConnectorTaskId
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.health import Stage
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.sink.sink_offset_commit import CommitPlan, Offsets, SinkOffsetCommit
 from headrace.task.task_metrics import TaskMetrics
 
 log = logging.getLogger(__name__)
+_COMMIT: Final = "a commit of offsets"
+_PRE_COMMIT: Final = "pre_commit"
 
 
 class CommittingConsumer(Protocol):
@@ -44,7 +49,7 @@ class SinkCommitter:
 
     def __init__(
         self,
-        id: ConnectorTaskId,
+        reports: ErrorReports,
         task: SinkTask,
         consumer: CommittingConsumer,
         offsets: SinkOffsetCommit,
@@ -53,7 +58,7 @@ class SinkCommitter:
         timing: CommitTiming,
     ) -> None:
         """``await_reports`` blocks until all dead letters have arrived, or raises."""
-        self._id = id
+        self._reports = reports
         self._task = task
         self._consumer = consumer
         self._offsets = offsets
@@ -69,7 +74,8 @@ class SinkCommitter:
         now = self._timing.clock()
         self._complete_commits()
         if self._offsets.in_flight is not None and now >= self._started + self._timing.timeout:
-            log.warning("Task %s: a commit of offsets was not answered in %g s", self._id, self._timing.timeout)
+            late = RetriableKafkaError(f"a commit of offsets was not answered in {self._timing.timeout:g} s")
+            self._report_failure(_COMMIT, late, str(late))
             self._offsets.abandon_commit()
         if self._offsets.in_flight is not None or not (requested or now >= self.next):
             return False
@@ -79,14 +85,16 @@ class SinkCommitter:
 
     def close_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Commit these partitions and close them in the task: they are revoked, or the task ends. Blocks."""
+        self._metrics.progress.enter(Stage.COMMITTING)
         try:
             self._await_reports()
             asked = self._offsets.to_commit(partitions)
             plan = CommitPlan({})
             try:
                 plan = self._plan(asked)
-            except Exception:
-                log.exception("Task %s: offsets are not committed, as pre_commit failed", self._id)
+            except Exception as error:
+                line = f"offsets are not committed, as pre_commit failed: {error_line(error)}"
+                self._report_failure(_PRE_COMMIT, error, line)
             finally:
                 self._task.close(partitions)
             self._commit_now(plan.offsets)
@@ -101,19 +109,25 @@ class SinkCommitter:
             self._offsets.remove_partitions(partitions)
 
     def _commit(self) -> None:
+        # The most records that are put and not committed are those before a commit.
+        self._metrics.progress.enter(Stage.COMMITTING)
+        self._metrics.level("sink-record-active-count", self._offsets.active)
         self._await_reports()
         asked = self._offsets.to_commit()
         try:
             plan = self._plan(asked)
-        except Exception:
-            log.exception("Task %s: pre_commit failed; going back to the last committed offsets", self._id)
-            self._metrics.add("offset-commit-failure-total", 1)
+        except Exception as error:
+            line = f"pre_commit failed; records since the last commit are read again: {error_line(error)}"
+            self._report_failure(_PRE_COMMIT, error, line)
+            self._record_failure()
             self._consumer.seek(self._offsets.rewind_to_committed(asked))
             return
         if plan.offsets:
             self._started = self._timing.clock()
             self._offsets.begin_commit(plan.offsets)
             self._metrics.add("offset-commit-seq-no", 1)
+            if log.isEnabledFor(logging.DEBUG):
+                log.debug("Committing the consumer offsets %s", {str(at): n for at, n in plan.offsets.items()})
             # Invariant 9: all of these records were put, and pre_commit has returned their offsets.
             self._consumer.commit_async(_numbers(plan.offsets))
 
@@ -121,18 +135,19 @@ class SinkCommitter:
         if not asked:
             return CommitPlan({})
         plan = self._offsets.plan(asked, self._task.pre_commit(dict(asked)) or {})
+        self._reports.succeeded(_PRE_COMMIT)
         for ignored in plan.ignored:
-            log.warning("Task %s: pre_commit returned an %s; it is not committed", self._id, ignored)
+            log.warning("pre_commit returned an %s; it is not committed", ignored)
         return plan
 
     def _commit_now(self, offsets: Offsets) -> None:
         if offsets:
             try:
                 self._consumer.commit(_numbers(offsets))
-                self._metrics.add("offset-commit-completion-total", 1)
+                self._record_completion()
             except ConnectError as error:
-                log.warning("Task %s: %s; its records will come again", self._id, error)
-                self._metrics.add("offset-commit-failure-total", 1)
+                self._report_failure(_COMMIT, error, f"{error}; its records are read again")
+                self._record_failure()
 
     def _complete_commits(self) -> None:
         for offsets, error in self._consumer.take_commits():
@@ -140,11 +155,24 @@ class SinkCommitter:
                 self._metrics.add("offset-commit-skip-total", 1)
                 continue
             if error is not None:
-                log.error("Task %s: %s", self._id, error)
-                self._metrics.add("offset-commit-failure-total", 1)
+                self._report_failure(_COMMIT, error, str(error))
+                self._record_failure()
             else:
-                self._metrics.add("offset-commit-completion-total", 1)
+                self._record_completion()
                 self._metrics.sample("offset-commit", (self._timing.clock() - self._started) * 1000, "-time-ms")
+
+    def _report_failure(self, operation: str, error: Exception, line: str) -> None:
+        self._reports.retried(operation, Stage.COMMITTING, error, line)
+
+    def _record_completion(self) -> None:
+        self._metrics.progress.committed()
+        self._reports.succeeded(_COMMIT)
+        self._metrics.add("offset-commit-completion-total", 1)
+        self._metrics.outcome("offset-commit", True)
+
+    def _record_failure(self) -> None:
+        self._metrics.add("offset-commit-failure-total", 1)
+        self._metrics.outcome("offset-commit", False)
 
 
 def _numbers(offsets: Offsets) -> dict[TopicPartition, int]:

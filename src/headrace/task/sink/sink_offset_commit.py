@@ -51,6 +51,20 @@ class SinkOffsetCommit:
         for where, offset in begins.items():
             self.committed.setdefault(where, OffsetAndMetadata(offset))
 
+    @property
+    def active(self) -> int:
+        """The number of records, by offsets, that are put and not committed yet."""
+        return sum(
+            max(0, put.offset - self.committed[where].offset)
+            for where, put in self.current.items()
+            if where in self.committed
+        )
+
+    def position(self, where: TopicPartition) -> int | None:
+        """Return the next offset to consume of a partition; None while it is not known."""
+        put = self.current.get(where)
+        return self._consumed.get(where, put.offset if put is not None else None)
+
     def record_put(self) -> None:
         """Make the consumed offsets current, after ``put`` has returned."""
         self.current |= {where: OffsetAndMetadata(offset) for where, offset in self._consumed.items()}

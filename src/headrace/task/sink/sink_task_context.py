@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 
 from headrace.api.errors import ConnectError
 from headrace.api.frames import Frames
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.sink import ErrantRecordReporter, SinkTaskContext, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTaskServices:
+    """The parts of the context that are there for the task alone; ``topic_id`` returns a topic's id."""
+
+    reporter: ErrantRecordReporter | None
+    frames: Frames
+    topic_id: Callable[[str], str]
+    plugin_metrics: PluginMetrics
 
 
 class WorkerSinkTaskContext(SinkTaskContext):
@@ -20,17 +31,13 @@ class WorkerSinkTaskContext(SinkTaskContext):
         assignment: Callable[[], Set[TopicPartition]],
         pauses: PartitionPauses,
         apply_pauses: Callable[[], None],
-        reporter: ErrantRecordReporter | None,
-        frames: Frames,
-        topic_id: Callable[[str], str],
+        services: SinkTaskServices,
     ) -> None:
         self._config = config
         self._assignment = assignment
         self._pauses = pauses
         self._apply_pauses = apply_pauses
-        self._reporter = reporter
-        self._frames = frames
-        self._topic_id = topic_id
+        self._services = services
         self._offsets: dict[TopicPartition, int] = {}
         self._timeout: float | None = None
         self.commit_requested = False
@@ -61,15 +68,18 @@ class WorkerSinkTaskContext(SinkTaskContext):
         self.commit_requested = True
 
     def topic_id(self, topic: str) -> str:
-        return self._topic_id(topic)
+        return self._services.topic_id(topic)
 
     @property
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        return self._reporter
+        return self._services.reporter
 
     @property
     def frames(self) -> Frames:
-        return self._frames
+        return self._services.frames
+
+    def plugin_metrics(self) -> PluginMetrics:
+        return self._services.plugin_metrics
 
     def take_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offsets that the task asked for since the last call, of these partitions."""

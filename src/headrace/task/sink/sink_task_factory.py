@@ -13,23 +13,27 @@ from headrace.api.errors import ConfigError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkTask
 from headrace.config.client_configs import dead_letter_admin
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
+from headrace.config.connector_config import KEY_CONVERTER, TRANSFORMS, VALUE_CONVERTER
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_ids import TopicIds
 from headrace.kafka.data.sink_consumer import SinkConsumer
+from headrace.metrics.plugin_registry import OwnPluginMetrics
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.frames.sink_frames import create_sink_frame_chain
 from headrace.task.sink.errant_record_reporter import SinkDeadLetters, WorkerErrantRecordReporter
-from headrace.task.sink.sink_batch import SinkBatches
+from headrace.task.sink.observed_batches import ObservedSinkBatches, TracedSinkBatches
+from headrace.task.sink.sink_batch import PutBatches, SinkBatches
 from headrace.task.sink.sink_committer import CommitTiming, SinkCommitter
+from headrace.task.sink.sink_lag import SinkLag
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
+from headrace.task.sink.sink_reading import ReadErrors, SinkReading
 from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
-from headrace.task.sink.sink_task_context import PartitionPauses, WorkerSinkTaskContext
+from headrace.task.sink.sink_task_context import PartitionPauses, SinkTaskServices, WorkerSinkTaskContext
 from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.sink.worker_sink_task import Progress, SinkRebalances, SinkTaskRuntime, WorkerSinkTask
 from headrace.task.task_spec import TaskSpec
@@ -40,6 +44,14 @@ log = logging.getLogger(__name__)
 Assembly: TypeAlias = TaskAssembly[SinkConnectorConfig, ConsumedRecord]
 _MAX_POLL_RECORDS: Final = 5_000
 """Java's default is 500. A batch costs some tens of microseconds here, so that larger ones are worth it."""
+_TOTALS: Final = (
+    "sink-record-read-total",
+    "sink-record-send-total",
+    "offset-commit-seq-no",
+    "offset-commit-completion-total",
+    "offset-commit-skip-total",
+    "offset-commit-failure-total",
+)
 _PUT: Final = Operation(Stage.TASK_PUT, "org.apache.kafka.connect.sink.SinkTask")
 
 
@@ -80,7 +92,8 @@ def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> 
     assembly: Assembly = TaskAssembly(spec, SinkConnectorConfig(spec.connector_config), link, control)
     task: SinkTask = assembly.create_task(SinkTask)
     records = _create_records(assembly)
-    consumer = SinkConsumer(spec.consumer)
+    errors = ReadErrors(assembly.reports)
+    consumer = SinkConsumer(spec.consumer, assembly.client_statistics(), errors.met)
     progress = Progress(SinkOffsetCommit(), PartitionPauses())
     consumer.pause_whenever(lambda: progress.pauses.paused(consumer.assignment))
     context = WorkerSinkTaskContext(
@@ -88,32 +101,45 @@ def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> 
         lambda: consumer.assignment,
         progress.pauses,
         consumer.apply_pauses,
-        records.reporter,
-        link.frames,
-        TopicIds(spec.consumer),
+        SinkTaskServices(
+            records.reporter, link.frames, TopicIds(spec.consumer), OwnPluginMetrics(assembly.plugin_metrics.registry)
+        ),
     )
     timing = CommitTiming(assembly.flush_interval, assembly.flush_timeout, time.monotonic)
     committer = SinkCommitter(
-        spec.id, task, consumer, progress.offsets, records.await_dead_letters, assembly.metrics, timing
+        assembly.reports, task, consumer, progress.offsets, records.await_dead_letters, assembly.metrics, timing
     )
-    batches = SinkBatches(task, records.converter, records.frames)
+    batches: PutBatches = SinkBatches(task, records.converter, records.frames)
+    if assembly.schemas is not None and not assembly.config.raw.get(TRANSFORMS):
+        # After transformations they would not be those of the topics.
+        batches = ObservedSinkBatches(batches, assembly.schemas)
+    if assembly.tracing.provider is not None:
+        batches = TracedSinkBatches(batches, assembly.tracing, spec.id, spec.consumer[GROUP_ID])
     rebalances = SinkRebalances(task, context, progress, batches, committer, assembly.metrics)
     subscription = TopicSubscription(
         spec.id,
         assembly.config,
+        assembly.reports,
         consumer,
         lambda topics: consumer.subscribe(topics, rebalances),
         _metadata_max_age(spec),
         time.monotonic,
     )
-    runtime = SinkTaskRuntime(control, link, assembly.metrics, _max_poll_records(spec), records.raise_intolerable)
-    loop = WorkerSinkTask(consumer, subscription, batches, committer, progress, context, runtime)
+    assembly.metrics.declare(*_TOTALS)
+    lag = SinkLag(consumer, progress.offsets, spec.consumer.get("client.id", ""), assembly.metrics)
+    assembly.metrics.before_report(lag.refresh)
+    runtime = SinkTaskRuntime(
+        control, link, assembly.metrics, assembly.reports, _max_poll_records(spec), records.raise_intolerable
+    )
+    reading = SinkReading(consumer, subscription, errors, assembly.metrics.progress)
+    loop = WorkerSinkTask(consumer, reading, batches, committer, progress, context, runtime)
 
     def init() -> None:
         _remove_former_attempts(spec)
         assembly.create_dead_letter_topic(dead_letter_admin)
 
-    return RunnableSinkTask(spec, task, context, init, loop.execute, (consumer.close, batches.close, records.close))
+    closing = (assembly.metrics.report_last, consumer.close, batches.close, records.close, assembly.close_tracing)
+    return RunnableSinkTask(spec, task, context, init, loop.execute, closing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +166,16 @@ class _Records:
 
 def _create_records(assembly: Assembly) -> _Records:
     config, plugins, queue = assembly.config, assembly.plugins, assembly.dead_letter_queue()
-    dead_letters = SinkDeadLetters(queue.topic, assembly.spec.producer) if queue is not None else None
+    dead_letters = SinkDeadLetters(queue.topic, assembly.spec.producer, assembly.metrics) if queue is not None else None
     errors = assembly.create_error_handling(dead_letters.send if dead_letters is not None else None)
+    monitor = assembly.plugin_metrics.monitor
     reportable = dead_letters is not None or config.error_handling.log
     if assembly.has_frame_steps:
         # A record that fails after a step on frames is reported as it was consumed.
         converter = _create_converter(assembly, TransformationChain((), errors), errors, reportable=True)
-        frames = create_sink_frame_chain(config, plugins, errors, assembly.link.frames, converter.original)
+        frames = create_sink_frame_chain(config, plugins, errors, assembly.link.frames, converter.original, monitor)
     else:
-        chain = create_transformation_chain(config, plugins, errors)
+        chain = create_transformation_chain(config, plugins, errors, monitor)
         converter, frames = _create_converter(assembly, chain, errors, reportable=reportable), None
     reporter = WorkerErrantRecordReporter(_PUT, errors, converter.original, dead_letters) if reportable else None
     return _Records(converter, frames, reporter, dead_letters)

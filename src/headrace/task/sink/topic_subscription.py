@@ -12,10 +12,13 @@ from typing import Final, Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.config.sink_connector_config import TOPICS_REGEX, SinkConnectorConfig
+from headrace.model.health import Stage
 from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.error_reports import ErrorReports
 
 log = logging.getLogger(__name__)
 _RETRY_INTERVAL: Final = 1.0
+_LOOK_UP: Final = "a search for topics"
 
 
 class TopicLister(Protocol):
@@ -34,6 +37,7 @@ class TopicSubscription:
         self,
         id: ConnectorTaskId,
         config: SinkConnectorConfig,
+        reports: ErrorReports,
         consumer: TopicLister,
         subscribe: Callable[[Sequence[str]], None],
         interval: float,
@@ -46,6 +50,7 @@ class TopicSubscription:
         self._id = id
         self._config = config
         self._pattern = config.topics_regex
+        self._reports = reports
         self._consumer = consumer
         self._subscribe = subscribe
         self._interval = interval
@@ -53,6 +58,8 @@ class TopicSubscription:
         self._next = 0.0
         self._subscribed: Set[str] = frozenset()
         self._last_warning = ""
+        self.failing = False
+        """True while topics cannot be looked up."""
 
     def refresh_if_due(self) -> None:
         """Look up topics if it is time, and subscribe. AuthorizationError for a topic that may not be read."""
@@ -62,10 +69,13 @@ class TopicSubscription:
         try:
             found = self._found()
         except RetriableError as error:
-            self._next = now + _RETRY_INTERVAL
-            self._warn_once(f"cannot find out which topics there are: {error}")
+            self.failing, self._next = True, now + _RETRY_INTERVAL
+            self._reports.retried(
+                _LOOK_UP, Stage.READING, error, f"topics cannot be looked up: {error}", delay=_RETRY_INTERVAL
+            )
             return
-        self._next = now + self._until_next(found)
+        self._reports.succeeded(_LOOK_UP)
+        self.failing, self._next = False, now + self._until_next(found)
         if found != self._subscribed:
             log.info("Task %s reads %s", self._id, ", ".join(sorted(found)) or "no topic")
             self._subscribed = found

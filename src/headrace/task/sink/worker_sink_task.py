@@ -19,14 +19,17 @@ from headrace.api.sink import SinkTask, TopicPartition
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.health import Stage
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.frames.frame_step import FrameJobNotRunError
-from headrace.task.sink.sink_batch import SinkBatch, SinkBatches
+from headrace.task.sink.sink_batch import PutBatches, SinkBatch
 from headrace.task.sink.sink_committer import SinkCommitter
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
+from headrace.task.sink.sink_reading import SinkReading
 from headrace.task.sink.sink_task_context import PartitionPauses, WorkerSinkTaskContext
-from headrace.task.sink.topic_subscription import TopicSubscription
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_protocol import Paused, Running, TopicsUsed
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 log = logging.getLogger(__name__)
@@ -54,20 +57,21 @@ class SinkTaskRuntime:
     control: TaskControl
     link: WorkerLink
     metrics: TaskMetrics
+    reports: ErrorReports
     max_poll_records: int
     after_put: Callable[[], None]
     clock: Callable[[], float] = time.monotonic
 
 
 class SinkRebalances:
-    """Opens and closes partitions. ``headrace.kafka.data.sink_consumer.RebalanceListener``."""
+    """Opens and closes partitions. ``headrace.kafka.data.rebalance_listener.RebalanceListener``."""
 
     def __init__(
         self,
         task: SinkTask,
         context: WorkerSinkTaskContext,
         progress: Progress,
-        batches: SinkBatches,
+        batches: PutBatches,
         committer: SinkCommitter,
         metrics: TaskMetrics,
     ) -> None:
@@ -84,6 +88,8 @@ class SinkRebalances:
         offsets = self._progress.offsets
         offsets.add_partitions(committed)
         self._report_partition_count()
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("Assigned: %s", {str(each): committed.get(each) for each in partitions})
         if not partitions:
             return {}
         self._task.open(partitions)
@@ -120,21 +126,23 @@ class WorkerSinkTask:
     def __init__(
         self,
         consumer: SinkConsumer,
-        subscription: TopicSubscription,
-        batches: SinkBatches,
+        reading: SinkReading,
+        batches: PutBatches,
         committer: SinkCommitter,
         progress: Progress,
         context: WorkerSinkTaskContext,
         runtime: SinkTaskRuntime,
     ) -> None:
         self._consumer = consumer
-        self._subscription = subscription
+        self._reading = reading
         self._batches = batches
         self._committer = committer
         self._progress = progress
         self._context = context
         self._runtime = runtime
         self._failures = 0
+        self._retry: float | None = None
+        """Seconds to wait before the batch is put again, once they are known."""
 
     def execute(self) -> None:
         """Run until the task is asked to stop and its last offsets are committed."""
@@ -144,10 +152,12 @@ class WorkerSinkTask:
                 while not self._runtime.control.stopping:
                     self._iterate()
         except BaseException:
+            failed_in = self._runtime.metrics.progress.stage
             try:
                 self._close_all()
             except Exception:
                 log.exception("closing the partitions of a task that failed")
+            self._runtime.metrics.progress.enter(failed_in)
             raise
         self._close_all()
 
@@ -177,10 +187,10 @@ class WorkerSinkTask:
         pauses.connector = runtime.control.paused
         self._consumer.apply_pauses()
         if pauses.connector:
-            runtime.link.report_paused()
+            runtime.link.send(Paused())
             self._context.request_commit()
         else:
-            runtime.link.report_running()
+            runtime.link.send(Running())
 
     def _commit_if_due(self) -> None:
         requested = self._context.commit_requested
@@ -191,18 +201,26 @@ class WorkerSinkTask:
         """Wait for messages; return none if there is something else to do first."""
         runtime, clock = self._runtime, self._runtime.clock
         until = min(self._committer.next, self._wait_until())
+        runtime.metrics.progress.enter(self._waiting_stage())
         while True:
-            self._subscription.refresh_if_due()
-            messages = self._consumer.consume(runtime.max_poll_records, min(_MAX_WAIT, max(until - clock(), 0.0)))
+            if runtime.metrics.progress.stage is not (waiting := self._waiting_stage()):
+                runtime.metrics.progress.enter(waiting)  # the last read has closed partitions
+            messages = self._reading.read(runtime.max_poll_records, min(_MAX_WAIT, max(until - clock(), 0.0)))
             if messages or clock() >= until or self._is_interrupted():
                 return messages
             runtime.metrics.report_if_due()
 
+    def _waiting_stage(self) -> Stage:
+        progress = self._progress
+        if progress.pauses.connector:
+            return Stage.PAUSED
+        return Stage.READING if progress.batch is None else Stage.PUTTING  # it waits to put a batch again
+
     def _wait_until(self) -> float:
         now, timeout = self._runtime.clock(), self._context.take_timeout()
-        if self._progress.batch is not None and timeout is None:
-            self._failures += 1
-            timeout = _BACKOFF.after(self._failures)
+        if timeout is None:
+            timeout = self._retry
+        self._retry = None
         return now + timeout if timeout is not None else float("inf")
 
     def _is_interrupted(self) -> bool:
@@ -220,12 +238,16 @@ class WorkerSinkTask:
         self._put(batch)
 
     def _batch_of(self, messages: ConsumedMessages) -> SinkBatch:
+        if messages:
+            self._runtime.metrics.progress.enter(Stage.CONVERTING)
+            self._runtime.metrics.add("sink-record-read-total", len(messages))
+            self._runtime.metrics.sample("batch-size", len(messages))
+            self._runtime.metrics.sample_size(messages.mean_size)
         batch = self._batches.convert(messages)
         if messages:
             begins, ends = messages.bounds()
             self._progress.offsets.record_consumed(ends, begins)
-            self._runtime.metrics.add("sink-record-read-total", len(messages))
-            self._runtime.link.report_topics_used(sorted({where.topic for where in ends}))
+            self._runtime.link.send(TopicsUsed(sorted({where.topic for where in ends})))
         return batch
 
     def _put(self, batch: SinkBatch) -> None:
@@ -233,30 +255,36 @@ class WorkerSinkTask:
         try:
             self._batches.transform(batch)
         except FrameJobNotRunError as error:
-            self._try_again_later(batch, f"{error_text(error)}; it is tried again for {batch.size} records")
+            line = f"{error_text(error)}; it is tried again for {batch.size} records"
+            self._try_again_later(batch, Stage.CONVERTING, error, line)
             return
         began = runtime.clock()
+        runtime.metrics.progress.enter(Stage.PUTTING)
         try:
             self._batches.put(batch)
         except RetriableError as error:
-            self._try_again_later(
-                batch, f"put failed for {batch.size} records, which will be put again: {error_text(error)}"
-            )
+            line = f"put failed for {batch.size} records, which will be put again: {error_text(error)}"
+            self._try_again_later(batch, Stage.PUTTING, error, line)
             return
         runtime.after_put()
         # Invariant 9: not before put has returned.
         progress.offsets.record_put()
         if batch.size:
+            runtime.metrics.progress.processed()
             runtime.metrics.add("sink-record-send-total", batch.size)
             runtime.metrics.sample("put-batch", (runtime.clock() - began) * 1000, "-time-ms")
         if progress.batch is not None:
             progress.batch = None
             self._failures = 0
+            runtime.reports.succeeded("put")
             progress.pauses.redelivery = False
             self._consumer.apply_pauses()
 
-    def _try_again_later(self, batch: SinkBatch, warning: str) -> None:
-        log.warning("%s", warning)
+    def _try_again_later(self, batch: SinkBatch, stage: Stage, error: RetriableError, line: str) -> None:
+        self._failures += 1
+        asked = self._context.take_timeout()
+        self._retry = _BACKOFF.after(self._failures) if asked is None else asked
+        self._runtime.reports.retried("put", stage, error, line, delay=self._retry)
         self._progress.batch = batch
         self._progress.pauses.redelivery = True
         self._consumer.apply_pauses()

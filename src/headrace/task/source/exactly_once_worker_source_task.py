@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.health import Stage
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.source_batch import Batches, SourceBatch, SourceOffset
 from headrace.task.source.source_task_calls import CommitNotifier, Poller, record_poll, size_of
 from headrace.task.source.transaction_boundary import Boundary, End
-from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.source.transactional_writer import TransactionWriter
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.topic_batch import WrittenRecord
 
@@ -27,7 +29,7 @@ class ExactlyOnceWorkerSourceTask:
         self,
         poller: Poller,
         batches: Batches,
-        writer: TransactionalWriter,
+        writer: TransactionWriter,
         boundary: Boundary,
         notifier: CommitNotifier,
         metrics: TaskMetrics,
@@ -39,6 +41,7 @@ class ExactlyOnceWorkerSourceTask:
         self._boundary = boundary
         self._notifier = notifier
         self._metrics = metrics
+        self._progress = metrics.progress
         self._clock = clock
         self._dropped: list[SourceRecord] = []
         self._notification_pending = False
@@ -53,26 +56,34 @@ class ExactlyOnceWorkerSourceTask:
 
     def _iterate(self) -> None:
         began = self._clock()
+        self._progress.enter(Stage.POLLING)
         polled = self._poller.poll()
         record_poll(self._metrics, size_of(polled), self._clock() - began)
+        if size_of(polled):
+            self._metrics.level("source-record-active-count", self._writer.size + size_of(polled))
         records = polled if isinstance(polled, Sequence) else None
         start = 0
         for step in self._boundary.plan(size_of(polled), records, self._clock()):
             if step.end > start:
+                self._progress.enter(Stage.CONVERTING)
                 self._write(self._batches.convert(polled[start : step.end] if records is not None else polled))
             start = step.end
             self._end(step.then)
         self._metrics.report_if_due()
 
     def _write(self, batch: SourceBatch) -> None:
+        self._progress.enter(Stage.PRODUCING)
         if batch.size:
             # Dead letters become visible together with their offsets, as all other records do (invariant 1).
             self._writer.write(batch.all_topic_batches, batch.size)
             self._notifier.add_topics(batch.topic_batches)
+            self._progress.transaction_opened()
+        self._progress.processed()
         self._writer.add_offsets(batch.offsets)
         self._notification_pending = True
         self._dropped.extend(batch.dropped)
         self._metrics.add("source-record-write-total", batch.written)
+        self._metrics.sample_size(batch.mean_size)
 
     def _before_pause(self) -> None:
         """End the open transaction. RetriableKafkaError if it is the task's own, which the task has not ended.
@@ -95,7 +106,9 @@ class ExactlyOnceWorkerSourceTask:
             self._write(rest)
         if end is End.ABORT:
             self._writer.abort()
+            self._progress.transaction_closed()
             self._metrics.add("transactions-aborted-total", 1)
+            self._metrics.level("source-record-active-count", self._writer.size)
         # Aborted records are not read again either: their offsets are committed without them (KIP-618).
         if self._writer.pending:
             self._commit()
@@ -105,11 +118,25 @@ class ExactlyOnceWorkerSourceTask:
 
     def _commit(self) -> None:
         size, began = self._writer.size, self._clock()
-        offsets, written = self._writer.commit()
+        self._progress.enter(Stage.COMMITTING)
+        offsets, written = self._commit_transaction()
         self._metrics.add("transactions-committed-total", 1)
         self._metrics.sample("transaction-size", size)
         self._metrics.sample("offset-commit", (self._clock() - began) * 1000, "-time-ms")
+        self._metrics.level("source-record-active-count", self._writer.size)
         self._notify(offsets, written)
+
+    def _commit_transaction(self) -> tuple[Sequence[SourceOffset], Sequence[WrittenRecord]]:
+        try:
+            committed = self._writer.commit()
+        except ConnectError:
+            self._metrics.outcome("offset-commit", False)
+            self._metrics.add("offset-commit-failure-total", 1)
+            raise
+        self._metrics.outcome("offset-commit", True)
+        self._progress.committed()
+        self._progress.transaction_closed()
+        return committed
 
     def _notify(self, offsets: Sequence[SourceOffset], written: Sequence[WrittenRecord]) -> None:
         dropped, self._dropped, self._notification_pending = self._dropped, [], False

@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
+from headrace.model.health import Stage
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.source.source_batch import SourceBatch, SourceOffset
 from headrace.task.source.submitted_records import RefusedRecords, SubmittedRecords
+from headrace.task.task_protocol import WriteOffsets
 from headrace.task.topic_batch import WrittenRecord, send_batch
 from headrace.task.worker_link import WorkerLink
 
-log = logging.getLogger(__name__)
+_COMMIT: Final = "a commit of offsets"
 
 
 class OffsetWriter(Protocol):
@@ -62,7 +64,7 @@ class LinkOffsetWriter:
 
     def flush(self, timeout: float) -> None:
         if self._waiting:
-            self._link.write_offsets(self._waiting)
+            self._link.ask(WriteOffsets(self._waiting))
             self._waiting = {}
 
 
@@ -78,8 +80,9 @@ class OffsetCommitter:
         refused: RefusedRecords | None = None,
         *,
         remember: bool,
+        reports: ErrorReports | None = None,
     ) -> None:
-        """``refused`` handles what brokers refuse; without it that is a failure.
+        """``refused`` handles what brokers refuse; without it that is a failure. ``reports`` get late commits.
 
         ``remember`` has ``take_delivered`` return the polled records.
         """
@@ -88,6 +91,7 @@ class OffsetCommitter:
         self._interval = interval
         self._timeout = timeout
         self._refused = refused
+        self._reports = reports or ErrorReports()
         self._on_written = self._add_delivered if remember else None
         self._submitted = SubmittedRecords()
         self._next: float | None = None
@@ -136,11 +140,23 @@ class OffsetCommitter:
             self._writer.flush(self._timeout)
         except RetriableError as late:
             self.serve()
-            log.warning("offsets are not committed yet: %s; they are with the next commit", late)
+            line = f"offsets are not committed yet: {late}; they are with the next commit"
+            self._reports.retried(_COMMIT, Stage.COMMITTING, late, line, delay=self._interval)
             return False
         self.serve()
+        self._reports.succeeded(_COMMIT)
         self._committed, self._awaited = self._committed + self._awaited, ()
         return True
+
+    @property
+    def in_flight(self) -> int:
+        """Number of records that are sent and not delivered yet, offset records included."""
+        return self._producer.in_flight
+
+    @property
+    def is_late(self) -> bool:
+        """True if the last commit could not write its offsets in time: they are with the next one."""
+        return bool(self._awaited)
 
     def flush(self) -> None:
         """Wait until all is delivered; RetriableKafkaError past the timeout: what is not committed is read again."""

@@ -2,7 +2,7 @@
 """Sizes of records, and the step that removes those too large for producer or topic before they are sent.
 
 Once a broker has refused a record, its transaction has to be aborted, and librdkafka's producer has lost count of its
-records: nothing tells which of the transaction it was. Java: ``AbstractWorkerSourceTask.producerSendFailed``.
+records: nothing shows which of the transaction it was. Java: ``AbstractWorkerSourceTask.producerSendFailed``.
 """
 
 from __future__ import annotations

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.storage.offset_codec import encode_key, encode_offset
-from headrace.task.errors.dead_letters import DeadLetter
+from headrace.task.errors.reporters import DeadLetter
 from headrace.task.record_converter import Polled, RecordConverter
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import TransformationChain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+SHOWN_OFFSETS: Final = 10
+"""Offsets in a line of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,10 @@ class SourceBatch:
     def written(self) -> int:
         """Number of records without dead letters."""
         return self.size if self.dead_letters is None else self.size - len(self.dead_letters.values)
+
+    def mean_size(self) -> float | None:
+        """Return the mean of the bytes of a record's key and value, without dead letters; None without records."""
+        return sum(batch.byte_size for batch in self.topic_batches) / self.written if self.written else None
 
 
 class SourceDeadLetters:

@@ -6,44 +6,59 @@ Java: ``AbstractWorkerSourceTask``.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.health import Stage
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.record_converter import Polled
 from headrace.task.source.source_batch import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
+from headrace.task.task_protocol import OffsetsCommitted, Paused, Running, TopicsUsed
 from headrace.task.topic_batch import TopicBatch, WrittenRecord
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-log = logging.getLogger(__name__)
+_PAUSED_INTERVAL: Final = 1.0
 _BACKOFF: Final = ExponentialBackoff(0.1, 10.0)
 
 
 class Poller:
     """Polls a source task, pauses it, and backs off on RetriableError. Task's thread only."""
 
-    def __init__(self, task: SourceTask, control: TaskControl, link: WorkerLink) -> None:
+    def __init__(
+        self,
+        task: SourceTask,
+        control: TaskControl,
+        link: WorkerLink,
+        while_paused: Callable[[], None] = lambda: None,
+        reports: ErrorReports | None = None,
+    ) -> None:
+        """``while_paused`` is called about once a second while the task is paused."""
         self._task = task
+        self._while_paused = while_paused
         self._control = control
         self._link = link
+        self._reports = reports or ErrorReports(link.send)
         self._failures = 0
 
     def may_poll(self, before_pause: Callable[[], None]) -> bool:
         """Return False once the task is to stop. Blocks while it is paused, after a call of ``before_pause``."""
         if self._control.paused and not self._control.stopping:
             before_pause()
-            self._link.report_paused()
-            self._control.wait_while_paused()
+            self._control.progress.enter(Stage.PAUSED)
+            self._link.send(Paused())
+            while not self._control.wait_while_paused(_PAUSED_INTERVAL):
+                self._while_paused()
             if not self._control.stopping:
-                self._link.report_running()
+                self._link.send(Running())
         return not self._control.stopping
 
     def poll(self) -> Polled:
@@ -53,10 +68,14 @@ class Poller:
         except RetriableError as error:
             self._failures += 1
             pause = _BACKOFF.after(self._failures)
-            log.warning("poll failed and is tried again in %.1f s: %s", pause, error)
+            line = f"poll failed and is tried again in {pause:.1f} s: {error_text(error)}"
+            self._reports.retried("poll", Stage.POLLING, error, line, delay=pause)
             self._control.wait_for_stop(pause)
             return ()
-        self._failures = 0
+        self._control.progress.polled()
+        if self._failures:
+            self._failures = 0
+            self._reports.succeeded("poll")
         if polled is None:
             return ()
         if isinstance(polled, (list, tuple)):
@@ -67,9 +86,10 @@ class Poller:
 class CommitNotifier:
     """Notifies the task, then its worker, of records and offsets that are committed. Task's thread only."""
 
-    def __init__(self, task: SourceTask, link: WorkerLink) -> None:
+    def __init__(self, task: SourceTask, link: WorkerLink, reports: ErrorReports | None = None) -> None:
         self._task = task
         self._link = link
+        self._reports = reports or ErrorReports(link.send)
         self._topics: dict[str, None] = {}
         """Topics written to since the last commit, in order."""
         self.wants_records = type(task).commit_record is not SourceTask.commit_record
@@ -90,18 +110,22 @@ class CommitNotifier:
 
     def offsets_committed(self, offsets: Sequence[SourceOffset]) -> None:
         """Call the task's ``commit``, then notify the worker of topics and offsets."""
+        self._reports.written()
         self._call_commit()
         if self._topics:
-            self._link.report_topics_used(list(self._topics))
+            self._link.send(TopicsUsed(list(self._topics)))
             self._topics.clear()
-        self._link.report_offsets_committed([(each.partition, each.offset) for each in offsets])
+        self._link.send(OffsetsCommitted([(each.partition, each.offset) for each in offsets]))
 
     def _call_commit(self) -> None:
         try:
             self._task.commit()
-        except Exception:
+        except Exception as error:
             # Not a failure of the task: its offsets are committed.
-            log.exception("commit of the task failed after its offsets were committed")
+            line = f"commit of the task failed after its offsets were committed: {error_line(error)}"
+            self._reports.retried("commit of the task", Stage.COMMITTING, error, line)
+        else:
+            self._reports.succeeded("commit of the task")
 
 
 def size_of(polled: Polled) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from headrace.api.frames import Frames
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.record import SourceRecord
 from headrace.api.source import OffsetStorageReader, SourceTask, SourceTaskContext, TransactionContext
 from headrace.config.client_configs import source_task_admin
@@ -20,10 +21,11 @@ from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import TopicAuthorizationError
-from headrace.storage.unusable_offsets_topic import unusable
+from headrace.metrics.plugin_registry import OwnPluginMetrics
+from headrace.storage.offset_backing_store import unusable
 from headrace.task.assembly import TaskAssembly
-from headrace.task.errors.dead_letters import DeadLetter
 from headrace.task.errors.processing_context import Operation, Stage
+from headrace.task.errors.reporters import DeadLetter
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_chain import create_frame_chain
 from headrace.task.frames.frame_step import FrameRunner
@@ -32,9 +34,11 @@ from headrace.task.source.exactly_once_worker_source_task import ExactlyOnceWork
 from headrace.task.source.frame_batches import GATHERED, FrameBatches
 from headrace.task.source.offset_committer import LinkOffsetWriter, OffsetCommitter, TopicOffsetWriter
 from headrace.task.source.record_sizes import MAX_REQUEST_SIZE, OversizedRecords, SizeLimits, topic_limits
-from headrace.task.source.source_batch import Batches, SourceBatches, SourceDeadLetters, SteppedBatches
+from headrace.task.source.source_batch import SHOWN_OFFSETS, Batches, SourceBatches, SourceDeadLetters, SteppedBatches
+from headrace.task.source.source_lag import SourceLag
 from headrace.task.source.source_task_calls import CommitNotifier, Poller
 from headrace.task.source.submitted_records import RefusedRecords
+from headrace.task.source.traced_writer import TracedTransactionalWriter
 from headrace.task.source.transaction_boundary import (
     TRANSACTION_TIMEOUT,
     ConnectorBoundary,
@@ -42,8 +46,9 @@ from headrace.task.source.transaction_boundary import (
     create_boundary,
     transaction_timeout,
 )
-from headrace.task.source.transactional_writer import TransactionalWriter
+from headrace.task.source.transactional_writer import TransactionalWriter, TransactionWriter
 from headrace.task.source.worker_source_task import WorkerSourceTask
+from headrace.task.task_protocol import ReadOffsets
 from headrace.task.task_spec import TaskSpec
 from headrace.task.transformation_chain import create_transformation_chain
 from headrace.task.worker_link import TaskControl, WorkerLink
@@ -69,7 +74,11 @@ class LinkedOffsetStorageReader(OffsetStorageReader):
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        found = self._link.read_offsets(list(partitions))
+        wanted = list(partitions)
+        found = self._link.ask(ReadOffsets(wanted))
+        if log.isEnabledFor(logging.DEBUG):
+            first = list(zip(wanted, found, strict=True))[:SHOWN_OFFSETS]
+            log.debug("The offsets of %d source partitions were read, the first: %s", len(found), first)
         return [None if offset is None else dict(offset) for offset in found]
 
 
@@ -82,7 +91,9 @@ class WorkerSourceTaskContext(SourceTaskContext):
         reader: OffsetStorageReader,
         transactions: TransactionContext | None,
         frames: Frames,
+        plugin_metrics: PluginMetrics,
     ) -> None:
+        self._plugin_metrics = plugin_metrics
         self._configs = configs
         self._reader = reader
         self._transactions = transactions
@@ -102,6 +113,9 @@ class WorkerSourceTaskContext(SourceTaskContext):
     @property
     def frames(self) -> Frames:
         return self._frames
+
+    def plugin_metrics(self) -> PluginMetrics:
+        return self._plugin_metrics
 
 
 class RunnableSourceTask:
@@ -165,12 +179,15 @@ def create_source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -
         return queue is None or limits.check(queue.topic, letter.key, letter.value, letter.headers) is None
 
     errors = assembly.create_error_handling(dead_letters.add if dead_letters is not None else None, fits)
-    notifier = CommitNotifier(task, link)
+    notifier = CommitNotifier(task, link, assembly.reports)
     batches = _create_batches(assembly, errors, dead_letters, remember=notifier.wants_records)
     batches = _with_topic_creation(batches, assembly)
     if assembly.config.tolerates_errors:
         oversized = OversizedRecords(limits, errors, dead_letters, _PRODUCE[spec.exactly_once])
         batches = SteppedBatches(batches, oversized.remove)
+    assembly.metrics.declare("source-record-poll-total", "source-record-write-total", "offset-commit-failure-total")
+    if (lag := SourceLag(spec.id, task, control.progress)).is_known:
+        assembly.metrics.before_report(lag.refresh)
     parts = _Parts(assembly, task, batches, notifier, errors, dead_letters)
     return _exactly_once(parts) if spec.exactly_once else _at_least_once(parts)
 
@@ -188,12 +205,13 @@ class _Parts:
 
     @property
     def poller(self) -> Poller:
-        return Poller(self.task, self.assembly.control, self.assembly.link)
+        assembly = self.assembly
+        return Poller(self.task, assembly.control, assembly.link, assembly.metrics.report_if_due, assembly.reports)
 
     def context(self, transactions: TransactionContext | None) -> WorkerSourceTaskContext:
-        link = self.assembly.link
-        reader = LinkedOffsetStorageReader(link)
-        return WorkerSourceTaskContext(self.assembly.spec.task_config, reader, transactions, link.frames)
+        assembly, link = self.assembly, self.assembly.link
+        reader, metrics = LinkedOffsetStorageReader(link), OwnPluginMetrics(assembly.plugin_metrics.registry)
+        return WorkerSourceTaskContext(assembly.spec.task_config, reader, transactions, link.frames, metrics)
 
 
 def _create_batches(
@@ -204,12 +222,16 @@ def _create_batches(
     remember: bool,
 ) -> Batches:
     spec, config, plugins = assembly.spec, assembly.config, assembly.plugins
-    converter, name = create_record_converter(assembly.converters, errors), spec.id.connector
+    monitor = assembly.plugin_metrics.monitor
+    observe = assembly.schemas.observe if assembly.schemas is not None else lambda batch: None
+    converter, name = create_record_converter(assembly.converters, errors, observe), spec.id.connector
     if not assembly.has_frame_steps:
-        chain = create_transformation_chain(config, plugins, errors)
+        chain = create_transformation_chain(config, plugins, errors, monitor)
         return SourceBatches(name, chain, converter, dead_letters, remember=remember)
-    runner = FrameRunner(assembly.link.frames, config.error_handling, assembly.control.wait_for_stop)
-    frames = create_frame_chain(config, plugins, errors, runner)
+    runner = FrameRunner(
+        assembly.link.frames, config.error_handling, assembly.control.wait_for_stop, reports=assembly.reports
+    )
+    frames = create_frame_chain(config, plugins, errors, runner, monitor)
     # Without transactions each poll is sent by itself: no boundary says when kept records have to be sent.
     gather = GATHERED if spec.exactly_once else 1
     return FrameBatches(name, frames, converter, dead_letters, remember=remember, gather=gather)
@@ -225,7 +247,9 @@ def _with_topic_creation(batches: Batches, assembly: Assembly) -> Batches:
     from headrace.task.source.topic_creation import TopicCreation
 
     admin = assembly.admin_properties(source_task_admin)
-    creation = TopicCreation(topic_groups(config), lambda: TopicAdmin(admin), assembly.control.wait_for_stop)
+    creation = TopicCreation(
+        topic_groups(config), lambda: TopicAdmin(admin), assembly.control.wait_for_stop, assembly.reports
+    )
     return SteppedBatches(batches, creation.ensure_topics)
 
 
@@ -245,8 +269,14 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
     boundary = create_boundary(spec.connector_config, assembly.flush_interval, time.monotonic, transactions)
     timeout = transaction_timeout(spec.producer, boundary, assembly.config.error_handling.retry_timeout)
     properties = {**spec.producer, TRANSACTION_TIMEOUT: str(round(timeout * 1000))}
-    producer = TransactionalProducer(properties, every_delivery=remember)
-    writer = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=remember)
+    statistics = assembly.client_statistics()
+    producer = TransactionalProducer(properties, every_delivery=remember, statistics=statistics)
+    producer.records.on_transport_error = assembly.reports.transport_error
+    if statistics is not None:
+        _serve_before_reports(assembly, producer.records)
+    writer: TransactionWriter = TransactionalWriter(producer, spec.offsets_topic, timeout, remember=remember)
+    if assembly.tracing.provider is not None:
+        writer = TracedTransactionalWriter(writer, assembly.tracing, spec.id)
     loop = ExactlyOnceWorkerSourceTask(
         parts.poller, parts.batches, writer, boundary, parts.notifier, assembly.metrics, time.monotonic
     )
@@ -256,13 +286,26 @@ def _exactly_once(parts: _Parts) -> RunnableSourceTask:
         assembly.create_dead_letter_topic(source_task_admin)
         writer.init()
 
-    closing = (writer.close, parts.batches.close)
+    assembly.metrics.declare("transactions-committed-total", "transactions-aborted-total")
+    closing = (assembly.metrics.report_last, writer.close, parts.batches.close, assembly.close_tracing)
     return RunnableSourceTask(spec, parts.task, context, assembly.control, init, loop.execute, closing)
+
+
+def _serve_before_reports(assembly: Assembly, producer: RecordProducer) -> None:
+    """Poll the producer about once a second: its statistics are kept in memory until then.
+
+    A task that is paused, or has no records, does not poll it otherwise.
+    """
+    assembly.metrics.before_report(producer.serve)
 
 
 def _at_least_once(parts: _Parts) -> RunnableSourceTask:
     assembly, spec = parts.assembly, parts.assembly.spec
-    producer, timeout = RecordProducer(spec.producer, every_delivery=True), assembly.flush_timeout
+    statistics, timeout = assembly.client_statistics(), assembly.flush_timeout
+    producer = RecordProducer(spec.producer, every_delivery=True, statistics=statistics)
+    producer.on_transport_error = assembly.reports.transport_error
+    if statistics is not None:
+        _serve_before_reports(assembly, producer)
     refused = None
     if assembly.config.tolerates_errors:
         refused = RefusedRecords(producer, parts.errors, parts.dead_letters, _PRODUCE[False], timeout)
@@ -273,6 +316,7 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         timeout,
         refused,
         remember=parts.notifier.wants_records,
+        reports=assembly.reports,
     )
     loop = WorkerSourceTask(parts.poller, parts.batches, committer, parts.notifier, assembly.metrics, time.monotonic)
 
@@ -280,5 +324,5 @@ def _at_least_once(parts: _Parts) -> RunnableSourceTask:
         # Without transactions there is no older attempt to fence.
         assembly.create_dead_letter_topic(source_task_admin)
 
-    closing = (committer.close, parts.batches.close)
+    closing = (assembly.metrics.report_last, committer.close, parts.batches.close)
     return RunnableSourceTask(spec, parts.task, parts.context(None), assembly.control, init, loop.execute, closing)

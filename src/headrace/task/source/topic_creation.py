@@ -17,6 +17,8 @@ from headrace.config.topic_creation import TopicGroup
 from headrace.kafka.admin.topic_admin import TopicDescription, TopicSpec
 from headrace.kafka.errors import AuthorizationError
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.health import Stage
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.source_batch import SourceBatch
 
@@ -40,6 +42,7 @@ class TopicCreation:
         groups: Sequence[TopicGroup],
         create_client: Callable[[], TopicClient],
         wait_for_stop: Callable[[float], bool],
+        reports: ErrorReports | None = None,
     ) -> None:
         """``groups`` are tried in order; one of them has to match any topic.
 
@@ -49,6 +52,7 @@ class TopicCreation:
         self._create_client = create_client
         self._client: TopicClient | None = None
         self._wait_for_stop = wait_for_stop
+        self._reports = reports or ErrorReports()
         self._known: set[str] = set()
 
     def ensure_topics(self, batch: SourceBatch) -> SourceBatch:
@@ -67,9 +71,11 @@ class TopicCreation:
         while topic not in self._known:
             try:
                 self._look_up_or_create(topic)
+                self._reports.succeeded(f"a search for topic '{topic}'")
             except RetriableError as error:
                 pause = next(pauses)
-                log.warning("topic '%s' is looked for again in %.1f s: %s", topic, pause, error)
+                line = f"topic '{topic}' is looked for again in {pause:.1f} s: {error}"
+                self._reports.retried(f"a search for topic '{topic}'", Stage.PRODUCING, error, line, delay=pause)
                 if self._wait_for_stop(pause):
                     raise StoppedWhileRetryingError(f"the task stops before topic '{topic}' was found") from error
 

@@ -3,14 +3,40 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from typing import Protocol
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.source import RecordMetadata
 from headrace.kafka.data.transactional_producer import TransactionalProducer
-from headrace.task.source.source_batch import OffsetsByKey, SourceOffset
+from headrace.task.source.source_batch import SHOWN_OFFSETS, OffsetsByKey, SourceOffset
 from headrace.task.topic_batch import TopicBatch, WrittenRecord, send_batch
+
+log = logging.getLogger(__name__)
+
+
+class TransactionWriter(Protocol):
+    """The part of ``TransactionalWriter``, which documents it, that the exactly-once loop uses."""
+
+    @property
+    def pending(self) -> bool: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def init(self) -> None: ...
+
+    def write(self, batches: Sequence[TopicBatch], count: int) -> None: ...
+
+    def add_offsets(self, offsets: OffsetsByKey) -> None: ...
+
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]: ...
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class TransactionalWriter:
@@ -74,6 +100,9 @@ class TransactionalWriter:
         # 3. One commit for both, if all of both have arrived. From here on only its success says that they are visible
         #    (invariant 5).
         self._producer.commit(self._timeout, self._size + len(offsets))
+        if log.isEnabledFor(logging.DEBUG):
+            first = [(each.partition, each.offset) for each in offsets[:SHOWN_OFFSETS]]
+            log.debug("Committed %d records and %d source offsets, the first: %s", self._size, len(offsets), first)
         written = self._written
         self._offsets, self._written, self._size = {}, [], 0
         return offsets, written

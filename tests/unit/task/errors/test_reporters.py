@@ -15,11 +15,10 @@ from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.config.connector_config import ErrorHandling
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.errors.dead_letters import DeadLetter, create_dead_letter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, ProcessingContext, Stage
-from headrace.task.errors.reporters import DeadLetterQueueReporter, LogReporter
+from headrace.task.errors.reporters import DeadLetter, DeadLetterQueueReporter, LogReporter, create_dead_letter
 from headrace.task.source.source_batch import SourceDeadLetters
-from tests.support import vectors
+from tests.vectors import reader as vectors
 
 TASK = ConnectorTaskId("c", 3)
 OPERATION = Operation(Stage.TRANSFORMATION, "mine.Mask", "mask")
@@ -172,6 +171,16 @@ def test_what_is_not_skipped_is_no_dead_letter(record: Any, errors: Any) -> None
     assert [letter.value for letter in sent] == [b'"v"']
     errors.metrics.report()
     assert errors.figures == {"deadletterqueue-produce-requests": 1}
+
+
+def test_a_letter_without_its_record_still_says_that_it_was_redriven(errors: Any) -> None:
+    sent: list[DeadLetter] = []
+    reporter: DeadLetterQueueReporter[Any] = DeadLetterQueueReporter(
+        TASK, False, sent.append, errors.metrics, lambda letter: letter.value is None
+    )
+    headers = [("own", b"1"), ("headrace.redriven", b"{}")]
+    reporter.report(context(ConsumedRecord("t", 0, 1, None, b"large", headers)))
+    assert [name for name, _ in sent[0].headers][:2] == ["headrace.redriven", "__connect.errors.topic"]
 
 
 # ---- the log

@@ -190,7 +190,7 @@ def test_steps_on_records_stand_around_it(make: Make) -> None:
     assert [(r.value, r.value_schema) for r in batch.records] == [(1, Schema.INT32), (2, Schema.INT32)]
 
 
-def test_a_row_that_fails_behind_it_is_told_as_its_record_was_consumed(make: Make, errors: Any) -> None:
+def test_a_row_that_fails_is_reported_with_its_consumed_record(make: Make, errors: Any) -> None:
     frames = PlayedFrames(rows([0, 0], [6, 7], ["1", "none"]))
     steps = {"q": {"type": "SparkSql"}, "cast": CAST}
     batch = transformed(make(frames, steps=steps), message(6), message(7, "raw"))

@@ -9,7 +9,7 @@ import pytest
 from headrace.api.errors import ConnectError
 from headrace.api.sink import OffsetAndMetadata, SinkTask, TopicPartition
 from headrace.kafka.errors import KafkaClientError
-from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.sink.sink_committer import CommitTiming, SinkCommitter
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
 from headrace.task.task_metrics import TaskMetrics
@@ -71,7 +71,7 @@ class Bench:
         self.figures: dict[str, float] = {}
         self.metrics = TaskMetrics(self.figures.update, clock)
         self.committer = SinkCommitter(
-            ConnectorTaskId("c", 0),
+            ErrorReports(),
             self.task,
             self.consumer,
             self.offsets,
@@ -145,3 +145,20 @@ def test_lost_partitions_are_closed_and_not_committed(bench: Bench) -> None:
     bench.committer.close_lost_partitions([A])
     assert bench.calls == [("close", [A])]
     assert A not in bench.offsets.current
+
+
+def test_figures_of_commits(bench: Bench, clock: Any) -> None:
+    bench.deliver(A, 5)
+    bench.committer.commit_if_due(True)
+    bench.consumer.answers = [({A: 5}, None)]
+    bench.committer.commit_if_due(False)
+    bench.deliver(B, 3)
+    bench.committer.commit_if_due(True)
+    bench.consumer.answers = [({B: 3}, KafkaClientError("no"))]
+    bench.committer.commit_if_due(False)
+    bench.metrics.report()
+    figures = bench.figures
+    assert (figures["offset-commit-completion-total"], figures["offset-commit-failure-total"]) == (1, 1)
+    assert figures["offset-commit-success-percentage"] == figures["offset-commit-failure-percentage"] == 0.5
+    assert figures["sink-record-active-count-max"] == 5
+    assert bench.offsets.active == 3, "what was put to B is not committed"

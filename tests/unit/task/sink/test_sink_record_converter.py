@@ -113,7 +113,7 @@ def test_a_row_that_fails_in_its_key_is_not_tried_further(make: Any, errors: Any
     assert make(JsonConverter(), Strict()).records(ConsumedMessages([message(0, b"1")])) == []
 
 
-def test_nothing_is_tolerated_unless_told(make: Any) -> None:
+def test_nothing_is_tolerated_by_default(make: Any) -> None:
     with pytest.raises(ToleranceExceededError, match="topic t, partition 1, offset 4"):
         make(JsonConverter(), tolerates=False).records(ConsumedMessages([message(4, b"{")]))
 
@@ -176,6 +176,8 @@ def test_bounds_and_choices_of_messages() -> None:
     assert messages.bounds() == ({a: 5, b: 9, c: 0}, {a: 7, b: 10, c: 1})
     assert messages.within({a, c}).offsets == [5, 6, 0]
     assert messages.within({a, b, c}) is messages
+    assert ConsumedMessages([]).mean_size() is None
+    assert ConsumedMessages([message(1, b"1234", key=b"k"), message(2, None)]).mean_size() == 2.5
     known = ConsumedMessages([message(5, b""), message(8, b"")], "t", 1)
     assert known.bounds() == ({a: 5}, {a: 9})
     assert (known.topics, known.partitions, known.of_one_topic) == (["t", "t"], [1, 1], True)

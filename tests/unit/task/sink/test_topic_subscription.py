@@ -10,6 +10,7 @@ import pytest
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.ids import ConnectorTaskId
+from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.sink.topic_subscription import TopicSubscription
 
 
@@ -30,7 +31,9 @@ def subscription(cluster: Cluster, clock: Any, **config: str) -> tuple[TopicSubs
     subscribed: list[list[str]] = []
     parsed = SinkConnectorConfig({"name": "c", "connector.class": "C", **config})
     subscribe = lambda topics: subscribed.append(list(topics))  # noqa: E731
-    return TopicSubscription(ConnectorTaskId("c", 0), parsed, cluster, subscribe, 300, clock), subscribed
+    return TopicSubscription(
+        ConnectorTaskId("c", 0), parsed, ErrorReports(), cluster, subscribe, 300, clock
+    ), subscribed
 
 
 def test_named_topics_are_read_as_soon_as_they_exist(clock: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -78,9 +81,9 @@ def test_brokers_that_are_away_change_nothing(clock: Any, caplog: pytest.LogCapt
     topics.refresh_if_due()
     clock.now += 1
     topics.refresh_if_due()
-    assert subscribed == []
-    assert [record.message for record in caplog.records] == ["Task c-0 cannot find out which topics there are: away"]
+    assert subscribed == [] and topics.failing
+    assert [record.message for record in caplog.records] == ["topics cannot be looked up: away"]
     cluster.error = None
     clock.now += 1
     topics.refresh_if_due()
-    assert subscribed == [["a"]]
+    assert subscribed == [["a"]] and not topics.failing

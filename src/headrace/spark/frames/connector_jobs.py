@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysis by Spark of a connector's configuration, before the connector has it."""
+"""Frame jobs that the worker runs for a connector, without a task: its own, and the analysis of a configuration."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from headrace.api.errors import ConfigError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.spark.channel.messages import FrameFault
 from headrace.spark.engine.frame_runs import load_function
 from headrace.spark.engine.spark_engine import SparkEngine
-from headrace.spark.errors.frame_errors import fault_of
+from headrace.spark.errors.frame_errors import ERRORS, fault_of
 
 if TYPE_CHECKING:
     from headrace.spark.engine.spark_session import SparkJvm
@@ -60,3 +60,23 @@ def _run_analysis(jvm: SparkJvm, group: str, job: FrameJob) -> ConfigError | Non
             return None
         return error if isinstance(error, ConfigError) else ConfigError(text)
     return None
+
+
+def run_in_worker(engine: SparkEngine, job: FrameJob) -> None:
+    """Run the job's function, without input. On the caller's thread, for as long as it takes.
+
+    RetriableError if Spark is not running, or fails; ConfigError and DataError for errors of the function and of Spark.
+    """
+    jvm = engine.own()
+    if jvm is None:
+        raise RetriableError("Spark is not running yet, or not any more: try again")
+    try:
+        session = jvm.frame_session()
+        session.sparkContext.setJobGroup(f"worker-{uuid.uuid4().hex}", job.description, interruptOnCancel=True)
+        load_function(job.function)(session, None, job.settings)
+    except ConnectError:
+        raise
+    except Exception as error:
+        fault, text = fault_of(error)
+        log.debug("%s: %s", job.description, text, exc_info=error)
+        raise ERRORS[fault](text) from error

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stage that a task is in, when it last made progress, and a source's lag, for its health."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from headrace.api.lag import Lag
+from headrace.model.health import Progress, Stage
+
+
+class TaskProgress:
+    """Written by the task's thread, per batch and never per record; ``measure`` is for any thread.
+
+    Every call is a reading of the clock and one assignment. Nothing is sent: the worker asks when somebody asks it, and
+    is answered while the task's thread is blocked.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stage = (Stage.STARTING, clock())
+        self._poll: float | None = None
+        self._record: float | None = None
+        self._commit: float | None = None
+        self._transaction: float | None = None
+        self._lag: tuple[Lag | None, float | None] = (None, None)
+        """A source's lag, and the time since when it is above 0 and has not shrunk."""
+
+    @property
+    def stage(self) -> Stage:
+        return self._stage[0]
+
+    def enter(self, stage: Stage) -> None:
+        """Begin a stage, also one that is the same as before."""
+        self._stage = (stage, self._clock())
+
+    def polled(self) -> None:
+        """Note that a poll, or a sink's read, has returned."""
+        self._poll = self._clock()
+
+    def processed(self) -> None:
+        """Note that a batch with records was given to the producer, or put."""
+        self._record = self._clock()
+
+    def committed(self) -> None:
+        self._commit = self._clock()
+
+    def transaction_opened(self) -> None:
+        """Note that a transaction is open; one that is open already keeps its age."""
+        if self._transaction is None:
+            self._transaction = self._clock()
+
+    def transaction_closed(self) -> None:
+        self._transaction = None
+
+    def lagged(self, lag: Lag | None) -> None:
+        """Note a source's lag. While the task is paused, it is nobody's fault and has no age."""
+        (former, since), total = self._lag, 0 if lag is None else lag.total
+        if total == 0 or self.stage is Stage.PAUSED:
+            since = None
+        elif since is None or former is None or total < former.total:
+            since = self._clock()
+        self._lag = (lag, since)
+
+    def measure(self) -> Progress:
+        stage, since = self._stage
+        lag, lag_since = self._lag
+        now = self._clock()
+
+        def age(at: float | None) -> int | None:
+            return None if at is None else max(0, round((now - at) * 1000))
+
+        return Progress(
+            stage,
+            max(0, round((now - since) * 1000)),
+            last_poll=age(self._poll),
+            last_record=age(self._record),
+            last_commit=age(self._commit),
+            transaction_open=age(self._transaction),
+            lag=lag,
+            lag_since=age(lag_since),
+        )
