@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from headrace.distributed.config_topic_writes import config_write
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import (
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import (
     OffsetsRequest,
     PutConnector,
     PutRestart,
@@ -22,12 +21,13 @@ from headrace.distributed.core.config_writes import (
     PutTaskRestart,
     WriteRequest,
 )
-from headrace.distributed.core.herder_core import step
-from headrace.distributed.core.herder_state import HerderState
+from headrace.herder.core.herder_core import step
+from headrace.herder.core.herder_state import HerderState
+from headrace.herder.engine.config_topic_writes import config_write
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.offsets import OffsetsChange, OffsetsChanged
+from headrace.model.info import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.storage.config_log import ConfigLog, ConnectorUpdated, TasksUpdated
 from headrace.storage.config_records import Record
@@ -86,15 +86,18 @@ class Stage:
     def say(self, comment: str) -> None:
         self.lines.append(f"# {comment}")
 
+    def show(self, value: object) -> str:
+        return show(value)
+
     def happen(self, event: events.HerderEvent) -> None:
         """An event, and after it all that follows from it by itself."""
         queue = [event]
         while queue:
             event = queue.pop(0)
-            self.lines.append(f"> {show(event)}")
+            self.lines.append(f"> {self.show(event)}")
             self.state, done = step(self.state, event)
             for action in done:
-                self.lines.append(f"    {show(action)}")
+                self.lines.append(f"    {self.show(action)}")
                 if type(action) not in self.held:
                     queue.extend(self._results(action))
 
@@ -197,25 +200,29 @@ _USUAL = (
 """What most values have, and so is not shown."""
 
 
-def show(value: object) -> str:
-    """An event or action as one line, without what is the same everywhere."""
+def show(value: object, last: Callable[[int], int] | None = None) -> str:
+    """An event or action as one line, without what is the same everywhere.
+
+    ``last`` makes an offset the number of the last write that was read.
+    """
+    last = last or _last
     match value:
-        case events.ConfigUpdated(config=config):
-            return f"ConfigUpdated(offset={_last(config.offset)})"
-        case events.StoresStarted(config=config):
-            return f"StoresStarted(offset={_last(config.offset)})"
+        case events.ConfigUpdated(config=config) | events.StoresStarted(config=config):
+            return f"{type(value).__name__}(offset={last(config.offset)})"
         case events.SessionLost():
             return "SessionLost()"
         case events.Assigned(generation=generation, assignment=a):
             revoked = (*a.revoked_connectors, *a.revoked_tasks)
             return (
-                f"Assigned(generation={generation}, leader={a.leader}, offset={_last(a.config_offset)}, "
+                f"Assigned(generation={generation}, leader={a.leader}, offset={last(a.config_offset)}, "
                 f"connectors={_text(a.connectors)}, tasks={_text(a.tasks)}"
                 f"{f', revoked={_text(revoked)}' if revoked else ''}"
                 f"{f', delay={a.delay_ms} ms' if a.delay_ms else ''})"
             )
         case actions.Write(write=write) | events.WriteRequested(write=write) | events.WriteDone(write=write):
             return f"{type(value).__name__}({show(write)})"
+        case events.ConnectorFailed(error=None) | events.RemovedOffsetsGone() | events.RemovedOffsetsStay():
+            return f"{type(value).__name__}(name={value.name})"
     shown = {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
     if "generation" in shown and shown.keys() & {"name", "connector"}:  # the offset of task configs' commit record
         shown["generation"] //= ROUND
@@ -236,7 +243,7 @@ def _text(value: object) -> str:
             return value.value
         case list() | tuple():
             return "[" + ", ".join(_text(each) for each in value) + "]"
-        case dict():
+        case Mapping():
             return "{" + ", ".join(f"{key}: {_text(each)}" for key, each in value.items()) + "}"
         case events.HerderEvent() | OffsetsRequest() | OffsetsChange() | OffsetsChanged():
             return show(value)

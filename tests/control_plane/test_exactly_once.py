@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import PutConnector, PutTaskConfigs, PutTaskCount
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import PutConnector, PutTaskConfigs, PutTaskCount
 from headrace.model.ids import ConnectorTaskId
 
 MakeStage = Callable[..., Any]
@@ -61,7 +61,7 @@ def test_an_answer_without_a_record_is_not_believed(stage: MakeStage) -> None:
     assert "AskForFencing" in s.lines[-1]
 
 
-def test_newer_task_configs_are_asked_for_anew(stage: MakeStage, golden: Golden) -> None:
+def test_newer_task_configs_are_asked_for_again(stage: MakeStage, golden: Golden) -> None:
     s = follower(stage, "a", "b")
     first = generation(s)
     s.say("the connector is reconfigured while the leader is at the first round")
@@ -212,7 +212,7 @@ def test_in_the_eager_protocol_a_round_is_asked_for_after_each_rebalance(stage: 
 # ---- the leader's claim to the config topic (invariant 7)
 
 
-def test_a_claim_that_is_not_allowed_is_told_to_who_waits(stage: MakeStage) -> None:
+def test_a_claim_that_is_not_allowed_fails_the_waiting_requests(stage: MakeStage) -> None:
     s = stage()
     s.hold(actions.ClaimWrites)
     s.start()

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import PutConnector, PutTaskConfigs, RemoveConnector, WriteRequest
-from headrace.distributed.core.herder_state import RunPhase
 from headrace.distributed.group.assignors import Share, all_work, share_of, union
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.group_leader import GroupLeader
 from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import PutConnector, PutTaskConfigs, RemoveConnector, WriteRequest
+from headrace.herder.core.herder_state import RunPhase
 from tests.tiers import examples
 
 MakeStage = Callable[..., Any]

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_lag import sync_rules
-from headrace.distributed.core.config_writes import (
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_lag import sync_rules
+from headrace.herder.core.config_writes import (
     PutConnector,
     PutTargetState,
     PutTaskConfigs,
     PutTaskCount,
     RemoveConnector,
 )
-from headrace.distributed.core.herder_core import step
-from headrace.distributed.core.herder_state import HerderState, Phase, SyncRules
+from headrace.herder.core.herder_core import step
+from headrace.herder.core.herder_state import HerderState, Phase, SyncRules
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -262,7 +262,7 @@ def test_a_new_session_waits_for_what_still_stops(stage: MakeStage, golden: Gold
     golden(s)
 
 
-def test_a_fenced_leader_claims_anew_and_repeats_the_write(stage: MakeStage, golden: Golden) -> None:
+def test_a_fenced_leader_claims_again_and_repeats_the_write(stage: MakeStage, golden: Golden) -> None:
     s = stage()
     s.start()
     s.lines.clear()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.api.errors import RetriableError
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import (
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import (
     OffsetsRequest,
     PutConnector,
     PutRestart,
@@ -19,7 +19,7 @@ from headrace.distributed.core.config_writes import (
     RemoveConnector,
 )
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.offsets import OffsetsChange, OffsetsChanged
+from headrace.model.info import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 
 MakeStage = Callable[..., Any]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import PutLoggerLevel
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import PutLoggerLevel
 
 MakeStage = Callable[..., Any]
 Golden = Callable[[Any], None]

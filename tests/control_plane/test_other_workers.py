@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.api.errors import ConnectError
-from headrace.distributed.core import herder_actions as actions
-from headrace.distributed.core import herder_events as events
-from headrace.distributed.core.config_writes import PutConnector, PutSessionKey, PutTargetState, PutTaskConfigs
-from headrace.distributed.core.herder_core import step
-from headrace.distributed.core.herder_state import Privileges
-from headrace.distributed.core.session_keys import SessionKeyRules
+from headrace.herder.core import herder_actions as actions
+from headrace.herder.core import herder_events as events
+from headrace.herder.core.config_writes import PutConnector, PutSessionKey, PutTargetState, PutTaskConfigs, PutTaskCount
+from headrace.herder.core.herder_core import step
+from headrace.herder.core.herder_state import Privileges
+from headrace.herder.core.session_keys import SessionKeyRules
+from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
 MakeStage = Callable[..., Any]
@@ -34,6 +35,28 @@ def follower(stage: MakeStage, *tasks: str) -> Any:
     s.task_configs["c"] = [{"part": part} for part in tasks]
     s.happen(events.ConfigUpdated(s.topic.state, connectors=("c",)))
     return s
+
+
+# ---- assignments and task configs
+
+
+def test_task_configs_start_only_by_an_assignment_that_knew_their_commit_record(stage: MakeStage) -> None:
+    """A batch of the leader's can end before the commit record: then it assigned the tasks of the former configs."""
+    s = follower(stage, "a")
+    s.hold(actions.Rejoin)
+    s.topic.write(PutTaskConfigs("c", [{"part": "old"}]))
+    s.happen(s.assign())
+    s.happen(s.topic.write(PutTaskCount("c", s.topic.state.task_config_offsets["c"], 1)))
+    former = s.assign()
+    update = s.topic.write(PutTaskConfigs("c", [{"part": "new"}]))
+    commit = update.config.task_config_offsets["c"]
+    assignment = replace(former.assignment, config_offset=commit)
+    s.happen(replace(former, assignment=assignment))
+    s.happen(update)
+    s.happen(events.ConfigUpdated(s.topic.write(PutTaskCount("c", commit, 1)).config))
+    assert not s.state.tasks
+    s.happen(s.assign())
+    assert set(s.state.tasks) == {ConnectorTaskId("c", 0)}
 
 
 # ---- session keys
@@ -117,7 +140,7 @@ def test_a_follower_gives_its_task_configs_to_the_leader(stage: MakeStage, golde
     golden(s)
 
 
-def test_a_publication_that_fails_is_made_anew(stage: MakeStage, golden: Golden) -> None:
+def test_a_publication_that_fails_is_repeated(stage: MakeStage, golden: Golden) -> None:
     s = stage(leader="other")
     s.hold(actions.PublishTaskConfigs)
     s.start()

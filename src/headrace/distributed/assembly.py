@@ -10,29 +10,27 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
-from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
+from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.worker_config import InternalTopic
-from headrace.distributed.config_update_listener import ConfigUpdateListener
-from headrace.distributed.core.config_lag import sync_rules
-from headrace.distributed.core.herder_events import StrayStatusSeen
-from headrace.distributed.core.herder_state import HerderState, SyncRules
-from headrace.distributed.core.session_keys import SessionKeyRules
-from headrace.distributed.distributed_herder import DistributedHerder
+from headrace.distributed.distributed_herder import DistributedHerder, GroupHealth
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.foreign_members import foreign_group_error
 from headrace.distributed.group.group_leader import GroupLeader
 from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
-from headrace.distributed.herder_inbox import HerderInbox
-from headrace.distributed.herder_services import HerderServices, QueryServices
-from headrace.distributed.leader_requests import LeaderRequests
-from headrace.distributed.lost_topics import check_config_topic, check_offsets_topic
-from headrace.distributed.status_reporter import StatusReporter
-from headrace.distributed.status_sweep import is_stray
-from headrace.distributed.stores import Stores
+from headrace.distributed.health_requests import SignedHealthRequests
+from headrace.distributed.stores import TopicStores, check_config_topic, check_offsets_topic
+from headrace.herder.connector_health import ConnectorHealth, HealthServices
 from headrace.herder.connector_validation import ConnectorValidator
+from headrace.herder.core.config_lag import sync_rules
+from headrace.herder.core.herder_state import HerderState, SyncRules
+from headrace.herder.core.session_keys import SessionKeyRules
+from headrace.herder.engine.herder_inbox import HerderInbox
+from headrace.herder.engine.herder_services import HerderServices, LeaderRequests, QueryServices
+from headrace.herder.engine.statuses import StatusReporter
+from headrace.herder.engine.update_listeners import ConfigUpdateListener, StatusUpdateListener
 from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients.client_config import kafka_python_config
@@ -46,7 +44,7 @@ from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
-from headrace.storage.status_records import StatusKey, is_topic_key
+from headrace.telemetry.tracing import NO_TRACING, Tracing
 from headrace.worker.stages import Stages
 from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
@@ -62,23 +60,24 @@ def distributed_herder(
     leader: LeaderRequests,
     clock: Clock = time.monotonic,
     loggers: Loggers | None = None,
+    tracing: Tracing = NO_TRACING,
 ) -> DistributedHerder:
     """Return a herder that is ready to start, over Kafka and the engine of ``launcher``; connects to nothing yet.
 
     ``advertised_url`` is that of the REST API for other workers; its host:port is the worker's id in statuses.
     ``leader`` sends requests to the group's leader. ``loggers`` follow levels that are set for the whole cluster. Raise
-    ConfigError for client properties that cannot be used, or converters that do not exist.
+    ConfigError for client properties that cannot be used.
     """
-    _check_converters(config, plugins)
     inbox, stages, worker_id = HerderInbox(clock), Stages(clock), urlsplit(advertised_url).netloc
     config_store = _config_store(config, ConfigUpdateListener(inbox, loggers or Loggers()))
-    status_store = _status_store(config, inbox, config_store, lambda name: worker.forget_topics(name))
+    listener = StatusUpdateListener(inbox, config_store.snapshot, lambda name: worker.forget_topics(name))
+    status_store = _status_store(config, listener)
     offset_store = KafkaOffsetBackingStore(_topic(config.offset_topic, "offset.storage"), _offset_clients(config))
     stores = _stores(config, config_store, status_store, offset_store, stages)
 
     # The herder is created last: it needs the coordinator, which calls it only once both are started.
     coordinator = _coordinator(config, advertised_url, config_store, inbox, lambda: herder, clock)
-    rebalances = RebalanceRecorder(coordinator, clock)
+    rebalances = RebalanceRecorder(coordinator, clock, tracing)
 
     statuses = StatusReporter(status_store, worker_id, lambda: coordinator.generation, config.topic_tracking)
     worker = Worker(config, plugins, launcher, offset_store, statuses, clock)
@@ -92,15 +91,22 @@ def distributed_herder(
     queries = HerderQueries(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )
-    herder = DistributedHerder(
-        _initial_state(config), services, stores, QueryServices(queries, validator, rebalances), clock
-    )
+    scheme = urlsplit(advertised_url).scheme
+    others = SignedHealthRequests(leader, scheme, config_store.snapshot)
+    sources = HealthServices(worker_id, worker.task_facts, config.get(STALLED_TIMEOUT), others)
+    connectors = ConnectorHealth(queries, sources, stages, clock)
+    health = GroupHealth(services, member, stores, status_store)
+    query_services = QueryServices(queries, validator, connectors)
+    herder = DistributedHerder(_initial_state(config), services, stores, health, query_services, rebalances, clock)
     return herder
 
 
 def _initial_state(config: DistributedConfig) -> HerderState:
     return HerderState(
-        exactly_once=config.exactly_once_source_enabled, session_keys=_session_keys(config), sync=_sync(config)
+        exactly_once=config.exactly_once_source_enabled,
+        session_keys=_session_keys(config),
+        restarts=config.restart_rules,
+        sync=_sync(config),
     )
 
 
@@ -134,7 +140,7 @@ def _stores(
     status_store: KafkaStatusBackingStore,
     offset_store: KafkaOffsetBackingStore,
     stages: Stages,
-) -> Stores:
+) -> TopicStores:
     admin = client_configs.admin(config)
 
     def check_topics() -> None:
@@ -144,7 +150,7 @@ def _stores(
         check_config_topic(known, config.config_topic.name, status_store.connectors())
         check_offsets_topic(known, _offsets_topic(offset_store))
 
-    return Stores(
+    return TopicStores(
         (
             (config.config_topic.name, config_store),
             (config.status_topic.name, status_store),
@@ -181,34 +187,15 @@ def _sync(config: DistributedConfig) -> SyncRules:
     )
 
 
-def _check_converters(config: DistributedConfig, plugins: Plugins) -> None:
-    """Raise ConfigError at the start for default converters that every connector without its own would fail with."""
-    for property in (KEY_CONVERTER, VALUE_CONVERTER):
-        plugins.converter(config.get(property), property)
-    plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
-
-
 def _config_store(config: DistributedConfig, listener: ConfigUpdateListener) -> KafkaConfigBackingStore:
     clients = LogClients(client_configs.config_log_consumer(config), None, client_configs.admin(config))
     topic = _topic(config.config_topic, "config.storage")
     return KafkaConfigBackingStore(topic, clients, client_configs.leader_producer(config), listener.on_config_update)
 
 
-def _status_store(
-    config: DistributedConfig,
-    inbox: HerderInbox,
-    config_store: KafkaConfigBackingStore,
-    on_topics_reset: Callable[[str], None],
-) -> KafkaStatusBackingStore:
-    def updated(keys: tuple[StatusKey, ...]) -> None:
-        known = config_store.snapshot()
-        if any(is_stray(key, known) and store.contains(key) for key in keys):
-            inbox.post(StrayStatusSeen())
-        # After a reset by any worker the tasks here report again the topics that they use.
-        for connector in {key[0] for key in keys if is_topic_key(key) and not store.contains(key)}:
-            on_topics_reset(connector)
-
-    store = KafkaStatusBackingStore(_topic(config.status_topic, "status.storage"), _status_clients(config), updated)
+def _status_store(config: DistributedConfig, listener: StatusUpdateListener) -> KafkaStatusBackingStore:
+    topic = _topic(config.status_topic, "status.storage")
+    store = KafkaStatusBackingStore(topic, _status_clients(config), lambda keys: listener.on_status_update(store, keys))
     return store
 
 

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life cycle of the three internal topics, and the id of the Kafka cluster that holds them."""
+"""The life cycle of the three internal topics, the id of the Kafka cluster that holds them, and checks for lost topics.
+
+A topic can be lost while no worker of the group is running: a deleted one is created again at the next start, or by
+brokers that create topics by themselves, and an empty topic does not show that it held records before. The records of
+the other internal topics do.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
 from typing import Final, Protocol
 
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.config.distributed_config import RECREATED
+from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.backoff import ExponentialBackoff
+from headrace.model.cluster_config_state import ClusterConfigState, OffsetsTopic
 from headrace.worker.stages import Stages
 
 log = logging.getLogger(__name__)
@@ -19,6 +27,8 @@ _ANSWER_TIMEOUT = 3.0
 """Seconds without an answer of the brokers after which a warning is logged."""
 _BACKOFF: Final = ExponentialBackoff(0.25, 5.0)
 """Between attempts to reach the brokers."""
+_NAMES_SHOWN = 5
+"""Connectors that a message names."""
 
 
 class Store(Protocol):
@@ -31,8 +41,8 @@ class Store(Protocol):
     def failure(self) -> BaseException | None: ...
 
 
-class Stores:
-    """All stores, started at once; a start waits without limit for brokers that are down."""
+class TopicStores:
+    """Implements ``Stores``: all are started at once; and a start waits without limit for brokers that are down."""
 
     def __init__(
         self,
@@ -132,3 +142,28 @@ class Stores:
                 "Kafka cannot be reached at bootstrap.servers=%s, will go on trying: %s", self._brokers, trouble
             )
         self._trouble = f"bootstrap.servers={self._brokers}: {trouble}"
+
+
+def check_offsets_topic(config: ClusterConfigState, found: OffsetsTopic) -> None:
+    """Raise TopicLostError if the offsets topic was created again since a leader last noted its id in ``config``."""
+    noted = config.offsets_topic
+    if noted is None or not noted.id or not found.id or noted.name != found.name or noted.id == found.id:
+        return
+    raise TopicLostError(
+        f"Topic '{found.name}' (offset.storage.topic) was deleted and made again since the group last used it: its id "
+        f"was {noted.id}, and is {found.id} now. Source connectors would begin from what is in it and write records "
+        f"again. Restore its records from a backup if they are not there, then start a worker with {RECREATED}=accept"
+    )
+
+
+def check_config_topic(config: ClusterConfigState, topic: str, connectors: Collection[str]) -> None:
+    """Raise TopicLostError if the config topic is empty though there are statuses of ``connectors``."""
+    if config.offset >= 0 or not connectors:
+        return
+    names = ", ".join(sorted(connectors)[:_NAMES_SHOWN])
+    more = f" and {len(connectors) - _NAMES_SHOWN} more" if len(connectors) > _NAMES_SHOWN else ""
+    raise TopicLostError(
+        f"Topic '{topic}' (config.storage.topic) is empty, but the status topic knows of connectors: {names}{more}. "
+        f"Their configurations are lost. Restore the topic's records from a backup; or, to begin with no connectors, "
+        f"start a worker with {RECREATED}=accept"
+    )

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of a herder, and the validation of configurations.
+"""A worker's herder: its interface, its decisions, and the validation of configurations.
 
-``herder`` is the protocol that REST calls, ``errors`` what it raises, ``herder_queries`` the answers that any herder
-gives from snapshots, ``connector_validation`` what is wrong with a configuration. Imports ``worker`` and what is below
-it; ``distributed`` and ``standalone`` implement it. Begin with ``herder``.
+``herder`` is the protocol that REST calls, ``errors`` what it raises, ``herder_queries`` the answers from snapshots,
+``connector_validation`` what is wrong with a configuration.
+
+``core`` decides and is pure; ``engine`` is the shell around it, the same for both kinds of workers. Imports ``worker``
+and what is below it; ``distributed`` and ``standalone`` give it its group and its stores. Begin with ``herder``, then
+``engine.worker_herder`` and ``core.herder_core``.
 """

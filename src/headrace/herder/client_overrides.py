@@ -6,7 +6,6 @@ Java: ``AbstractHerder.validateClientOverrides``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Final
@@ -17,6 +16,7 @@ from headrace.api.errors import ConfigError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
 from headrace.api.source import SourceConnector
 from headrace.config.override_policy import overrides_of
+from headrace.config.secret_properties import is_secret_name
 from headrace.herder.findings import Findings
 from headrace.kafka.clients import client_config
 from headrace.kafka.clients.client_definitions import NONE, REQUIRED, TABLE
@@ -28,7 +28,6 @@ _CLIENTS: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
     "consumer": client_config.consumer_config,
 }
 CLIENT_PREFIXES: Final = tuple(f"{client}.override." for client in _CLIENTS)
-_SECRET: Final = re.compile(r"password|jaas|secret|keystore\.key|token", re.IGNORECASE)
 _DEFAULTS: Final[Mapping[str, object]] = {NONE: None, REQUIRED: NO_DEFAULT}
 
 
@@ -96,9 +95,9 @@ def _with_property_name(value: ConfigValue, config: Mapping[str, str]) -> Config
     messages = [
         _hidden(f"{value.name}: {message}", value.name, config.get(value.name)) for message in value.error_messages
     ]
-    shown = HIDDEN if _SECRET.search(value.name) else value.value
+    shown = HIDDEN if is_secret_name(value.name) else value.value
     return ConfigValue(value.name, shown, value.recommended_values, messages, value.visible)
 
 
 def _hidden(message: str, name: str, value: object) -> str:
-    return message.replace(str(value), HIDDEN) if value and _SECRET.search(name) else message
+    return message.replace(str(value), HIDDEN) if value and is_secret_name(name) else message

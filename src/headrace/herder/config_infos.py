@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.api.config_def import HIDDEN, ConfigKey, ConfigValue, Type, value_to_string
+from headrace.api.config_def import HIDDEN, ConfigKey, ConfigValue, Password, Type, value_to_string
+from headrace.config.secret_properties import is_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class ConfigInfos:
     error_count: int
     groups: tuple[str, ...]
     configs: tuple[ConfigInfo, ...]
+    warnings: tuple[str, ...] | None = None
+    """A line for each property that has no effect; None if there is none. Kafka Connect has no such key."""
 
     @classmethod
     def of(cls, name: str, groups: tuple[str, ...], configs: tuple[ConfigInfo, ...]) -> ConfigInfos:
@@ -102,6 +105,7 @@ def _text(value: object, type: Type | None) -> str | None:
     if value is None:
         return None
     if type is Type.PASSWORD:
-        return HIDDEN
+        given = value.value if isinstance(value, Password) else str(value)
+        return given if is_reference(given) else HIDDEN
     # A value that does not parse as the property's type, or must not be shown, is a text already.
     return value if isinstance(value, str) else value_to_string(value, type)

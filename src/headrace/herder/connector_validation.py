@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from headrace.api.config_def import ConfigDef, Type
@@ -42,8 +42,10 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Validation:
-    infos: ConfigInfos
+class CheckedConfig:
+    """A configuration that may be stored, and a line for each of its properties that has no effect."""
+
+    config: dict[str, str | None]
     warnings: tuple[str, ...]
 
 
@@ -68,7 +70,7 @@ class ConnectorValidator:
         self._policy = policy or override_policy(worker, plugins)
         self._transformer = transformer or ConfigTransformer({})
 
-    def check(self, name: str, config: Config) -> dict[str, str | None]:
+    def check(self, name: str, config: Config) -> CheckedConfig:
         """Return the configuration as it is to be stored: as the user gave it, with the connector's name in it.
 
         Warns of properties without effect. Raise BadRequestError with all errors; ConnectError if the plugin itself is
@@ -80,12 +82,13 @@ class ConnectorValidator:
                 f"Connector name configuration ({given}) doesn't match connector name in the request ({name})"
             )
         complete = {**config, NAME: name}
-        validation = self._validation(complete)
-        for line in validation.warnings:
+        infos = self._validation(complete)
+        warnings = infos.warnings or ()
+        for line in warnings:
             log.warning("Connector %s: %s", name, line)
-        if validation.infos.error_count:
-            raise BadRequestError(_invalid_message(validation.infos))
-        return complete
+        if infos.error_count:
+            raise BadRequestError(invalid_message(infos))
+        return CheckedConfig(complete, warnings)
 
     def validate(self, requested: str, config: Config) -> ConfigInfos:
         """Return every property with its definition, its value as written and all its errors.
@@ -96,7 +99,7 @@ class ConnectorValidator:
         included = config.get(CONNECTOR_CLASS)
         if included and included.strip() and not self._same_class(included, requested):
             raise BadRequestError(f"Included connector type {included} does not match request type {requested}")
-        return self._validation(config).infos
+        return self._validation(config)
 
     def plugin_config(self, name: str) -> tuple[ConfigKeyInfo, ...]:
         """Return the properties that a plugin of any kind has; see ``plugin_config``."""
@@ -111,7 +114,7 @@ class ConnectorValidator:
         except ConfigError:
             return False
 
-    def _validation(self, config: Config) -> _Validation:
+    def _validation(self, config: Config) -> ConfigInfos:
         resolved = self._transformer.transform(config)
         with _concealed(resolved):
             connector = self._instance(resolved.config)
@@ -122,9 +125,8 @@ class ConnectorValidator:
                 version = connector.version()
             versions = {CONNECTOR_CLASS: version, **named.versions}
             unknown = unknown_keys(resolved.config, findings.names)
-            return _Validation(
-                infos, (*unknown, *other_versions(config, versions), *self._idle(connector, resolved.config))
-            )
+            warnings = (*unknown, *other_versions(config, versions), *self._idle(connector, resolved.config))
+            return replace(infos, warnings=warnings or None)
 
     def _idle(self, connector: Connector, config: Config) -> Iterator[str]:
         if isinstance(connector, SourceConnector):
@@ -143,6 +145,10 @@ class ConnectorValidator:
             raise BadRequestError(error_text(error)) from error
         if not issubclass(cls, (SourceConnector, SinkConnector)):
             raise BadRequestError(f"Connector class {name} is neither a SourceConnector nor a SinkConnector")
+        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+            raise BadRequestError(
+                f"Connector class {name} lacks methods that a connector has to have: {', '.join(missing)}"
+            )
         try:
             return cls()
         except BaseException as error:
@@ -172,6 +178,7 @@ class ConnectorValidator:
         findings.define(override_definitions(raw))
         findings.define(converters)
         findings.add(named.validate(converters, with_converter_types(config)))
+        runtime_checks.check_masks(findings, raw)
         if findings.is_valid():
             with _plugin_call(connector, "frame_check"):
                 check_by_frames(findings, connector, raw, self._analyse)
@@ -182,6 +189,7 @@ class ConnectorValidator:
             runtime_checks.check_exactly_once(findings, self._worker, connector, raw)
             runtime_checks.check_boundaries(findings, connector, raw)
         else:
+            runtime_checks.check_topics(findings, raw)
             runtime_checks.check_consumer_group(findings, self._worker, raw)
         check_overrides(findings, self._policy, connector, raw)
         if findings.is_valid():
@@ -254,7 +262,7 @@ def _raise_concealed(resolved: ResolvedConfig, error: ConnectError) -> NoReturn:
     raise ConnectError(text) from None
 
 
-def _invalid_message(infos: ConfigInfos) -> str:
+def invalid_message(infos: ConfigInfos) -> str:
     """Return the message in Java's words, as far as they go, in one line."""
     errors = "; ".join(infos.errors)
     return f"Connector configuration is invalid and contains the following {infos.error_count} error(s): {errors}"

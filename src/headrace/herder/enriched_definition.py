@@ -152,8 +152,9 @@ def _implicit(stage: _Stage, config: Config) -> ConfigDef:
     return (
         ConfigDef()
         .define(_PREDICATE, Type.STRING, None, validator=LambdaValidator(check, lambda: "an alias of a predicate"),
-                doc="Alias of the predicate that a record must meet for this transformation to be applied.")
-        .define(_NEGATE, Type.BOOLEAN, False, doc="Whether a record must not meet the predicate instead.")
+                doc="Alias of the predicate that a record must match for this transformation to be applied.")
+        .define(_NEGATE, Type.BOOLEAN, False,
+                doc="Whether the transformation is applied to records that do not match the predicate instead.")
     )  # fmt: skip
 
 

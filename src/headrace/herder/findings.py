@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue
+from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue, Type
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
@@ -55,6 +55,10 @@ class Findings:
     def value(self, name: str) -> Any:
         """Return the parsed value of a property; None if it is not valid or not known."""
         return self._values[name].value if name in self._values and self.is_valid(name) else None
+
+    def is_password(self, name: str) -> bool:
+        """Return true if a definition says that the property's value must not be shown."""
+        return name in self._keys and self._keys[name].type is Type.PASSWORD
 
     @property
     def names(self) -> frozenset[str]:

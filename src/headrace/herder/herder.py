@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The herder's interface for REST, distributed or standalone. Java: ``org.apache.kafka.connect.runtime.Herder``."""
+"""The herder's interfaces for REST. Java: ``org.apache.kafka.connect.runtime.Herder``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
-from headrace.metrics import WorkerFigures
+from headrace.herder.connector_health import HealthOfTasks, Json
+from headrace.metrics.figures import WorkerFigures
+from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorOffset,
     ConnectorStateInfo,
+    OffsetBounds,
+    OffsetsChange,
+    OffsetsChanged,
     PluginInfo,
     ServerInfo,
     SparkAttempt,
     TaskInfo,
     TaskState,
 )
-from headrace.model.offsets import OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
+from headrace.worker.tasks.task_basis import TaskBasis
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,9 @@ class PutResult:
 
 
 class Herder(Protocol):
-    """Queries answer from the last snapshot, from any thread, without blocking; they raise ``NotFoundError``.
+    """A worker's herder, distributed or standalone.
+
+    Queries answer from the last snapshot, from any thread, without blocking; they raise ``NotFoundError``.
 
     Requests return a future that ends when the cluster's topics hold the change; it raises the errors of
     ``headrace.herder.errors``. A caller that gives up reads ``stage`` for the cause of the wait.
@@ -72,6 +79,9 @@ class Herder(Protocol):
 
     def connector_status(self, name: str) -> ConnectorStateInfo: ...
 
+    def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Json]]:
+        """Return the health of connectors and their tasks, wherever these run; those that are gone are left out."""
+
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]: ...
 
     def task_status(self, id: ConnectorTaskId) -> TaskState: ...
@@ -95,6 +105,12 @@ class Herder(Protocol):
 
     def validate_connector_config(self, plugin: str, config: Mapping[str, str | None]) -> Future[ConfigInfos]:
         """Validate ``config``, which has to name the same connector class as the request, ``plugin``."""
+
+    def task_basis(self, config: Mapping[str, str | None], task: int) -> Future[TaskBasis]:
+        """Return what a task of a connector with this configuration would be launched with, for a preview.
+
+        It has secrets in plain text: never for an answer.
+        """
 
     def put_connector_config(
         self,
@@ -124,5 +140,33 @@ class Herder(Protocol):
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]: ...
 
+    def offset_bounds(self, name: str) -> Future[OffsetBounds | None]:
+        """Return the bounds of the offsets that a sink can have in Kafka; the future has None for a source."""
+
     def change_offsets(self, name: str, change: OffsetsChange) -> Future[OffsetsChanged]:
         """Alter or reset a connector's offsets; the future raises BadRequestError if it is not STOPPED (KIP-875)."""
+
+
+class ClusterHerder(Protocol):
+    """Other workers' requests through REST, beside those of users. Java: ``InternalClusterResource``.
+
+    As ``Herder``: called from any thread, blocks nobody. A follower's futures raise ``NotLeaderError``.
+    """
+
+    def signed(self) -> bool:
+        """Return true if such requests have to be signed: not in groups with a member that cannot (KIP-507)."""
+
+    def session_key(self) -> SessionKey | None:
+        """Return the key to sign requests with; None while it was not read, or none exists yet."""
+
+    def task_health(self, connector: str | None) -> Future[HealthOfTasks]:
+        """Return the health of this worker's tasks: of one connector, or of all."""
+
+    def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
+        """Write task configs of a connector on another worker; the future ends when the config topic has them."""
+
+    def write_logger_level(self, logger: str, level: str) -> Future[None]:
+        """Write a level for the whole cluster (KIP-976); the future ends when the config topic has it."""
+
+    def fence_zombies(self, name: str) -> Future[None]:
+        """Fence all former tasks of the source connector; the future ends when none can write any more (KIP-618)."""

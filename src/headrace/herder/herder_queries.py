@@ -20,7 +20,7 @@ from headrace.model.info import (
     TaskInfo,
     TaskState,
 )
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, TaskStatus, TopicStatus
 
 _CONNECTOR_TYPES = ("sink", "source", "unknown")
 """A broken connector is of type unknown; it is listed with its error."""
@@ -65,6 +65,10 @@ class HerderQueries:
     def connector_info(self, name: str) -> ConnectorInfo:
         state = self._config()
         return ConnectorInfo(name, self._existing(state, name), state.tasks(name), self._type(state, name))
+
+    def check_connector(self, name: str) -> None:
+        """Raise NotFoundError if there is no such connector."""
+        self._existing(self._config(), name)
 
     def describe_connector(self, name: str, config: Config) -> ConnectorInfo:
         """Describe a connector that has just been given ``config``, whatever has become of it since."""

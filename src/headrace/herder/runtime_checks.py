@@ -7,18 +7,24 @@ Each check adds to the findings. Java: ``DistributedHerder.validateSourceConnect
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from headrace.api.config_def import HIDDEN
 from headrace.api.connector import Connector
 from headrace.api.error_text import error_line
+from headrace.api.errors import ConfigError
 from headrace.api.source import (
     ConnectorTransactionBoundaries,
     ExactlyOnceSupport,
     SourceConnector,
     TransactionBoundary,
 )
+from headrace.api.validators import TopicName
 from headrace.config.connector_config import NAME
+from headrace.config.secret_properties import is_secret_name
+from headrace.config.sink_connector_config import TOPICS
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
@@ -26,6 +32,8 @@ from headrace.herder.findings import Findings
 log = logging.getLogger(__name__)
 
 _GROUP_OVERRIDE: Final = "consumer.override.group.id"
+_URL: Final = re.compile(r"ur[il]$", re.IGNORECASE)
+"""Matches properties whose values may contain a password."""
 
 
 def check_exactly_once(
@@ -70,6 +78,15 @@ def check_boundaries(findings: Findings, connector: SourceConnector, config: Map
         findings.add_message(BOUNDARY, message)
 
 
+def check_topics(findings: Findings, config: Mapping[str, str]) -> None:
+    """Check the names of a sink's topics: it would wait for ever for a topic that Kafka cannot have."""
+    for topic in findings.value(TOPICS) or ():
+        try:
+            TopicName().ensure_valid(TOPICS, topic)
+        except ConfigError as error:
+            findings.add_error(error)
+
+
 def check_consumer_group(findings: Findings, worker: WorkerConfig, config: Mapping[str, str]) -> None:
     """Check that the connector's consumer group is not the workers': two kinds of members would fight over it."""
     group = config.get(_GROUP_OVERRIDE, f"connect-{config.get(NAME)}")
@@ -83,3 +100,14 @@ def _unexpected(connector: Connector, method: str, error: BaseException) -> str:
     message = f"{type(connector).__qualname__}.{method} failed: {error_line(error)}"
     log.error("%s", message, exc_info=error)
     return f"An unexpected error occurred during validation: {message}"
+
+
+def check_masks(findings: Findings, config: Mapping[str, str]) -> None:
+    """Refuse the mask that answers show in place of secrets: the configuration was read by a user who may not see them.
+
+    Only where an answer can have it: other properties, such as a replacement in records, may have that text.
+    """
+    for name, text in config.items():
+        if text.strip() == HIDDEN and (findings.is_password(name) or is_secret_name(name) or _URL.search(name)):
+            reason = "this stands for a secret that was not shown; give the secret itself, or a reference to it"
+            findings.add_message(name, str(ConfigError.invalid(name, HIDDEN, reason)))

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from headrace.config.connector_config import PLUGIN_VERSION, PREDICATES, TRANSFORMS
+from headrace.config.connector_config import LABELS, PLUGIN_VERSION, PREDICATES, TRANSFORMS
 from headrace.config.topic_creation import (
     DEFAULT_GROUP,
     IGNORED,
@@ -59,8 +59,13 @@ def _is_free(name: str, config: Config) -> bool:
     """Return true if names below its prefix are not defined: those of Kafka's clients and topics, and of Spark."""
     if name in IGNORED:
         return False
+    if name == LABELS:
+        return True
     groups = [DEFAULT_GROUP, *named_groups(config)]
-    return name.startswith((*CLIENT_PREFIXES, _SPARK_OPTIONS, *(f"{TOPIC_CREATION}{group}." for group in groups)))
+    tables = (f"{TRANSFORMS}.{alias}.table." for alias in aliases(config, TRANSFORMS))
+    return name.startswith(
+        (*CLIENT_PREFIXES, _SPARK_OPTIONS, *tables, *(f"{TOPIC_CREATION}{group}." for group in groups))
+    )
 
 
 def _reason(name: str, config: Config) -> str | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that is alone: no group, no internal topics, configurations in memory and source offsets in a file.
 
-``standalone_herder`` implements ``herder.herder``, ``managed_connector`` is one connector with its tasks,
-``file_offset_backing_store`` the file; ``assembly`` puts the parts together. Imports what ``distributed`` does, and not
-``distributed``. Begin with ``standalone_herder``.
+The herder is that of ``herder.engine``, with a group of which this worker is the only member (``sole_member``);
+``file_offset_backing_store`` is the file, and ``assembly`` puts the parts together. ``cli`` uses it. Begin with
+``assembly``.
 """

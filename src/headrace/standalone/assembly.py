@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from headrace.config import client_configs
-from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VALUE_CONVERTER
+from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.standalone_config import StandaloneConfig
+from headrace.herder.connector_health import ConnectorHealth, HealthServices
 from headrace.herder.connector_validation import ConnectorValidator
+from headrace.herder.core.herder_state import HerderState
+from headrace.herder.engine.herder_inbox import HerderInbox
+from headrace.herder.engine.herder_services import HerderServices, QueryServices
+from headrace.herder.engine.statuses import StatusReporter
+from headrace.herder.engine.update_listeners import ConfigUpdateListener, StatusUpdateListener
+from headrace.herder.engine.worker_herder import WorkerHerder
 from headrace.herder.herder_queries import HerderQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.logs.loggers import Loggers
@@ -18,12 +25,9 @@ from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
 from headrace.standalone.kafka_cluster import KafkaCluster
-from headrace.standalone.managed_connector import ConnectorServices
-from headrace.standalone.standalone_herder import QueryServices, StandaloneHerder
-from headrace.standalone.status_recorder import StatusRecorder
+from headrace.standalone.sole_member import GENERATION, LocalHealth, LocalStores, SoleMember
 from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
-from headrace.worker.config_watch import after
 from headrace.worker.stages import Stages
 from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.worker import Worker
@@ -36,37 +40,42 @@ def standalone_herder(
     advertised_url: str,
     clock: Clock = time.monotonic,
     loggers: Loggers | None = None,
-) -> StandaloneHerder:
+) -> WorkerHerder:
     """Return a herder that is ready to start, and the only one that has the offsets file until it is stopped.
 
-    The host:port of ``advertised_url`` is the worker's id in statuses. Raise ConfigError for unknown converters, and
-    for an offsets file that cannot be used.
+    The host:port of ``advertised_url`` is the worker's id in statuses. Raise ConfigError for an offsets file that
+    cannot be used.
     """
-    _check_converters(config, plugins)
-    stages = Stages(clock)
+    inbox, stages = HerderInbox(clock), Stages(clock)
     offsets = FileOffsetBackingStore(config.offsets_file)
     offsets.start()
-    configs, statuses = MemoryConfigBackingStore(), MemoryStatusBackingStore()
-    recorder = StatusRecorder(statuses, urlsplit(advertised_url).netloc, config.topic_tracking)
+    configs = MemoryConfigBackingStore(ConfigUpdateListener(inbox, loggers or Loggers()).on_config_update)
+    listener = StatusUpdateListener(inbox, configs.snapshot, lambda name: worker.forget_topics(name))
+    statuses = MemoryStatusBackingStore(lambda keys: listener.on_status_update(statuses, keys))
+    worker_id = urlsplit(advertised_url).netloc
+    reporter = StatusReporter(statuses, worker_id, lambda: GENERATION, config.topic_tracking)
     try:
-        worker = Worker(config, plugins, launcher, offsets, recorder, clock)
+        worker = Worker(config, plugins, launcher, offsets, reporter, clock)
         validator = ConnectorValidator(config, plugins, worker.override_policy, worker.transformer, launcher.analyse)
     except BaseException:
         offsets.stop()
         raise
-    recorder.version_of = worker.version
+    reporter.version_of = worker.version
     admin = client_configs.admin(config)
     cluster = KafkaCluster(lambda: _cluster_id(admin), stages)
+    member = SoleMember(advertised_url, configs.snapshot, inbox.post)
+    services = HerderServices(worker, configs, statuses, reporter, member, inbox, stages)
     queries = HerderQueries(configs.snapshot, statuses, worker.connector_type, plugins.describe, cluster.id)
-    services = ConnectorServices(worker, configs, statuses, recorder, stages, after)
-    return StandaloneHerder(services, QueryServices(queries, validator, loggers or Loggers()), cluster, offsets)
-
-
-def _check_converters(config: StandaloneConfig, plugins: Plugins) -> None:
-    """Raise ConfigError at the start for an error that would fail every connector without converters of its own."""
-    for property in (KEY_CONVERTER, VALUE_CONVERTER):
-        plugins.converter(config.get(property), property)
-    plugins.header_converter(config.get(HEADER_CONVERTER), HEADER_CONVERTER)
+    sources = HealthServices(worker_id, worker.task_facts, config.get(STALLED_TIMEOUT))
+    health = ConnectorHealth(queries, sources, stages, clock)
+    return WorkerHerder(
+        HerderState(exactly_once=False, restarts=config.restart_rules, alone=True),
+        services,
+        LocalStores(offsets, cluster),
+        LocalHealth(services, offsets, cluster),
+        QueryServices(queries, validator, health),
+        clock,
+    )
 
 
 def _cluster_id(admin: Mapping[str, str]) -> str:

@@ -29,9 +29,6 @@ class TaskCallbacks(Protocol):
         topic cannot be read now. Java: ``DistributedHerder.verifyTaskGenerationAndOwnership``.
         """
 
-    def request_task_reconfiguration(self, connector: str) -> None:
-        """Make the connector's task configurations anew, as the task requests. Must not block."""
-
 
 class HerderCallbacks(ConnectorCallbacks, TaskCallbacks, Protocol):
     """The requests of connectors and tasks to their herder."""

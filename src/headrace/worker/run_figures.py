@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from headrace.metrics import RunFigures, Startups
+from headrace.metrics.figures import RunFigures, Startups
 from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import State

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named stages of blocking work, for messages that name what hangs; and threads that run them."""
+"""Blocking work of plugins: named stages, for messages that name what hangs; threads that run it; how it fails."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TypeVar
 
+from headrace.api.error_text import error_line, error_text, error_trace
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.logs.context import within
 from headrace.model.deadline import Clock
-from headrace.worker.failures import as_exception
 
 T = TypeVar("T")
 
@@ -92,3 +93,22 @@ class SerialExecutor:
         while (work := self._queue.get()) is not None:
             work()
             del work  # with all that it refers to, while the thread waits for the next
+
+
+class PluginExitError(ConnectError):
+    """Code of a plugin raised what is no ``Exception``: SystemExit, KeyboardInterrupt or another one of its kind."""
+
+
+def trace_of(error: BaseException) -> str:
+    """Return the trace of a FAILED status: the reason, and except for a ConfigError the stack trace."""
+    reason = error_text(error) if isinstance(error, ConnectError) else error_line(error)
+    return reason if isinstance(error, ConfigError) else f"{reason}\n{error_trace(error)}"
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Return the error itself, or a PluginExitError in place of one that would end any thread and event loop."""
+    if isinstance(error, Exception):
+        return error
+    wrapped = PluginExitError(f"code of a plugin has raised {error_line(error)}")
+    wrapped.__cause__ = error
+    return wrapped

@@ -9,14 +9,15 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from typing import Final
 
+from headrace.api.datasets import Dataset, Fields
 from headrace.api.errors import ConfigError
 from headrace.config.worker_config import WorkerConfig
-from headrace.metrics import ConnectorFigures, TaskRunFigures, WorkerFigures
+from headrace.metrics.figures import ConnectorFigures, TaskRunFigures, WorkerFigures
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
+from headrace.model.health import TaskFacts
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorOffset, SparkAttempt
-from headrace.model.offsets import OffsetsChange, OffsetsChanged
+from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetsChange, OffsetsChanged, SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.config_transformer import config_transformer
@@ -25,16 +26,16 @@ from headrace.plugins.override_policies import override_policy
 from headrace.storage.offset_backing_store import OffsetBackingStore
 from headrace.task.task_spec import TaskKind
 from headrace.worker.callbacks import ConnectorCallbacks, StatusListener, TaskCallbacks
-from headrace.worker.config_watch import After, after
 from headrace.worker.connectors.worker_connectors import WorkerConnectors
 from headrace.worker.offsets.connector_offsets import ConnectorOffsets
 from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.task_offsets import NoTaskOffsets, SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.run_figures import RunRecorder
-from headrace.worker.runnable_configs import RunnableConfigs
+from headrace.worker.runnable_configs import After, RunnableConfigs, after
 from headrace.worker.stages import Stages
 from headrace.worker.tasks.supervised_task import SupervisedTask
+from headrace.worker.tasks.task_basis import TaskBasis, task_basis
 from headrace.worker.tasks.task_launch import TaskLaunch, build_task_spec
 from headrace.worker.tasks.task_launcher import TaskLauncher
 from headrace.worker.tasks.worker_tasks import WorkerTasks
@@ -161,7 +162,25 @@ class Worker:
         """Return the version that a connector's status shows; a task's is its connector's. None if it is not here."""
         return self._connectors.version(id if isinstance(id, str) else id.connector)
 
+    def connector_starts(self, name: str) -> int:
+        """Return the number of starts of the connector's instances here."""
+        return self._connectors.starts(name)
+
+    def connector_datasets(self, name: str, topics: Collection[str]) -> Future[tuple[Dataset, ...]]:
+        """Return the datasets outside Kafka of a connector with these topics; none if it does not run here."""
+        return self._connectors.datasets(name, topics)
+
     # ---- tasks
+
+    def task_basis(self, config: Config, task: int) -> Future[TaskBasis]:
+        """Return what a task of a connector with this configuration would be launched with, and launch nothing.
+
+        The future raises ConfigError as a start does.
+        """
+        stage = f"references of connector {config.get('name')}"
+        return self._stages.run_in_background(
+            stage, lambda: task_basis(self.config, self.plugins, self._configs.resolve_connector(config), task)
+        )
 
     def start_task(
         self,
@@ -197,6 +216,17 @@ class Worker:
         """Return the latest figures of each task here."""
         return self._tasks.metrics()
 
+    def task_facts(self, connector: str | None) -> Mapping[ConnectorTaskId, TaskFacts]:
+        """Return the facts for the health of a connector's tasks here, or of all; of those that were here last too.
+
+        Blocks for a moment, as long as processes take to answer.
+        """
+        return self._tasks.facts(connector)
+
+    def record_schemas(self) -> Mapping[ConnectorTaskId, Mapping[str, Fields]]:
+        """Return the schemas of the records of each task here, by topic; none without lineage."""
+        return self._tasks.schemas()
+
     def spark_attempts(self, connector: str) -> Future[Mapping[int, SparkAttempt]]:
         """Return the Spark attempts of a connector's tasks that are here, by their numbers."""
         return self._stages.run_in_background(
@@ -204,13 +234,16 @@ class Worker:
         )
 
     def forget_topics(self, connector: str) -> None:
-        """Make the connector's tasks here report the topics in use anew, after a reset of its topics (KIP-558)."""
+        """Make the connector's tasks here report the topics in use again, after a reset of its topics (KIP-558)."""
         self._tasks.forget_topics(connector)
 
     # ---- figures
 
     def figures(self) -> WorkerFigures:
-        """Return the figures of all that is here at this moment; does not block."""
+        """Return the figures of all that is here at this moment.
+
+        Blocks a tenth of a second at most, for each connector with metrics of its own that is busy.
+        """
         return WorkerFigures(
             connectors={name: self._connector_figures(name) for name in self.connector_names()},
             tasks={id: TaskRunFigures(self._runs.figures(id), own) for id, own in self.task_metrics().items()},
@@ -222,8 +255,9 @@ class Worker:
         run, version, cls = self._runs.figures(name), self.version(name), self._connectors.connector_class(name)
         if cls is None:
             return ConnectorFigures(run, version)
+        own = self._connectors.metrics(name)
         shown = self.plugins.class_name(PluginKind.CONNECTOR, cls)
-        return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown")
+        return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown", own)
 
     def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> TaskLaunch:
         connector, task = self._configs.resolve_connector(connector_config), self._configs.resolve_task(task_config)
@@ -243,6 +277,12 @@ class Worker:
         """
         return self._stages.run_in_background(
             f"offsets of connector {name}", lambda: self._connector_offsets.read(connector_config)
+        )
+
+    def offset_bounds(self, name: str, connector_config: Config) -> Future[OffsetBounds | None]:
+        """Return the bounds of what a sink can read, None for a source; errors are those of ``connector_offsets``."""
+        return self._stages.run_in_background(
+            f"bounds of the offsets of connector {name}", lambda: self._connector_offsets.bounds(connector_config)
         )
 
     def change_offsets(self, name: str, connector_config: Config, change: OffsetsChange) -> Future[OffsetsChanged]:

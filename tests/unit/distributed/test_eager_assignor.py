@@ -19,7 +19,7 @@ def test_connectors_are_dealt_first_and_tasks_go_on_from_there() -> None:
     assert {id: member.url for id, member in outcome.memory.members.items()} == {"m": "u1", "n": "u2"}
 
 
-def test_nobody_keeps_anything_for_having_had_it() -> None:
+def test_eager_assignment_ignores_what_members_owned_before() -> None:
     work = share_of("ab", [])
     outcome = assign_eagerly({"m": Member("u1", owned=work), "n": Member("u2")}, work)
     assert [change.given for change in outcome.changes.values()] == [share_of("a", []), share_of("b", [])]

@@ -51,7 +51,7 @@ def test_topics_lie_behind_what_java_reads(protocol: ConnectProtocol, owned: Ass
     assert decode_assignment(encode_assignment(Assignment("l", "u", 3, topics=OURS), protocol)).topics == OURS
 
 
-def test_a_stranger_is_given_nothing_and_disturbs_nobody() -> None:
+def test_a_foreign_member_gets_nothing_and_changes_no_assignment() -> None:
     leader = GroupLeader(0.0, lambda: 0.0)
     before = lead(leader, me=member())["me"]
     assert before.connectors == ("c",) and len(before.tasks) == 2

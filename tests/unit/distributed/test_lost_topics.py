@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.distributed.lost_topics import check_config_topic, check_offsets_topic
+from headrace.distributed.stores import check_config_topic, check_offsets_topic
 from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import ClusterConfigState, OffsetsTopic
 from headrace.storage import config_records

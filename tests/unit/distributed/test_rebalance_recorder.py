@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.distributed.core.herder_state import Membership
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
-from headrace.metrics import GroupFigures
+from headrace.herder.core.herder_state import Membership
+from headrace.metrics.figures import GroupFigures
+from headrace.model.ids import ConnectorTaskId
 
 
 class Coordinator:
@@ -56,7 +57,7 @@ def test_rebalances() -> None:
     now[0] += 1
     recorder.on_assigned(4, "me", "sessioned", b"a")
     now[0] += 5
-    membership = Membership(4, "me", "other", "http://other/", 0, frozenset(), frozenset())
+    membership = Membership(4, "me", "other", "http://other/", 0, frozenset("ab"), frozenset({ConnectorTaskId("a", 0)}))
     assert recorder.figures(membership) == GroupFigures(
         "http://other/",
         "sessioned",
@@ -66,5 +67,7 @@ def test_rebalances() -> None:
         rebalance_max_ms=2000,
         rebalance_avg_ms=1500,
         since_last_rebalance_ms=5000,
+        assigned_connectors=2,
+        assigned_tasks=1,
     )
     assert coordinator.asked == ["ready", "offered", "offered", "assign", "assigned", "lost", "offered", "assigned"]

@@ -32,8 +32,12 @@ OWN = {
     "errors.deadletterqueue.context.headers.enable",
     "frame.job.timeout.ms",
     "spark.task.isolation",
+    "task.stalled.timeout.ms",
+    "tasks.restart.max.attempts",
+    "tasks.restart.policy",
 }
-"""Ours: sources can have a dead letter topic too, and connectors work on frames, in a JVM of their own if they like."""
+"""Ours: sources can have a dead letter topic too, connectors work on frames, in a JVM of their own if they like, and
+are restarted by themselves."""
 
 # Errors that are told in other words, or that only one of the two finds.
 OURS = {

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.api.config_def import ConfigDef, ConfigValue, Type
 from headrace.api.connector import Task
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.source import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.connector_validation import ConnectorValidator
@@ -59,16 +59,23 @@ class Picky(SourceConnector):
     def stop(self) -> None: ...
 
 
+class Unfinished(SourceConnector):
+    def start(self, props: Mapping[str, str]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class PickyPlugins(Plugins):
-    """The real plugins, and one more."""
+    """The real plugins, and two more."""
 
     def connector(self, name: str, property: str = "connector.class") -> Any:
-        return Picky if name == "Picky" else super().connector(name, property)
+        own = {"Picky": Picky, "Unfinished": Unfinished}
+        return own[name] if name in own else super().connector(name, property)
 
 
 def check(config: Mapping[str, str | None], name: str = "c", **worker: str) -> dict[str, str | None]:
     dotted = {key.replace("_", "."): value for key, value in worker.items()}
-    return ConnectorValidator(DistributedConfig({**WORKER, **dotted}), PickyPlugins()).check(name, config)
+    return ConnectorValidator(DistributedConfig({**WORKER, **dotted}), PickyPlugins()).check(name, config).config
 
 
 def picky(**more: str) -> dict[str, str]:
@@ -92,7 +99,7 @@ def test_another_name_within_is_refused() -> None:
     assert "(d) doesn't match connector name in the request (c)" in refusal({**picky(), "name": "d"})
 
 
-def test_all_errors_are_told_together_as_java_tells_them() -> None:
+def test_all_errors_are_reported_together_as_java_shows_them() -> None:
     config = {"connector.class": "Picky", "tasks.max": "0", "size": "big"}
     head, told = refusal(config).split(": ", 1)
     assert head == "Connector configuration is invalid and contains the following 3 error(s)"
@@ -103,9 +110,26 @@ def test_all_errors_are_told_together_as_java_tells_them() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("policy", "always"), ("max.attempts", "-1"), ("max.attempts", "many"), ("max.attempts", "1000001")],
+)
+def test_rules_of_automatic_restarts_are_checked(name: str, value: str) -> None:
+    assert f"Invalid value '{value}' for configuration tasks.restart.{name}" in refusal(
+        {**picky(), f"tasks.restart.{name}": value}
+    )
+    with pytest.raises(ConfigError, match=f"configuration tasks.restart.{name}"):
+        check(picky(), **{f"tasks.restart.{name}": value})
+
+
 @pytest.mark.parametrize("config", [{}, {"connector.class": " "}, {"connector.class": None}])
 def test_a_missing_class_is_named(config: Mapping[str, str | None]) -> None:
     assert "connector.class" in refusal(config)
+
+
+def test_methods_that_a_connector_lacks_are_named() -> None:
+    told = "Connector class Unfinished lacks methods that a connector has to have: config, task_class, task_configs"
+    assert refusal({"connector.class": "Unfinished"}) == told
 
 
 def test_an_unknown_class_is_answered_with_the_nearest() -> None:
@@ -126,7 +150,7 @@ def test_an_unknown_class_is_answered_with_the_nearest() -> None:
         ({"transaction.boundary": "sometimes"}, "transaction.boundary"),
     ],
 )
-def test_what_only_shows_in_combination_is_told_too(more: dict[str, str], told: str) -> None:
+def test_what_only_shows_in_combination_is_reported_too(more: dict[str, str], told: str) -> None:
     assert told in refusal({**picky(), **more})
 
 

@@ -43,7 +43,7 @@ def test_a_sound_step_is_shown_to_spark() -> None:
     assert [job.settings["query"] for job in asked] == ["SELECT * FROM records"]
 
 
-def test_spark_is_told_that_a_sinks_records_have_offsets() -> None:
+def test_spark_learns_that_a_sinks_records_have_offsets() -> None:
     wrong, asked = found(SINK | SQL)
     assert wrong == {}
     assert [OFFSETS in job.settings for job in asked] == [True]

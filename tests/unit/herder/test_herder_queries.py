@@ -10,8 +10,7 @@ from headrace.herder.herder_queries import HerderQueries
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import PluginInfo, TaskInfo
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus
 
 TASK = ConnectorTaskId("c", 0)
 CONFIG = ClusterConfigState(

@@ -143,7 +143,7 @@ def test_a_sound_configuration_has_no_errors_and_all_definitions() -> None:
     assert value(infos, "tasks.max").value == "1"
 
 
-def test_all_errors_are_told_at_their_properties() -> None:
+def test_all_errors_are_reported_at_their_properties() -> None:
     infos = validate(tasks_max="many", place=None, size="big", **{"errors_tolerance": "some"})
     assert errors(infos).keys() == {"tasks.max", "place", "size", "errors.tolerance"}
     assert infos.error_count == sum(map(len, errors(infos).values())) == len(infos.errors)
@@ -339,6 +339,35 @@ def test_what_is_not_overridden_is_not_defined() -> None:
     assert not [config for config in validate().configs if ".override." in str(config.definition)]
 
 
+def test_a_sinks_topics_have_names_that_kafka_accepts() -> None:
+    config = {"name": "c", "connector.class": "VerifiableSink", "topics": "good,not good, ..,good.too"}
+    wrong = errors(VALIDATOR.validate("VerifiableSink", config))
+    assert wrong.keys() == {"topics"}
+    assert [text.partition(" for ")[0] for text in wrong["topics"]] == [
+        "Invalid value 'not good'",
+        "Invalid value '..'",
+    ]
+
+
+def test_a_mask_is_no_value_where_answers_have_one() -> None:
+    names = ("secret", "spark.option.password", "db.api.key", "connection.url", "producer.override.ssl.key.password")
+    infos = VALIDATOR.validate("Simple", GOOD | {name: " [hidden]" for name in (*names, "place", "replacement")})
+    wrong = errors(infos)
+    assert wrong.keys() == set(names)
+    for name in names:
+        assert wrong[name][0].startswith(f"Invalid value '[hidden]' for configuration {name}: this stands for a secret")
+
+
+def test_a_passwords_reference_is_shown_as_it_was_written() -> None:
+    """Also one to a provider that this worker does not have."""
+    names = ("secret", "spark.option.password")
+    for text in ("${no:such:key}", "${no:a:b}${no:c:d}"):
+        infos = VALIDATOR.validate("Simple", GOOD | dict.fromkeys(names, text))
+        assert {value(infos, name).value for name in names} == {text}
+    infos = VALIDATOR.validate("Simple", GOOD | dict.fromkeys(names, "x${no:such:key}"))
+    assert {value(infos, name).value for name in names} == {"[hidden]"}
+
+
 def test_an_overrides_secret_is_not_shown() -> None:
     name = "consumer.override.sasl.jaas.config"
     infos = VALIDATOR.validate("Simple", GOOD | {name: "Login required password='hunter2';"})
@@ -379,7 +408,7 @@ def test_a_refusal_shows_no_value_either(file: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_is_stored_keeps_the_references(file: Path) -> None:
     config = GOOD | {"place": f"${{file:{file}:place}}"}
-    assert VALIDATOR.check("c", config) == config
+    assert VALIDATOR.check("c", config).config == config
 
 
 # ---- the class that the request is about
@@ -453,6 +482,10 @@ def test_unknown_properties_are_allowed_and_warned_about(
         more |= {"topic_creation_default_partitions": "1", "topic_creation_default_replication_factor": "1"}
     (line,) = warnings(caplog, **more)
     assert told in line
+    # The answers to users have it too.
+    answered = (VALIDATOR.check("c", dotted(more)).warnings, VALIDATOR.validate("", dotted(more)).warnings)
+    for text in answered:
+        assert text is not None and [f"Connector c: {each}" for each in text] == [line]
 
 
 def test_properties_of_clients_topics_and_plugins_are_not_unknown(caplog: pytest.LogCaptureFixture) -> None:
@@ -464,8 +497,12 @@ def test_properties_of_clients_topics_and_plugins_are_not_unknown(caplog: pytest
         "value.converter": "JsonConverter",
         "value.converter.schemas.enable": "true",
         "size": "1",
+        "headrace.labels": "shop",
+        **{"transforms": "a", "transforms.a.type": "HoistField$Value", "transforms.a.field": "f"},
+        "transforms.a.table.rates.url": "a reference table's option",
     }
     assert warnings(caplog, **more) == []
+    assert VALIDATOR.check("c", dotted(more)).warnings == () and VALIDATOR.validate("", dotted(more)).warnings is None
 
 
 @pytest.mark.parametrize(
@@ -525,7 +562,7 @@ def test_topic_groups_have_definitions_with_the_default_groups_numbers() -> None
     assert not any(name.startswith("Topic Creation:") for name in validate().groups)
 
 
-def test_all_that_is_wrong_with_topic_groups_is_told() -> None:
+def test_all_that_is_wrong_with_topic_groups_is_reported() -> None:
     more = {"topic.creation.groups": "g", "topic.creation.g.include": "(", "topic.creation.g.partitions": "0"}
     found = errors(validate(**more, **{"topic.creation.default.partitions": "x"}))
     assert found.keys() == {

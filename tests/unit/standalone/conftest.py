@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from headrace.config.standalone_config import StandaloneConfig
+from headrace.herder.engine.worker_herder import WorkerHerder
 from headrace.plugins.discovery import Plugins
 from headrace.standalone import assembly
 from headrace.standalone.assembly import standalone_herder
-from headrace.standalone.standalone_herder import StandaloneHerder
 from tests.unit.worker import support_connectors as support
 from tests.unit.worker.conftest import FakeLauncher
 
@@ -46,7 +46,7 @@ def launcher() -> FakeLauncher:
 @pytest.fixture
 def herder(
     standalone_props: dict[str, str], launcher: FakeLauncher, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[StandaloneHerder]:
+) -> Iterator[WorkerHerder]:
     """A started herder with everything real but Spark and the brokers."""
     monkeypatch.setattr(assembly, "_cluster_id", lambda admin: "cluster")
     config = StandaloneConfig(standalone_props)

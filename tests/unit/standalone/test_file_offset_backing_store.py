@@ -269,7 +269,9 @@ def test_killed_in_the_middle_of_a_write(path: Path, opened: Open, die_in: str, 
     write(store, more=1)
 
 
-def test_a_full_disk_is_told_of_until_there_is_space(path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_until_there_is_space(
+    path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = opened()
     write(store, n=1)
 
@@ -285,7 +287,7 @@ def test_a_full_disk_is_told_of_until_there_is_space(path: Path, opened: Open, m
     assert store.trouble() is None
 
 
-def test_killed_at_any_moment_what_was_said_to_be_written_is(path: Path) -> None:
+def test_offsets_reported_as_written_survive_a_kill_at_any_time(path: Path) -> None:
     for after in (1, 2, 3, 5, 8):
         said = killed_writer(path, after=after)
         (found,) = numbers(path)

@@ -50,7 +50,7 @@ def test_trouble_is_named_until_it_stops() -> None:
     assert failures == []
 
 
-def test_what_waiting_cannot_heal_is_told() -> None:
+def test_what_waiting_cannot_heal_is_reported() -> None:
     error = ConnectError("not authorized")
     found, failures = cluster(error)
     wait_for(lambda: failures == [error], 5)

@@ -16,6 +16,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.plugins.discovery import Plugins
+from headrace.task.task_protocol import Stopped
 from headrace.task.task_spec import TaskSpec
 from headrace.worker.tasks.task_launcher import TaskListener
 from headrace.worker.worker import Worker
@@ -101,13 +102,16 @@ class FakeHandle:
     def end(self) -> None:
         if not self.gone.is_set():
             self.gone.set()
-            self.listener.stopped(self.spec.id)
+            self.listener.on_event(self.spec.id, Stopped())
 
     def await_stopped(self, timeout: float) -> bool:
         return self.gone.wait(timeout)
 
     def forget_topics(self) -> None:
         self.calls.append("forget topics")
+
+    def measure(self) -> None:
+        self.calls.append("measure")
 
     def spark_attempt(self) -> SparkAttempt | None:
         return SparkAttempt("app", 3, "driver", 0, "host", 42) if not self.gone.is_set() else None

@@ -13,9 +13,11 @@ import pytest
 from headrace.api.config_provider import ConfigData, ConfigProvider
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.distributed_config import DistributedConfig
+from headrace.model.health import Handling, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
+from headrace.task.task_protocol import ErrorMet, Failed, Running
 from headrace.worker.worker import Worker
 from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
@@ -155,8 +157,21 @@ def test_what_a_task_reports_does_not_show_values(
     worker: Worker, launcher: Any, status: Any, callbacks: Any, config: dict[str, str]
 ) -> None:
     start_task(worker, config, callbacks)
-    launcher.launched(TASK).listener.failed(TASK, f"Traceback: bad password {SECRET}")
+    launcher.launched(TASK).listener.on_event(TASK, Failed(f"Traceback: bad password {SECRET}"))
     assert status.await_event("failure", TASK) == f"Traceback: bad password {config['password']}"
+
+
+def test_an_error_that_a_task_meets_does_not_show_values(
+    worker: Worker, launcher: Any, callbacks: Any, config: dict[str, str]
+) -> None:
+    start_task(worker, config, callbacks)
+    listener = launcher.launched(TASK).listener
+    listener.on_event(TASK, ErrorMet(TaskError("E", f"bad {SECRET}", Stage.POLLING, Handling.RETRIED, 0, hint=SECRET)))
+    last_error = listener.record.last_error
+    assert (last_error.message, last_error.hint) == (
+        f"bad {config['password']}",
+        config["password"],
+    )
 
 
 def test_new_values_restart_the_connector(
@@ -197,7 +212,7 @@ def test_none_restarts_nothing(worker: Worker, callbacks: Any, config: dict[str,
 def launched_and_running(worker: Worker, launcher: Any, callbacks: Any, config: dict[str, str], timers: Timers) -> Any:
     start_task(worker, config, callbacks)
     handle = launcher.launched(TASK)
-    handle.listener.running(TASK)
+    handle.listener.on_event(TASK, Running())
     await_that(lambda: len(timers.works) == 1)
     return handle
 
@@ -212,7 +227,7 @@ def test_new_values_restart_the_task(
     second = launcher.handles[TASK]
     assert first.calls == ["stop"]
     assert second.spec.task_config["secret"] == "new-secret"
-    second.listener.running(TASK)
+    second.listener.on_event(TASK, Running())
     assert status.of(TASK) == ["startup", "restart", "running"]
     worker.stop_tasks([TASK]).result(WAIT)
     assert status.of(TASK) == ["startup", "restart", "running", "shutdown"]
@@ -270,7 +285,7 @@ def test_the_workers_clients_are_asked_for_with_values(
         worker.fence_zombies(config, 1).result(WAIT)
 
 
-def test_providers_without_limits_are_told_once(
+def test_providers_without_limits_are_reported_once(
     worker_props: dict[str, str],
     launcher: Any,
     offsets: Any,

@@ -7,21 +7,14 @@ from typing import Any
 
 import pytest
 
-from headrace.metrics import RunFigures, Startups
+from headrace.metrics.figures import RunFigures, Startups
 from headrace.model.ids import ConnectorTaskId
-from headrace.task.worker_task import Outcome
+from headrace.task.task_protocol import Outcome
 from headrace.worker.run_figures import RunRecorder
-from headrace.worker.tasks.task_figures import TaskFigures
+from headrace.worker.tasks.task_figures import NO_ERRORS, TaskFigures
+from tests.unit.clock import Clock
 
 TASK = ConnectorTaskId("c", 0)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -109,13 +102,13 @@ def test_how_attempts_end(clock: Clock) -> None:
     figures = TaskFigures(clock)
     figures.attempt_started(0)
     none = {"task-restarts-total": 0, "task-fencings-total": 0, "task-taints-total": 0, "waiting-for-cores": 0}
-    assert figures.values() == none
+    assert figures.values() == {**NO_ERRORS, **none}
     for attempt, outcome in enumerate((Outcome.FENCED, Outcome.TAINTED, None, Outcome.TAINTED), start=1):
         figures.ended(outcome)
         figures.attempt_started(attempt)
     ends = {"task-restarts-total": 4, "task-fencings-total": 1, "task-taints-total": 2}
-    assert figures.values() == {**none, **ends}
+    assert figures.values() == {**NO_ERRORS, **none, **ends}
     figures.waiting = True
-    assert figures.values() == {**none, **ends, "waiting-for-cores": 1}
+    assert figures.values() == {**NO_ERRORS, **none, **ends, "waiting-for-cores": 1}
     figures.attempt_started(5)
     assert figures.values()["waiting-for-cores"] == 0

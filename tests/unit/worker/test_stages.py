@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from headrace.worker.failures import PluginExitError
-from headrace.worker.stages import SerialExecutor, Stages
+from headrace.worker.stages import PluginExitError, SerialExecutor, Stages
 
 WAIT = 5
 
@@ -49,7 +48,7 @@ def test_each_background_work_has_its_own_thread() -> None:
     assert slow.result(WAIT)
 
 
-def test_what_would_end_whoever_asks_is_an_error_like_others() -> None:
+def test_system_exit_in_background_work_becomes_a_plugin_error() -> None:
     def leave() -> None:
         raise SystemExit(7)
 
@@ -58,7 +57,7 @@ def test_what_would_end_whoever_asks_is_an_error_like_others() -> None:
         future.result(5)
 
 
-def test_a_thread_outlives_work_that_exits() -> None:
+def test_an_executors_thread_continues_after_work_that_raises_keyboard_interrupt() -> None:
     def leave() -> None:
         raise KeyboardInterrupt
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment in the eager protocol: all members give up all work before a round, which distributes it anew."""
+"""Assignment in the eager protocol: all members give up all work before a round, which distributes it again."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberM
 from headrace.distributed.group.eager_assignor import assign_eagerly
 from headrace.distributed.group.foreign_members import sort_members
 from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
+from headrace.distributed.group.rebalance_audit import LedRound
 from headrace.model.assignment import Assignment, AssignmentError
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock
@@ -34,6 +35,7 @@ class GroupLeader:
         self._clock = clock
         self._memory = LeaderMemory()
         self._unconfirmed: LeaderMemory | None = None
+        self._led: LedRound | None = None
         self._protocol: ConnectProtocol | None = None
 
     @property
@@ -63,7 +65,7 @@ class GroupLeader:
         to: MemberMetadata,
     ) -> dict[str, bytes]:
         """Leave the group to another cluster: nothing changes for its members in this round, and this worker goes."""
-        self._unconfirmed = self._memory
+        self._unconfirmed, self._led = self._memory, None
         again = Assignment(leader_id, own.url, -1, error=AssignmentError.CONFIG_MISMATCH)
         refused = Assignment(leader_id, to.url, -1, topics=to.topics)
         return {id: encode_assignment(refused if id == leader_id else again, chosen) for id in members}
@@ -81,11 +83,13 @@ class GroupLeader:
         obstacle = self._obstacle(chosen, newest, config.offset)
         if obstacle is not None:
             log.info("Nothing is assigned in this round, and all are to join again: %s", obstacle)
-            self._unconfirmed = self._memory
+            self._unconfirmed, self._led = self._memory, None
             again = encode_assignment(replace(base, error=AssignmentError.CONFIG_MISMATCH), chosen)
             return dict.fromkeys(metadata, again)
-        outcome = self._round(chosen, {id: _member(of_member) for id, of_member in metadata.items()}, config)
+        assignees = {id: _member(of_member) for id, of_member in metadata.items()}
+        outcome = self._round(chosen, assignees, config)
         self._unconfirmed = outcome.memory
+        self._led = LedRound(self._memory, assignees, outcome, all_work(config))
         # Rounded up, so that no member joins a moment too early.
         base = replace(base, delay_ms=math.ceil(outcome.delay * 1000))
         return {
@@ -93,15 +97,20 @@ class GroupLeader:
             for id, change in outcome.changes.items()
         }
 
-    def confirm_round(self, leads: bool, chosen: ConnectProtocol) -> None:
-        """Note that this worker has received its assignment of a round, which it led or not."""
+    def confirm_round(self, leads: bool, chosen: ConnectProtocol) -> LedRound | None:
+        """Note that this worker has received its assignment of a round, which it led or not.
+
+        Return the round if it led it and has assigned work in it.
+        """
+        led = self._led if leads else None
         self._memory = (self._unconfirmed if leads else None) or LeaderMemory()
-        self._unconfirmed = None
+        self._unconfirmed, self._led = None, None
         self._protocol = chosen
+        return led
 
     def forget(self) -> None:
         """Drop all memory: the group has gone on without this worker."""
-        self._memory, self._unconfirmed, self._protocol = LeaderMemory(), None, None
+        self._memory, self._unconfirmed, self._led, self._protocol = LeaderMemory(), None, None, None
 
     def _obstacle(self, chosen: ConnectProtocol, newest: int, offset: int) -> str | None:
         """Return the reason why nothing can be assigned yet; None if work can be assigned."""

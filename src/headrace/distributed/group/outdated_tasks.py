@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from headrace.distributed.core.herder_state import HerderState
+from headrace.herder.core.herder_state import HerderState
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.deadline import Clock, Deadline
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headrace.distributed.core.herder_state import Membership
 from headrace.distributed.group.worker_coordinator import WorkerCoordinator
-from headrace.metrics import GroupFigures
+from headrace.herder.core.herder_state import Membership
+from headrace.metrics.figures import GroupFigures
 from headrace.model.deadline import Clock
+from headrace.telemetry.tracing import NO_TRACING, Attributes, Tracing
 
 
 class RebalanceRecorder:
@@ -20,9 +21,11 @@ class RebalanceRecorder:
     A rebalance lasts from this worker's first request to join until it has its assignment.
     """
 
-    def __init__(self, coordinator: WorkerCoordinator, clock: Clock) -> None:
+    def __init__(self, coordinator: WorkerCoordinator, clock: Clock, tracing: Tracing = NO_TRACING) -> None:
+        """``tracing`` gets a span of each rebalance."""
         self._coordinator = coordinator
         self._clock = clock
+        self._tracing = tracing
         self._began: float | None = None
         self._ended: float | None = None
         self._completed = 0
@@ -41,6 +44,8 @@ class RebalanceRecorder:
             rebalance_max_ms=self._longest * 1000 if known else None,
             rebalance_avg_ms=self._total / self._completed * 1000 if known else None,
             since_last_rebalance_ms=None if ended is None else (self._clock() - ended) * 1000,
+            assigned_connectors=len(membership.connectors) if membership else 0,
+            assigned_tasks=len(membership.tasks) if membership else 0,
         )
 
     # ---- GroupListener
@@ -63,6 +68,8 @@ class RebalanceRecorder:
         self._total, self._longest = self._total + taken, max(self._longest, taken)
         self._completed += 1
         self._coordinator.on_assigned(generation, member_id, protocol, assignment)
+        about: Attributes = {"headrace.group.generation": generation, "headrace.group.protocol": protocol}
+        self._tracing.begin("rebalance", about, ago=taken).end()
 
     def on_lost(self, reason: str) -> None:
         self._coordinator.on_lost(reason)

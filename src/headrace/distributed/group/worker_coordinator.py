@@ -7,9 +7,9 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
-from headrace.distributed.core.herder_events import Assigned, HerderEvent, SessionLost
-from headrace.distributed.core.herder_state import HerderState
 from headrace.distributed.group.assignors import NOTHING, Share, share_of, with_work
 from headrace.distributed.group.connect_protocol import (
     ConnectProtocol,
@@ -19,6 +19,10 @@ from headrace.distributed.group.connect_protocol import (
 )
 from headrace.distributed.group.group_leader import GroupLeader, owner_url
 from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
+from headrace.distributed.group.rebalance_audit import LedRound
+from headrace.herder.core.herder_events import Assigned, HerderEvent, SessionLost
+from headrace.herder.core.herder_state import HerderState
+from headrace.logs import audit
 from headrace.model.assignment import Assignment, AssignmentError, GroupTopics
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
@@ -139,14 +143,21 @@ class WorkerCoordinator:
         with self._lock:
             self._generation = generation
             self._protocol = ConnectProtocol.named(protocol)
-            self._leader.confirm_round(received.leader == member_id, self._protocol)
+            led = self._leader.confirm_round(received.leader == member_id, self._protocol)
             if received.error is AssignmentError.NONE:
                 received = self._take_over(received)
             else:
                 self._needed_offset = received.config_offset
             self._event_number += 1
             sessioned = self._protocol is ConnectProtocol.SESSIONED
+            if led is not None:
+                self._audit(generation, led)
             self._herder.post(Assigned(generation, member_id, received, sessioned, self._event_number))
+
+    def _audit(self, generation: int, led: LedRound) -> None:
+        if audit.is_on():
+            worker, change = urlsplit(self._url).netloc, led.change(datetime.now(UTC))
+            audit.write_own(audit.LEADER, worker, f"rebalance {generation}", change=change, reason=led.reason())
 
     def on_lost(self, reason: str) -> None:
         """Give up all work: the session is lost (invariant 10)."""

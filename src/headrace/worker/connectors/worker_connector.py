@@ -4,23 +4,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from enum import Enum
 from typing import Final, Protocol
 
 from headrace.api.connector import Connector, ConnectorContext
+from headrace.api.datasets import Dataset
 from headrace.api.error_text import clean_text, error_text
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.config.connector_config import ConnectorConfig
 from headrace.logs.context import within
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.callbacks import StatusListener
-from headrace.worker.config_watch import After, ConfigWatch
+from headrace.worker.connectors.connector_plugin_metrics import ConnectorPluginMetrics
 from headrace.worker.connectors.task_configs import task_configs
-from headrace.worker.failures import trace_of
-from headrace.worker.stages import SerialExecutor, Stages
+from headrace.worker.runnable_configs import After, ConfigWatch
+from headrace.worker.stages import SerialExecutor, Stages, trace_of
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,11 @@ class ConnectorFactory(Protocol):
     def create_instance(self, config: ConnectorConfig) -> Connector: ...
 
     def context(
-        self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
+        self,
+        config: ConnectorConfig,
+        connector: Connector,
+        fail: Callable[[BaseException], None],
+        metrics: PluginMetrics,
     ) -> ConnectorContext: ...
 
     def task_class_name(self, connector: Connector) -> str: ...
@@ -71,6 +77,8 @@ class WorkerConnector:
         self, name: str, factory: ConnectorFactory, status: StatusListener, stages: Stages, after: After
     ) -> None:
         self.name = name
+        self.starts = 0
+        """The starts of instances so far."""
         self.version: str | None = None
         self.connector_class: type[Connector] | None = None
         """None before the first instance; read from any thread, as ``version``."""
@@ -78,6 +86,7 @@ class WorkerConnector:
         self._status = status
         self._stages = stages
         self._executor = SerialExecutor(f"connector {name}", stages, log_as=name)
+        self.metrics = ConnectorPluginMetrics(lambda read: self._executor.submit(f"metrics of connector {name}", read))
         self._watch = ConfigWatch(f"Connector {name}", factory.resolve, self.reload, after)
         # Written on the connector's thread only, but for `_abandoned`.
         self._phase = ConnectorPhase.NEW
@@ -100,6 +109,10 @@ class WorkerConnector:
     def task_configs(self) -> Future[list[dict[str, str]]]:
         """Compute the task configurations for the config topic. The future raises ConnectError if it does not run."""
         return self._executor.submit(f"task_configs of connector {self.name}", self._task_configs)
+
+    def datasets(self, topics: Collection[str]) -> Future[tuple[Dataset, ...]]:
+        """Return the datasets of a running instance with these topics; none if it does not run, or raises."""
+        return self._executor.submit(f"datasets of connector {self.name}", lambda: self._datasets(topics))
 
     def reload(self) -> None:
         """Restart a running instance with the current values, and request task configurations."""
@@ -162,7 +175,9 @@ class WorkerConnector:
             instance = self._factory.create_instance(config)
             self.version, self.connector_class = _version(instance), type(instance)
             self._instance = instance
-            instance.initialize(self._factory.context(config, instance, self.fail))
+            self.starts += 1
+            self.metrics.begin()
+            instance.initialize(self._factory.context(config, instance, self.fail, self.metrics.registry()))
             instance.start(dict(config.raw))
         except BaseException as error:
             raise self._fail("failed to start", error) from error
@@ -189,6 +204,15 @@ class WorkerConnector:
             raise self._fail("failed to make task configurations", error) from error
         return [self._resolved.restore(each) for each in made]
 
+    def _datasets(self, topics: Collection[str]) -> tuple[Dataset, ...]:
+        if self._phase is not ConnectorPhase.RUNNING or self._instance is None:
+            return ()
+        try:
+            return tuple(self._instance.datasets(topics))
+        except Exception:
+            log.warning("Connector %s failed to return its datasets", self.name, exc_info=True)
+            return ()
+
     def _fail(self, how: str, error: BaseException) -> ConnectError:
         """Mark the connector FAILED and return the error to raise."""
         hide = self._resolved.hide
@@ -210,6 +234,8 @@ class WorkerConnector:
             if raising:
                 raise self._fail("failed to stop", error) from error
             log.warning("Connector %s failed to stop", self.name, exc_info=True)
+        finally:
+            self.metrics.begin()
 
     def _close(self) -> None:
         had_failed = self._phase is ConnectorPhase.FAILED

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 from headrace.api.connector import Connector, ConnectorContext
+from headrace.api.datasets import Dataset
 from headrace.api.errors import ConnectError
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.sink import SinkConnectorContext
 from headrace.api.source import OffsetStorageReader, SourceConnector, SourceConnectorContext
 from headrace.config.connector_config import ConnectorConfig
@@ -19,9 +22,8 @@ from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.callbacks import ConnectorCallbacks, StatusListener
-from headrace.worker.config_watch import After
 from headrace.worker.connectors.worker_connector import ConnectorPhase, WorkerConnector
-from headrace.worker.runnable_configs import RunnableConfigs
+from headrace.worker.runnable_configs import After, RunnableConfigs
 from headrace.worker.stages import Stages
 
 ReaderOf = Callable[[Config], OffsetStorageReader]
@@ -65,6 +67,19 @@ class WorkerConnectors:
         """Return None if it is not here, or has never been instantiated."""
         connector = self._find(name)
         return connector.connector_class if connector else None
+
+    def metrics(self, name: str) -> Mapping[str, float]:
+        """Return the values of the metrics that the connector has registered. Blocks a tenth of a second at most."""
+        connector = self._find(name)
+        return connector.metrics.values() if connector else {}
+
+    def starts(self, name: str) -> int:
+        connector = self._find(name)
+        return connector.starts if connector else 0
+
+    def datasets(self, name: str, topics: Collection[str]) -> Future[tuple[Dataset, ...]]:
+        connector = self._find(name)
+        return connector.datasets(topics) if connector else done_future(())
 
     def start(self, name: str, config: Config, target: TargetState, callbacks: ConnectorCallbacks) -> Future[None]:
         factory = _PluginFactory(name, config, self._configs, self._plugins, self._reader_of, callbacks)
@@ -122,11 +137,16 @@ class _PluginFactory:
         return self._plugins.connector(config.connector_class)()
 
     def context(
-        self, config: ConnectorConfig, connector: Connector, fail: Callable[[BaseException], None]
+        self,
+        config: ConnectorConfig,
+        connector: Connector,
+        fail: Callable[[BaseException], None],
+        metrics: PluginMetrics,
     ) -> ConnectorContext:
+        services = ContextServices(self.request_task_reconfiguration, fail, metrics)
         if isinstance(connector, SourceConnector):
-            return WorkerSourceConnectorContext(self.request_task_reconfiguration, fail, self._reader_of(config.raw))
-        return WorkerSinkConnectorContext(self.request_task_reconfiguration, fail)
+            return WorkerSourceConnectorContext(services, self._reader_of(config.raw))
+        return WorkerSinkConnectorContext(services)
 
     def request_task_reconfiguration(self) -> None:
         self._callbacks.request_task_reconfiguration(self._name)
@@ -139,16 +159,27 @@ def _unknown(name: str) -> ConnectError:
     return ConnectError(f"Connector {name} is not on this worker")
 
 
+@dataclass(frozen=True, slots=True)
+class ContextServices:
+    """The services of the contexts of all connectors."""
+
+    reconfigure: Callable[[], None]
+    fail: Callable[[BaseException], None]
+    metrics: PluginMetrics
+
+
 class _WorkerConnectorContext(ConnectorContext):
-    def __init__(self, reconfigure: Callable[[], None], fail: Callable[[BaseException], None]) -> None:
-        self._reconfigure = reconfigure
-        self._fail = fail
+    def __init__(self, services: ContextServices) -> None:
+        self._services = services
 
     def request_task_reconfiguration(self) -> None:
-        self._reconfigure()
+        self._services.reconfigure()
 
     def raise_error(self, error: BaseException) -> None:
-        self._fail(error)
+        self._services.fail(error)
+
+    def plugin_metrics(self) -> PluginMetrics:
+        return self._services.metrics
 
 
 class WorkerSinkConnectorContext(_WorkerConnectorContext, SinkConnectorContext):
@@ -158,13 +189,8 @@ class WorkerSinkConnectorContext(_WorkerConnectorContext, SinkConnectorContext):
 class WorkerSourceConnectorContext(_WorkerConnectorContext, SourceConnectorContext):
     """The context of a source connector."""
 
-    def __init__(
-        self,
-        reconfigure: Callable[[], None],
-        fail: Callable[[BaseException], None],
-        reader: OffsetStorageReader,
-    ) -> None:
-        super().__init__(reconfigure, fail)
+    def __init__(self, services: ContextServices, reader: OffsetStorageReader) -> None:
+        super().__init__(services)
         self._reader = reader
 
     @property

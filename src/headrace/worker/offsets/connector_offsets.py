@@ -16,8 +16,7 @@ from headrace.api.frames import FrameJob
 from headrace.api.sink import OffsetJobs
 from headrace.config.worker_config import WorkerConfig
 from headrace.model.cluster_config_state import Config
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
+from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.offsets.offset_stores import OffsetStores
@@ -34,6 +33,9 @@ class Offsets(Protocol):
 
     def read(self) -> tuple[ConnectorOffset, ...]:
         """Return the committed offsets. Raise RetriableError if they cannot be read in time."""
+
+    def bounds(self) -> OffsetBounds | None:
+        """Return the bounds of what can be read, None if they are not known. Raise as ``read``."""
 
     def normalize(
         self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
@@ -82,6 +84,12 @@ class ConnectorOffsets:
         resolved = self._configs.resolve_connector(connector_config)
         with resolved.hidden_errors():
             return self._offsets_of(resolved.config).read()
+
+    def bounds(self, connector_config: Config) -> OffsetBounds | None:
+        """Return the bounds of what a sink can read, None for a source. Raise as ``read``."""
+        resolved = self._configs.resolve_connector(connector_config)
+        with resolved.hidden_errors():
+            return self._offsets_of(resolved.config).bounds()
 
     def change(self, connector_config: Config, change: OffsetsChange) -> OffsetsChanged:
         """Change the offsets of a connector that no task works for, and return the differences.

@@ -49,7 +49,7 @@ class GlobalOffsetCopies:
     """A thread that copies committed offsets to the worker's topic. Thread-safe; ``put`` never blocks.
 
     The thread retries for ever and no failure reaches a task. Only the newest offset of each source partition waits, so
-    the memory is bounded. A copy that failed is read anew from its source before the retry: it may have been reset
+    the memory is bounded. A copy that failed is read again from its source before the retry: it may have been reset
     meanwhile.
     """
 

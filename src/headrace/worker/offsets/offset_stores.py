@@ -22,9 +22,8 @@ from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock
 from headrace.model.futures import all_of, map_future
 from headrace.model.info import ConnectorOffset
-from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from headrace.storage.json_bytes import loads
-from headrace.storage.offset_backing_store import OffsetBackingStore
+from headrace.storage.offset_backing_store import ConnectorOffsetBackingStore, OffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset, migration_record
 from headrace.storage.offset_storage_reader import StoreOffsetStorageReader, await_offsets
 from headrace.worker.offsets.global_offset_copies import CopyLag, GlobalOffsetCopies

@@ -14,8 +14,7 @@ from headrace.config.worker_config import InternalTopic, WorkerConfig
 from headrace.kafka.log.topic_identity import TopicLostError
 from headrace.model.cluster_config_state import Config
 from headrace.storage.internal_topic import LogClients, compacted_topic
-from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
-from headrace.storage.unusable_offsets_topic import unusable
+from headrace.storage.offset_backing_store import KafkaOffsetBackingStore, unusable
 from headrace.worker.offsets.global_offset_copies import Source
 
 _BROKERS_DEFAULTS: Final = InternalTopic("", -1, -1, {})

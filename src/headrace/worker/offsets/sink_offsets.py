@@ -17,7 +17,7 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.model.cluster_config_state import Config
-from headrace.model.info import ConnectorOffset
+from headrace.model.info import ConnectorOffset, OffsetBounds, PartitionBounds
 
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
@@ -34,12 +34,31 @@ class SinkOffsets:
         self._props = client_configs.consumer_group_admin(worker, config)
         consumer = client_configs.sink_task_consumer(worker, config, 0)
         self._group = consumer[GROUP_ID]
-        self._from_first = consumer.get("auto.offset.reset") == "earliest"
+        self._reset = consumer.get("auto.offset.reset", "latest")
         self._groups = ConsumerGroups(self._props)
 
     def read(self) -> tuple[ConnectorOffset, ...]:
         found = sorted(self._groups.offsets(self._group).items())
         return tuple(sink_offset(where, offset) for where, offset in found)
+
+    def bounds(self) -> OffsetBounds:
+        admin = TopicAdmin(self._props)
+        try:
+            wanted = self._all(admin)
+            topics = sorted({where.topic for where in wanted})
+            firsts = {topic: admin.begin_offsets(topic) for topic in topics}
+            ends = {topic: admin.end_offsets(topic) for topic in topics}
+        finally:
+            admin.close()
+        known = [where for where in wanted if where.partition in firsts[where.topic]]  # others' topics are deleted
+        partitions = (
+            PartitionBounds(
+                sink_partition(where), firsts[where.topic][where.partition], ends[where.topic][where.partition]
+            )
+            for where in known
+            if where.partition in ends[where.topic]
+        )
+        return OffsetBounds(self._reset, tuple(partitions))
 
     def normalize(
         self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
@@ -82,7 +101,7 @@ class SinkOffsets:
             )
             topics = {where.topic for where in partitions}
             firsts = {topic: admin.begin_offsets(topic) for topic in topics}
-            resets = firsts if self._from_first else {topic: admin.end_offsets(topic) for topic in topics}
+            resets = firsts if self._reset == "earliest" else {topic: admin.end_offsets(topic) for topic in topics}
         finally:
             admin.close()
         found = {}
@@ -119,9 +138,12 @@ class SinkOffsets:
 
 def sink_offset(where: TopicPartition, offset: int | None) -> ConnectorOffset:
     """Return the offset as the REST API shows it."""
-    return ConnectorOffset(
-        {TOPIC: where.topic, PARTITION: where.partition}, None if offset is None else {OFFSET: offset}
-    )
+    return ConnectorOffset(sink_partition(where), None if offset is None else {OFFSET: offset})
+
+
+def sink_partition(where: TopicPartition) -> dict[str, Any]:
+    """Return the partition as the REST API shows it."""
+    return {TOPIC: where.topic, PARTITION: where.partition}
 
 
 def parse_sink_offsets(requested: Sequence[ConnectorOffset]) -> dict[TopicPartition, int | None]:

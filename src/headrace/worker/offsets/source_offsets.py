@@ -34,6 +34,9 @@ class SourceOffsets:
     def read(self) -> tuple[ConnectorOffset, ...]:
         return tuple({_sorted(each.partition): each for each in self._stores.offsets(self._config)}.values())
 
+    def bounds(self) -> None:
+        """Return None: only the connector itself could know them."""
+
     def normalize(
         self, requested: Sequence[ConnectorOffset], known: Sequence[ConnectorOffset]
     ) -> tuple[ConnectorOffset, ...]:

@@ -5,23 +5,46 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, assert_never
 
-from headrace.api.errors import RetriableError
+from headrace.api.datasets import Fields
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.health import Handling, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
-from headrace.task.worker_task import Outcome
+from headrace.task.errors.task_errors import task_error
+from headrace.task.task_protocol import (
+    AnyRequest,
+    AttemptStarted,
+    ConfirmStart,
+    ErrorMet,
+    Event,
+    Failed,
+    Measured,
+    Metrics,
+    OffsetsCommitted,
+    Paused,
+    ReadOffsets,
+    Restarting,
+    Running,
+    SchemasSeen,
+    Stopped,
+    TopicsUsed,
+    Waiting,
+    WriteOffsets,
+)
 from headrace.worker.callbacks import StatusListener, TaskCallbacks
-from headrace.worker.failures import trace_of
-from headrace.worker.offsets.task_offsets import Offset, Partition, TaskOffsets
+from headrace.worker.offsets.task_offsets import TaskOffsets
+from headrace.worker.stages import trace_of
 from headrace.worker.tasks.task_figures import TaskFigures
 from headrace.worker.tasks.task_launch import TaskLaunch
 from headrace.worker.tasks.task_launcher import TaskHandle, TaskLauncher
 from headrace.worker.tasks.task_phase import StatusCall, TaskEvent, TaskLife, TaskPhase
+from headrace.worker.tasks.task_record import TaskRecord
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +68,11 @@ class SupervisedTask:
     ) -> None:
         self.id = id
         self.figures = TaskFigures()
+        self.record = TaskRecord()
         self.pid: int | None = None
         """The process of the latest attempt."""
+        self.schemas: Mapping[str, Fields] = {}
+        """The schemas of its records by topic; empty without lineage."""
         self._target = target
         self._offsets: TaskOffsets | None = None
         self._hide: Callable[[str], str] = str
@@ -74,6 +100,13 @@ class SupervisedTask:
         offsets = self._offsets
         return {**self.figures.values(), **(offsets.figures() if offsets is not None else {})}
 
+    def ask_progress(self) -> None:
+        """Ask the process, if there is one, for its progress. Does not block."""
+        with self._lock:
+            handle = self._handle
+        if handle is not None and self.phase in _ALIVE and self.record.ask():
+            handle.measure()
+
     def launch(self, build: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
         """Build the launch, which may import plugins and block, and start it unless the task was stopped meanwhile.
 
@@ -94,7 +127,10 @@ class SupervisedTask:
         except Exception as error:
             with self._lock:
                 if self.phase in _ALIVE:
-                    self._move(TaskEvent.FAILS, trace_of(error))
+                    trace = trace_of(error)
+                    log.error("Task %s cannot be started: %s", self.id, self._hide(trace.rstrip().rpartition("\n")[2]))
+                    self._keep(task_error(error, Stage.STARTING, Handling.FAILED))
+                    self._move(TaskEvent.FAILS, trace)
             return None
 
     def _still_ours(self) -> bool:
@@ -120,7 +156,7 @@ class SupervisedTask:
             log.warning("The offsets topic of task %s cannot be used yet: %s", self.id, error)
 
     def end_attempts(self, reason: str, patience: float) -> bool:
-        """End the running attempt, so that the task can be launched anew; kill it after ``patience`` seconds.
+        """End the running attempt, so that the task can be launched again; kill it after ``patience`` seconds.
 
         Blocks until no process is left. Return false if there is nothing to launch: it has failed or is stopped.
         """
@@ -170,7 +206,7 @@ class SupervisedTask:
         return handle is None or handle.await_stopped(timeout)
 
     def forget_topics(self) -> None:
-        """Make the task report the topics in use anew; blocks while its process takes nothing."""
+        """Make the task report the topics in use again; blocks while its process takes nothing."""
         with self._lock:
             handle = self._handle
         if handle is not None:
@@ -184,58 +220,82 @@ class SupervisedTask:
 
     # ---- TaskListener
 
-    def attempt_started(self, task: ConnectorTaskId, attempt: int, pid: int) -> None:
-        self.pid = pid
-        self.figures.attempt_started(attempt)
-        log.info("Task %s: attempt %d has process %d", task, attempt, pid)
+    def on_event(self, task: ConnectorTaskId, event: Event) -> None:
+        match event:
+            case Running():
+                self._move(TaskEvent.RUNS)
+            case Paused():
+                self._move(TaskEvent.PAUSES)
+            case OffsetsCommitted(offsets):
+                self._offsets_now().committed(offsets)
+            case TopicsUsed(topics):
+                self._status.on_topics(task, topics)
+            case Metrics(values, progress):
+                self.figures.reported(values)
+                if progress is not None:
+                    self.record.measured(progress)
+                self.record.reported(values)
+            case Measured(progress):
+                self.record.measured(progress)
+                self.record.answered()
+            case ErrorMet(error):
+                self._keep(error)
+            case SchemasSeen(schemas):
+                self.schemas = schemas
+            case AttemptStarted(attempt, pid):
+                self.pid = pid
+                self.figures.attempt_started(attempt)
+                self.record.attempt_started(attempt)
+                log.info("Task %s: attempt %d has process %d", task, attempt, pid)
+            case Failed(trace, error):
+                self._keep(error or self._error_of(trace, Handling.FAILED))
+                self._move(TaskEvent.FAILS, trace)
+            case Restarting(reason, outcome, error):
+                self._keep(error or self._error_of(reason, Handling.RETRIED))
+                self.figures.ended(outcome)
+                self.record.ended(self._hide(reason))
+                self._move(TaskEvent.RESTARTS, reason)
+            case Waiting(reason):
+                self.figures.waiting = True
+                self.record.waiting()
+                self._move(TaskEvent.WAITS, reason)
+            case Stopped():
+                self.record.gone()
+                self._end()
+            case _:
+                assert_never(event)
 
-    def confirm_start(self, task: ConnectorTaskId, attempt: int) -> bool:
+    def answer(self, task: ConnectorTaskId, request: AnyRequest) -> Any:
+        match request:
+            case ConfirmStart():
+                return self._may_poll()
+            case ReadOffsets(partitions):
+                return self._offsets_now().read(partitions)
+            case WriteOffsets(records):
+                return self._offsets_now().write(records)
+            case _:
+                assert_never(request)
+
+    def _may_poll(self) -> bool:
         if self.phase in (TaskPhase.STOPPING, TaskPhase.STOPPED):
             return False
         self._offsets_now().prepare()
-        return self._callbacks.owns_task_generation(task)  # invariants 4 and 6
+        return self._callbacks.owns_task_generation(self.id)  # invariants 4 and 6
 
-    def read_offsets(self, task: ConnectorTaskId, partitions: Sequence[Partition]) -> list[Offset | None]:
-        return self._offsets_now().read(partitions)
-
-    def write_offsets(self, task: ConnectorTaskId, records: Mapping[bytes, bytes | None]) -> None:
-        self._offsets_now().write(records)
-
-    def running(self, task: ConnectorTaskId) -> None:
-        self._move(TaskEvent.RUNS)
-
-    def paused(self, task: ConnectorTaskId) -> None:
-        self._move(TaskEvent.PAUSES)
-
-    def offsets_committed(self, task: ConnectorTaskId, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        self._offsets_now().committed(offsets)
-
-    def topics_used(self, task: ConnectorTaskId, topics: Sequence[str]) -> None:
-        self._status.on_topics(task, topics)
-
-    def metrics(self, task: ConnectorTaskId, values: Mapping[str, float]) -> None:
-        self.figures.reported(values)
-
-    def reconfiguration_requested(self, task: ConnectorTaskId) -> None:
-        self._callbacks.request_task_reconfiguration(task.connector)
-
-    def failed(self, task: ConnectorTaskId, trace: str) -> None:
-        self._move(TaskEvent.FAILS, trace)
-
-    def restarting(self, task: ConnectorTaskId, reason: str, outcome: Outcome | None = None) -> None:
-        self.figures.ended(outcome)
-        self._move(TaskEvent.RESTARTS, reason)
-
-    def waiting(self, task: ConnectorTaskId, reason: str) -> None:
-        self.figures.waiting = True
-        self._move(TaskEvent.WAITS, reason)
-
-    def stopped(self, task: ConnectorTaskId) -> None:
+    def _end(self) -> None:
         with self._lock:
             if self._reloading and self.phase in _ALIVE:
                 self._handle = None  # whoever stops the task now need not wait for a process
             else:
                 self._move(TaskEvent.ENDS)
+
+    def _keep(self, error: TaskError) -> None:
+        hint = None if error.hint is None else self._hide(error.hint)
+        self.record.met(replace(error, message=self._hide(error.message), hint=hint))
+
+    def _error_of(self, reason: str, handling: Handling) -> TaskError:
+        """Return the error of an attempt that has reported none, as its process or Spark was lost."""
+        return task_error(ConnectError(reason.partition("\n")[0]), self.record.stage, handling)
 
     def _offsets_now(self) -> TaskOffsets:
         assert self._offsets is not None  # attempts, which need them, come after the launch

@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from headrace.metrics import TASK_WAITING
+from headrace.metrics.figures import TASK_WAITING
 from headrace.model.deadline import Clock
-from headrace.task.worker_task import Outcome
+from headrace.task.task_protocol import Outcome
 
 _WINDOW_S: Final = 30.0
 """Seconds that rates are averages of, as in Kafka Connect."""
@@ -18,7 +18,23 @@ _RATES: Final = {
     "source-record-write-rate": "source-record-write-total",
     "sink-record-read-rate": "sink-record-read-total",
     "sink-record-send-rate": "sink-record-send-total",
+    "offset-commit-completion-rate": "offset-commit-completion-total",
+    "offset-commit-skip-rate": "offset-commit-skip-total",
 }
+NO_ERRORS: Final = dict.fromkeys(
+    (
+        "total-record-failures",
+        "total-record-errors",
+        "total-records-skipped",
+        "total-retries",
+        "total-errors-logged",
+        "deadletterqueue-produce-requests",
+        "deadletterqueue-produce-failures",
+        "last-error-timestamp",
+    ),
+    0.0,
+)
+"""Of every task, as in Kafka Connect, also of one that has met no error yet."""
 _OF_OUTCOME: Final = {Outcome.FENCED: "task-fencings-total", Outcome.TAINTED: "task-taints-total"}
 
 
@@ -65,7 +81,7 @@ class TaskFigures:
     def values(self) -> dict[str, float]:
         """Return the figures by Kafka Connect's names. There is a rate wherever there is the total."""
         rates = {rate: self._rate(total) for rate, total in _RATES.items() if total in self._latest}
-        return {**self._latest, **rates, **self._ends, TASK_WAITING: float(self.waiting)}
+        return {**NO_ERRORS, **self._latest, **rates, **self._ends, TASK_WAITING: float(self.waiting)}
 
     def _rate(self, total: str) -> float:
         since = self._clock() - _WINDOW_S

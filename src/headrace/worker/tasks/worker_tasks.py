@@ -9,22 +9,29 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Final
 
+from headrace.api.datasets import Fields
 from headrace.api.errors import ConnectError
 from headrace.logs.context import within
 from headrace.model.deadline import Clock, Deadline
+from headrace.model.health import TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
-from headrace.worker.config_watch import After, ConfigWatch
+from headrace.worker.runnable_configs import After, ConfigWatch
 from headrace.worker.stages import Stages
 from headrace.worker.tasks.supervised_task import SupervisedTask
 from headrace.worker.tasks.task_launch import TaskLaunch
 from headrace.worker.tasks.task_launcher import TaskLauncher
+from headrace.worker.tasks.task_record import TaskRecord
 
 log = logging.getLogger(__name__)
 
 _REMIND_S: Final = 10.0
 """Seconds between log lines about a task that survives its killing."""
+_ANSWER_S: Final = 0.5
+"""Seconds that the processes of tasks have to answer; a task's thread that blocks does not keep them from it."""
+_FORMER: Final = 1_000
+"""Number of ended tasks whose facts are kept."""
 
 
 class WorkerTasks:
@@ -41,6 +48,8 @@ class WorkerTasks:
         self._lock = threading.Lock()
         self._tasks: dict[ConnectorTaskId, SupervisedTask] = {}
         self._watches: dict[ConnectorTaskId, ConfigWatch] = {}
+        self._former: dict[ConnectorTaskId, TaskRecord] = {}
+        """Of tasks that have ended here, whose last facts stay; the newest few."""
 
     def ids(self) -> frozenset[ConnectorTaskId]:
         """Return the tasks that were started and not yet stopped, failed ones too."""
@@ -53,16 +62,37 @@ class WorkerTasks:
             tasks = dict(self._tasks)
         return {id: task.values() for id, task in tasks.items()}
 
+    def facts(self, connector: str | None) -> Mapping[ConnectorTaskId, TaskFacts]:
+        """Return the facts for the health of a connector's tasks, or of all; also of tasks that were here last.
+
+        Asks the processes, and waits for the answers for a moment.
+        """
+        with self._lock:
+            tasks = {id: task for id, task in self._tasks.items() if connector in (None, id.connector)}
+            records = {id: record for id, record in self._former.items() if connector in (None, id.connector)}
+        for task in tasks.values():
+            task.ask_progress()
+        deadline = Deadline.after(_ANSWER_S, self._clock)
+        for id, task in tasks.items():
+            task.record.await_answer(deadline.remaining())
+            records[id] = task.record
+        return {id: record.facts() for id, record in records.items()}
+
+    def schemas(self) -> Mapping[ConnectorTaskId, Mapping[str, Fields]]:
+        """Return the schemas of each task's records by topic."""
+        with self._lock:
+            return {id: task.schemas for id, task in self._tasks.items()}
+
     def spark_attempts(self, connector: str) -> Mapping[int, SparkAttempt]:
         """Return the Spark attempts of a connector's tasks, by their numbers; asks Spark."""
         found = ((task.id.task, task.spark_attempt()) for task in self._tasks_of(connector))
         return {number: attempt for number, attempt in found if attempt is not None}
 
     def forget_topics(self, connector: str) -> None:
-        """Make a connector's tasks report the topics in use anew."""
+        """Make a connector's tasks report the topics in use again."""
         for task in self._tasks_of(connector):
             # One thread each: the call blocks while the process does not read.
-            self._stages.run_in_background(f"topics of task {task.id} to be told anew", task.forget_topics)
+            self._stages.run_in_background(f"topics of task {task.id} to be reported again", task.forget_topics)
 
     def _tasks_of(self, connector: str) -> list[SupervisedTask]:
         with self._lock:
@@ -80,6 +110,7 @@ class WorkerTasks:
             if task.id in self._tasks:
                 raise ConnectError(f"Task {task.id} is already on this worker")
             self._tasks[task.id] = task
+            self._former.pop(task.id, None)
             self._watches[task.id] = watch
         self._stages.run_in_background(
             f"start of task {task.id}", within(task.id, lambda: self._launch(task, build, watch))
@@ -108,7 +139,7 @@ class WorkerTasks:
         """Stop tasks in parallel, with one deadline for a graceful end; then kill them.
 
         The future ends when no process of any of them is left, however long that takes: a task may only be started
-        anew, here or elsewhere, when its former process can do nothing more.
+        again, here or elsewhere, when its former process can do nothing more.
         """
         with self._lock:
             tasks = [self._tasks[id] for id in ids if id in self._tasks]
@@ -134,5 +165,11 @@ class WorkerTasks:
             with self._lock:
                 if self._tasks.get(task.id) is task:
                     del self._tasks[task.id]
+                    self._keep(task)
                     self._watches.pop(task.id).close()
         return gone
+
+    def _keep(self, task: SupervisedTask) -> None:
+        self._former[task.id] = task.record
+        while len(self._former) > _FORMER:
+            del self._former[next(iter(self._former))]

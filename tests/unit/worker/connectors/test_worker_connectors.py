@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -61,7 +62,8 @@ def test_started_paused_it_has_no_instance(worker: Worker, status: Any, callback
 def test_what_start_raises_is_its_status(worker: Worker, status: Any, callbacks: Any, source_config: Any) -> None:
     with pytest.raises(ConnectError, match="Connector c failed to start: boom"):
         start(worker, source_config(fail_in="start"), callbacks)
-    assert "Traceback" in status.await_event("failure", "c")
+    reason, begin = status.await_event("failure", "c").splitlines()[:2]
+    assert reason.endswith("boom") and begin.startswith("Traceback")
     assert support.CALLS["c"] == ["start", "stop"]
     with pytest.raises(ConnectError, match="has to be restarted"):
         worker.set_connector_target_state("c", TargetState.STARTED).result(WAIT)
@@ -114,9 +116,7 @@ def test_sinks_get_their_topics(worker: Worker, callbacks: Any, source_config: A
     assert worker.connector_type(sink) == "sink"
 
 
-def test_tasks_max_is_enforced_unless_told_not_to(
-    worker: Worker, status: Any, callbacks: Any, source_config: Any
-) -> None:
+def test_tasks_max_is_enforced_by_default(worker: Worker, status: Any, callbacks: Any, source_config: Any) -> None:
     start(worker, source_config(tasks="3"), callbacks)
     with pytest.raises(ConnectError, match=r"made 3 tasks, more than tasks\.max=2"):
         worker.connector_task_configs("c").result(WAIT)
@@ -205,3 +205,47 @@ def test_types(worker: Worker, source_config: Any) -> None:
 def test_a_config_error_of_the_request_is_one(worker: Worker, callbacks: Any, source_config: Any) -> None:
     future = worker.start_connector("c", source_config() | {"tasks.max": "x"}, TargetState.STARTED, callbacks)
     assert isinstance(future.exception(WAIT), ConfigError)
+
+
+def shown(worker: Worker) -> dict[str, float]:
+    """The values of the connector's own metrics, by names without what follows them."""
+    return {name.partition("?")[0]: value for name, value in worker.figures().connectors["c"].values.items()}
+
+
+def test_metrics_of_its_own_are_those_of_the_present_instance(
+    worker: Worker, callbacks: Any, source_config: Any
+) -> None:
+    start(worker, source_config(), callbacks)
+    assert shown(worker) == {}
+    threads: list[str] = []
+    former = support.INSTANCES["c"].context.plugin_metrics()
+    former.counter("tables-total", "Tables.", {"database": "a"}).add(2)
+    former.gauge("lag", "The lag.", lambda: threads.append(threading.current_thread().name) or 7)
+    wait_for(lambda: shown(worker) == {"plugins/tables-total": 2, "plugins/lag": 7}, WAIT, lambda: f"{shown(worker)}")
+    assert set(threads) == {"connector c"}
+    with pytest.raises(ConnectError, match="may not have a tag connector"):
+        former.gauge("odd", "Odd.", lambda: 1, {"connector": "d"})
+    worker.set_connector_target_state("c", TargetState.PAUSED).result(WAIT)
+    assert shown(worker) == {}
+    worker.set_connector_target_state("c", TargetState.STARTED).result(WAIT)
+    former.counter("late-total", "Of an instance that is stopped.")
+    assert shown(worker) == {}
+    support.INSTANCES["c"].context.plugin_metrics().counter("tables-total", "Tables.")
+    wait_for(lambda: shown(worker) == {"plugins/tables-total": 0}, WAIT, lambda: f"{shown(worker)}")
+
+
+def test_a_metric_that_hangs_blocks_no_other(worker: Worker, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config(), callbacks)
+    metrics, answers = support.INSTANCES["c"].context.plugin_metrics(), threading.Event()
+    counter = metrics.counter("tables-total", "Tables.")
+    wait_for(lambda: shown(worker) == {"plugins/tables-total": 0}, WAIT, lambda: f"{shown(worker)}")
+    metrics.gauge("hanging", "It hangs.", lambda: answers.wait(60))
+    counter.add()
+    began = time.monotonic()
+    for _ in range(100):  # all but the first of them at once
+        assert shown(worker) == {"plugins/tables-total": 0}
+    assert time.monotonic() - began < 5
+    answers.set()
+    wait_for(
+        lambda: shown(worker) == {"plugins/tables-total": 1, "plugins/hanging": 1}, WAIT, lambda: f"{shown(worker)}"
+    )

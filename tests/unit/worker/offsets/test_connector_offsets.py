@@ -13,8 +13,7 @@ import pytest
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.futures import done_future
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetDifference, OffsetsChange
+from headrace.model.info import ConnectorOffset, OffsetDifference, OffsetsChange
 from headrace.plugins.discovery import Plugins
 from headrace.worker.worker import Worker
 
@@ -229,7 +228,7 @@ def test_nested_offsets(change: Change, offset: Any, source_config: Callable[...
         change(source(source_config), (offset, {"p": 1}))
 
 
-def test_somebody_elses_last_word_is_noticed(change: Change, store: StoreInMemory) -> None:
+def test_a_concurrent_change_of_offsets_is_detected(change: Change, store: StoreInMemory) -> None:
     store.loses = True
     with pytest.raises(RetriableError, match="Somebody else"):
         change(FILE, ({"filename": "f"}, {"position": 5}))

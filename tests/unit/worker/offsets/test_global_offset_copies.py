@@ -15,6 +15,7 @@ from headrace.model.backoff import ExponentialBackoff
 from headrace.worker.offsets import global_offset_copies
 from headrace.worker.offsets.global_offset_copies import CopyLag, GlobalOffsetCopies
 from tests.support.polling import wait_for
+from tests.unit.clock import Clock
 
 OWN, OTHER = ("own", "b:1"), ("other", "b:1")
 
@@ -51,13 +52,6 @@ class Store:
 
     def waiting_for(self) -> str | None:
         return None
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Stage:

@@ -9,7 +9,7 @@ from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
 from headrace.model.info import ConnectorOffset
 from headrace.worker.offsets.sink_offsets import parse_sink_offsets, sink_offset
-from tests.support.vectors import load
+from tests.vectors.reader import load
 
 BETTER = {"internal_replay/SinkUtils/sink-negative-offset"}
 """Java takes these, and the brokers refuse them with an error that is answered 500."""

@@ -30,7 +30,7 @@ def test_a_life_with_a_pause_and_a_lost_process() -> None:
     assert life.phase is TaskPhase.STOPPED
 
 
-def test_why_it_has_no_process_is_told_until_it_has_one() -> None:
+def test_why_it_has_no_process_is_reported_until_it_has_one() -> None:
     life = TaskLife(TASK)
     events = [*[TaskEvent.WAITS] * 2, TaskEvent.RUNS, TaskEvent.WAITS, TaskEvent.RESTARTS, TaskEvent.WAITS]
     assert [life.move(event) for event in events] == [
@@ -53,7 +53,7 @@ def test_failed_stays_failed() -> None:
     assert life.phase is TaskPhase.FAILED
 
 
-def test_a_move_that_is_not_in_the_table_tells_its_history() -> None:
+def test_a_move_that_is_not_in_the_table_shows_its_history() -> None:
     life = TaskLife(TASK)
     life.move(TaskEvent.RUNS)
     life.move(TaskEvent.ENDS)

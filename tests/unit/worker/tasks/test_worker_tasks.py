@@ -9,11 +9,27 @@ from typing import Any
 import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.model.health import Handling, Progress, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset
 from headrace.model.state import TargetState
+from headrace.task.task_protocol import (
+    AttemptStarted,
+    ConfirmStart,
+    ErrorMet,
+    Failed,
+    Measured,
+    Metrics,
+    OffsetsCommitted,
+    Paused,
+    ReadOffsets,
+    Restarting,
+    Running,
+    TopicsUsed,
+)
 from headrace.task.task_spec import TaskKind
 from headrace.worker.offsets.own_offset_topics import OwnOffsetTopics
+from headrace.worker.tasks.task_figures import NO_ERRORS
 from headrace.worker.worker import Worker
 from tests.support.polling import wait_for
 from tests.unit.worker import support_connectors as support
@@ -58,7 +74,7 @@ def test_what_spark_runs(worker: Worker, launcher: Any, callbacks: Any, source_c
     assert worker.spark_attempts("d").result(WAIT) == {}
 
 
-def test_topics_are_to_be_told_anew_by_all_tasks_of_a_connector(
+def test_topics_are_to_be_reported_again_by_all_tasks_of_a_connector(
     worker: Worker, launcher: Any, callbacks: Any, source_config: Any
 ) -> None:
     second, other = ConnectorTaskId("c", 1), ConnectorTaskId("d", 0)
@@ -71,29 +87,45 @@ def test_topics_are_to_be_told_anew_by_all_tasks_of_a_connector(
     assert handles[other].calls == []
 
 
-def test_a_life_told(worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any) -> None:
+def test_the_newest_error_is_kept(worker: Worker, launcher: Any, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config(), callbacks)
+    listener = launcher.launched(TASK).listener
+    assert listener.record.last_error is None
+    met = TaskError("E", "not now", Stage.POLLING, Handling.RETRIED, 1)
+    listener.on_event(TASK, ErrorMet(met))
+    assert listener.record.last_error == met
+    # An attempt that reports none, and one that does.
+    listener.on_event(TASK, Restarting("its process 4711 was lost"))
+    lost = listener.record.last_error
+    assert (lost.message, lost.handling) == ("its process 4711 was lost", Handling.RETRIED)
+    final = TaskError("DataError", "no JSON", Stage.CONVERTING, Handling.FAILED, 2, {"topic": "t"})
+    listener.on_event(TASK, Failed("DataError: no JSON\nTraceback", final))
+    assert listener.record.last_error == final
+
+
+def test_each_change_of_a_tasks_phase_is_reported_once(
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+) -> None:
     start(worker, source_config(), callbacks)
     handle = launcher.launched(TASK)
     listener = handle.listener
-    listener.attempt_started(TASK, 0, 4711)
-    listener.running(TASK)
+    listener.on_event(TASK, AttemptStarted(0, 4711))
+    listener.on_event(TASK, Running())
     worker.set_task_target_state(TASK, TargetState.PAUSED)
     worker.set_task_target_state(TASK, TargetState.PAUSED)
-    listener.paused(TASK)
+    listener.on_event(TASK, Paused())
     worker.set_task_target_state(TASK, TargetState.STARTED)
-    listener.running(TASK)
-    listener.restarting(TASK, "executor lost")
-    listener.running(TASK)
-    listener.topics_used(TASK, ["t", "u"])
-    listener.metrics(TASK, {"polls": 3.0})
-    listener.reconfiguration_requested(TASK)
+    listener.on_event(TASK, Running())
+    listener.on_event(TASK, Restarting("executor lost"))
+    listener.on_event(TASK, Running())
+    listener.on_event(TASK, TopicsUsed(["t", "u"]))
+    listener.on_event(TASK, Metrics({"polls": 3.0}))
     ends = dict.fromkeys(("waiting-for-cores", "task-restarts-total", "task-fencings-total", "task-taints-total"), 0.0)
-    assert worker.task_metrics() == {TASK: {"polls": 3.0, **ends}}
+    assert worker.task_metrics() == {TASK: {**NO_ERRORS, "polls": 3.0, **ends}}
     assert worker.task_ids() == {TASK}
     worker.stop_tasks([TASK]).result(WAIT)
     assert handle.calls == ["pause", "resume", "stop"]
     assert status.of(TASK) == ["startup", "pause", "running", "restart", "running", "topics", "shutdown"]
-    assert callbacks.reconfigured == ["c"]
     assert not worker.task_ids()
 
 
@@ -102,7 +134,7 @@ def test_failed_stays_failed_until_stopped(
 ) -> None:
     start(worker, source_config(), callbacks)
     handle = launcher.launched(TASK)
-    handle.listener.failed(TASK, "boom")
+    handle.listener.on_event(TASK, Failed("boom"))
     handle.end()
     assert worker.task_ids() == {TASK}
     worker.stop_tasks([TASK]).result(WAIT)
@@ -116,12 +148,12 @@ def test_an_attempt_goes_on_only_if_the_task_is_still_ours(
     start(worker, source_config(), callbacks)
     handle = launcher.launched(TASK)
     handle.stubborn = True
-    assert handle.listener.confirm_start(TASK, 0)
+    assert handle.listener.answer(TASK, ConfirmStart())
     callbacks.mine = lambda id: False
-    assert not handle.listener.confirm_start(TASK, 1)
+    assert not handle.listener.answer(TASK, ConfirmStart())
     callbacks.mine = lambda id: True
     stopping = worker.stop_tasks([TASK])
-    assert not handle.listener.confirm_start(TASK, 2)
+    assert not handle.listener.answer(TASK, ConfirmStart())
     handle.end()
     stopping.result(WAIT)
 
@@ -132,10 +164,10 @@ def test_offsets_are_read_or_a_retriable_error(
     offsets.stored[b'["c",{"file":"a"}]'] = b'{"position":3}'
     start(worker, source_config(), callbacks)
     listener = launcher.launched(TASK).listener
-    assert listener.read_offsets(TASK, [{"file": "a"}, {"file": "b"}]) == [{"position": 3}, None]
+    assert listener.answer(TASK, ReadOffsets([{"file": "a"}, {"file": "b"}])) == [{"position": 3}, None]
     offsets.hangs = True
     with pytest.raises(RetriableError, match=r"not read in 0\.2 s: waiting for a broker"):
-        listener.read_offsets(TASK, [{"file": "a"}])
+        listener.answer(TASK, ReadOffsets([{"file": "a"}]))
     with pytest.raises(RetriableError, match="waiting for a broker"):
         worker.connector_offsets("c", source_config()).result(WAIT)
 
@@ -144,7 +176,7 @@ def test_committed_offsets_stay_where_they_are(
     worker: Worker, launcher: Any, offsets: Any, callbacks: Any, source_config: Any
 ) -> None:
     start(worker, source_config(), callbacks)
-    launcher.launched(TASK).listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
+    launcher.launched(TASK).listener.on_event(TASK, OffsetsCommitted([({"file": "a"}, {"position": 1})]))
     assert offsets.written == {}
 
 
@@ -182,7 +214,7 @@ def test_an_own_topic_that_cannot_be_used_yet_is_each_attempts_to_find_out(
     start(worker, source_config() | own_topic(monkeypatch, RetriableError("no broker")), callbacks)
     handle = launcher.launched(TASK)
     with pytest.raises(RetriableError, match="no broker"):
-        handle.listener.confirm_start(TASK, 0)
+        handle.listener.answer(TASK, ConfirmStart())
 
 
 def test_those_of_an_own_topic_are_copied(
@@ -196,7 +228,7 @@ def test_those_of_an_own_topic_are_copied(
     start(worker, source_config() | own_topic(monkeypatch, offsets), callbacks)
     handle = launcher.launched(TASK)
     assert handle.spec.offsets_topic == "own"
-    handle.listener.offsets_committed(TASK, [({"file": "a"}, {"position": 1})])
+    handle.listener.on_event(TASK, OffsetsCommitted([({"file": "a"}, {"position": 1})]))
     wait_for(lambda: offsets.written == {b'["c",{"file":"a"}]': b'{"position":1}'}, WAIT, "the copy")
     wait_for(lambda: worker.task_metrics()[TASK]["global-offset-copy-pending"] == 0, WAIT, "the end of the lag")
 
@@ -259,21 +291,24 @@ def test_what_cannot_be_launched_has_failed(
     connector: dict[str, str],
     task: dict[str, str | None],
     text: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     start(worker, source_config() | connector, callbacks, TASK, **task)
     trace = status.await_event("failure", TASK)
     assert text in trace
+    assert f"Task {TASK} cannot be started: {trace}" in caplog.messages
     assert "\n" not in trace
     assert not launcher.handles
     worker.stop_tasks([TASK]).result(WAIT)
 
 
 def test_an_engine_that_cannot_launch(
-    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any
+    worker: Worker, launcher: Any, status: Any, callbacks: Any, source_config: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     launcher.error = RuntimeError("no Java")
     start(worker, source_config(), callbacks)
     assert "no Java" in status.await_event("failure", TASK)
+    assert f"Task {TASK} cannot be started: RuntimeError: no Java" in caplog.messages
 
 
 def test_a_task_that_is_no_longer_ours_gets_no_process(
@@ -300,7 +335,7 @@ def test_a_task_starts_where_nobody_knows_whether_it_is_ours(
     start(worker, source_config(), callbacks)
     listener = launcher.launched(TASK).listener
     with pytest.raises(RetriableError):
-        listener.confirm_start(TASK, 0)
+        listener.answer(TASK, ConfirmStart())
 
 
 def test_stopped_before_it_was_launched(
@@ -329,10 +364,10 @@ def test_a_failure_while_stopping_is_only_logged(
     launcher.stubborn = True
     start(worker, source_config(), callbacks)
     handle = launcher.launched(TASK)
-    handle.listener.running(TASK)
+    handle.listener.on_event(TASK, Running())
     stopping = worker.stop_tasks([TASK])
     with caplog.at_level(logging.WARNING):
-        handle.listener.failed(TASK, "connection reset")
+        handle.listener.on_event(TASK, Failed("connection reset"))
     handle.end()
     stopping.result(WAIT)
     assert "connection reset" in caplog.text
@@ -356,3 +391,17 @@ def test_the_worker_starts_and_stops_everything(
 def test_unknown_tasks_are_stopped_already(worker: Worker) -> None:
     worker.stop_tasks([ConnectorTaskId("x", 0)]).result(WAIT)
     worker.set_task_target_state(ConnectorTaskId("x", 0), TargetState.PAUSED)
+
+
+def test_facts_of_an_ended_task_stay(worker: Worker, launcher: Any, callbacks: Any, source_config: Any) -> None:
+    start(worker, source_config(), callbacks)
+    listener = launcher.launched(TASK).listener
+    listener.on_event(TASK, AttemptStarted(0, 4711))
+    listener.on_event(TASK, Measured(Progress(Stage.PUTTING, 3, last_record=7)))
+    worker.stop_tasks([TASK]).result(10)
+    assert TASK not in worker.task_ids()
+    for connector in (TASK.connector, None):
+        assert worker.task_facts(connector)[TASK].progress.stage is Stage.PUTTING
+    assert worker.task_facts("another") == {}
+    start(worker, source_config(), callbacks)
+    assert worker.task_facts(None)[TASK].progress.stage is Stage.STARTING

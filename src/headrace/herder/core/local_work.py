@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The herder's core: reconciles the connectors and tasks that run on this worker with those assigned to it.
+
+It compares the wanted work with the running work, without any history: a lost session, a rebalance, a new config and
+the end of the worker are all the same case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from headrace.herder.core.config_writes import PutTaskConfigs
+from headrace.herder.core.herder_actions import (
+    ComputeTaskConfigs,
+    FailTask,
+    HerderAction,
+    Later,
+    SetConnectorTarget,
+    SetTaskTarget,
+    StartConnector,
+    StartTask,
+    StopConnector,
+    StopTasks,
+    TellRestart,
+    Transition,
+)
+from headrace.herder.core.herder_events import (
+    ConnectorFailed,
+    ReconfigurationRequested,
+    RestartPlanned,
+    TaskConfigsComputed,
+)
+from headrace.herder.core.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.model.backoff import ExponentialBackoff
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
+from headrace.model.state import TargetState
+
+_BACKOFF = ExponentialBackoff(0.25, 60.0)
+"""Before another attempt at task configs; as in Kafka Connect."""
+
+
+def connector_started(state: HerderState, name: str) -> HerderState:
+    """Note that a connector runs, and request its task configs. A failed one runs again once it was stopped."""
+    run = state.connectors.get(name)
+    if run is None or run.phase not in (RunPhase.STARTING, RunPhase.FAILED):
+        return state
+    return _with_run(state, name, replace(run, phase=RunPhase.RUNNING, reconfigure=True, error=None))
+
+
+def connector_failed(state: HerderState, event: ConnectorFailed) -> HerderState:
+    """Note that a connector failed; it stays FAILED until it is restarted, stopped or gets another config."""
+    run = state.connectors.get(event.name)
+    if run is None or run.phase is RunPhase.STOPPING:
+        return state
+    return _with_run(state, event.name, replace(run, phase=RunPhase.FAILED, computing=False, error=event.error))
+
+
+def connector_stopped(state: HerderState, name: str) -> HerderState:
+    """Forget a connector that has ended."""
+    return replace(state, connectors={n: run for n, run in state.connectors.items() if n != name})
+
+
+def tasks_stopped(state: HerderState, ids: tuple[ConnectorTaskId, ...]) -> HerderState:
+    """Forget tasks that have ended."""
+    return replace(state, tasks={id: run for id, run in state.tasks.items() if id not in ids})
+
+
+def reconfiguration_requested(state: HerderState, name: str) -> HerderState:
+    """Have a connector's task configs computed again."""
+    run = state.connectors.get(name)
+    return state if run is None else _with_run(state, name, replace(run, reconfigure=True))
+
+
+def restart_planned(state: HerderState, event: RestartPlanned) -> HerderState:
+    """Restart the affected connectors and tasks here. Others do their part; what nobody runs will start anyway."""
+    connectors = {
+        name: replace(state.connectors[name], stale=True) for name in event.connectors if name in state.connectors
+    }
+    tasks = {id: replace(state.tasks[id], stale=True) for id in event.tasks if id in state.tasks}
+    return replace(
+        state,
+        connectors={**state.connectors, **connectors},
+        tasks={**state.tasks, **tasks},
+        restarting=state.restarting | connectors.keys() | tasks.keys(),
+    )
+
+
+def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> HerderState:
+    """Enqueue new task configs as a write, which is compared with those in the topic in its turn.
+
+    On a follower they count as a success only once the leader has accepted them.
+    """
+    run = state.connectors.get(event.name)
+    if run is None or not run.computing:
+        return state
+    failures = 0 if state.is_leader else run.failures
+    state = _with_run(state, event.name, replace(run, computing=False, failures=failures))
+    return state.with_write(PutTaskConfigs(event.name, event.configs))
+
+
+def task_configs_failed(state: HerderState, name: str) -> Transition:
+    """Ask the connector again later."""
+    run = state.connectors.get(name)
+    if run is None or not run.computing:
+        return state, []
+    return _retry_task_configs_later(state, name, replace(run, computing=False))
+
+
+def task_configs_published(state: HerderState, name: str) -> HerderState:
+    """Reset the connector's count of failures."""
+    run = state.connectors.get(name)
+    return state if run is None else _with_run(state, name, replace(run, failures=0))
+
+
+def publication_failed(state: HerderState, name: str) -> Transition:
+    """Ask the connector again later; by then there may be another leader, perhaps this worker."""
+    run = state.connectors.get(name)
+    return (state, []) if run is None else _retry_task_configs_later(state, name, run)
+
+
+def _retry_task_configs_later(state: HerderState, name: str, run: ConnectorRun) -> Transition:
+    failures = run.failures + 1
+    state = _with_run(state, name, replace(run, failures=failures))
+    return state, [Later(_BACKOFF.after(failures), ReconfigurationRequested(name))]
+
+
+def reconcile_connectors(state: HerderState) -> Transition:
+    """Start, stop, restart, pause and resume connectors."""
+    wanted = state.wanted_connectors()
+    runs: dict[str, ConnectorRun] = {}
+    actions: list[HerderAction] = []
+    for name, run in state.connectors.items():
+        runs[name] = _reconcile_connector(state.config, name, run, name in wanted, actions)
+    if state.in_step:
+        for name in sorted(wanted - runs.keys()):
+            config, target = state.config.connector_configs[name], _target(state.config, name)
+            runs[name] = ConnectorRun(RunPhase.STARTING, config, target)
+            actions += _restart_actions(state, name)
+            actions.append(StartConnector(name, config, target))
+            state = replace(state, restarting=state.restarting - {name})
+    return replace(state, connectors=runs), actions
+
+
+def _reconcile_connector(
+    config: ClusterConfigState, name: str, run: ConnectorRun, wanted: bool, actions: list[HerderAction]
+) -> ConnectorRun:
+    if run.phase is RunPhase.STOPPING:
+        return run
+    if not wanted or run.stale or run.config != config.connector_config(name):
+        actions.append(StopConnector(name))
+        return replace(run, phase=RunPhase.STOPPING)
+    target = _target(config, name)
+    if target is not run.target:
+        actions.append(SetConnectorTarget(name, target))
+        run = replace(run, target=target, reconfigure=run.reconfigure or target is TargetState.STARTED)
+    # As in Kafka Connect a paused connector makes no task configs: changes wait until it is resumed.
+    may_compute = run.phase is RunPhase.RUNNING and target is TargetState.STARTED and not run.computing
+    if run.reconfigure and may_compute:
+        actions.append(ComputeTaskConfigs(name))
+        run = replace(run, reconfigure=False, computing=True)
+    return run
+
+
+def reconcile_tasks(state: HerderState) -> Transition:
+    """Stop tasks that are not wanted or have new configs, then start those that are wanted and may run."""
+    wanted = state.wanted_tasks()
+    offsets = state.config.task_config_offsets
+    runs = dict(state.tasks)
+    actions: list[HerderAction] = []
+    outdated = tuple(
+        sorted(
+            id
+            for id, run in runs.items()
+            if not run.stopping and (run.stale or id not in wanted or run.generation != offsets.get(id.connector))
+        )
+    )
+    if outdated:
+        runs.update({id: replace(runs[id], stopping=True) for id in outdated})
+        actions.append(StopTasks(outdated))
+    for id, run in runs.items():
+        target = _target(state.config, id.connector)
+        if not run.stopping and run.target is not target:
+            runs[id] = replace(run, target=target)
+            actions.append(SetTaskTarget(id, target))
+    for id in sorted(wanted - runs.keys()):
+        if _may_start(state, id):
+            runs[id] = TaskRun(offsets[id.connector], _target(state.config, id.connector))
+            actions += _restart_actions(state, id)
+            actions.append(_start(state.config, id, runs[id]))
+            state = replace(state, restarting=state.restarting - {id})
+    known = runs.keys() | wanted | state.connectors.keys()
+    return replace(state, tasks=runs, restarting=state.restarting & known), actions
+
+
+def _may_start(state: HerderState, id: ConnectorTaskId) -> bool:
+    """Return True if the assignment knew the newest task configs, and after their round of fencing (invariant 6)."""
+    return state.assignment_knows(id.connector) and not state.awaits_fencing(id.connector)
+
+
+def fail_starts(state: HerderState, connector: str, trace: str) -> Transition:
+    """Fail the connector's tasks that wait here for a round of fencing, with ``trace``, until they are restarted.
+
+    A task that failed to start counts as running, as one that failed later does: a restart is the same for both.
+    """
+    if connector not in state.waits_for_fencing():
+        return state, []
+    generation, target = state.config.task_config_offsets[connector], _target(state.config, connector)
+    ids = sorted(id for id in state.wanted_tasks() - state.tasks.keys() if id.connector == connector)
+    runs = {id: TaskRun(generation, target) for id in ids}
+    state = replace(state, tasks={**state.tasks, **runs}, restarting=state.restarting - runs.keys())
+    return state, [FailTask(id, trace) for id in ids]
+
+
+def _start(config: ClusterConfigState, id: ConnectorTaskId, run: TaskRun) -> StartTask:
+    return StartTask(id, config.connector_configs[id.connector], config.task_configs[id], run.target)
+
+
+def _restart_actions(state: HerderState, id: str | ConnectorTaskId) -> list[HerderAction]:
+    return [TellRestart(id)] if id in state.restarting else []
+
+
+def _target(config: ClusterConfigState, connector: str) -> TargetState:
+    return config.target_state(connector) or TargetState.STARTED
+
+
+def _with_run(state: HerderState, name: str, run: ConnectorRun) -> HerderState:
+    connectors: Mapping[str, ConnectorRun] = {**state.connectors, name: run}
+    return replace(state, connectors=connectors)

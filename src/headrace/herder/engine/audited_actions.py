@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of what the leader does without a user's request: writes of its own, and rounds of fencing."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from headrace.api.error_text import error_text
+from headrace.herder.core.config_writes import (
+    PutAutomaticRestart,
+    PutOffsetsDeleted,
+    PutSessionKey,
+    PutTaskConfigs,
+    WriteRequest,
+)
+from headrace.logs.audit import LEADER, counted, work_text, write_own
+from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.ids import ConnectorTaskId
+
+log = logging.getLogger(__name__)
+
+
+class LeaderAudit:
+    """The audit's lines of this worker as the leader. Thread-safe."""
+
+    def __init__(self, worker: str) -> None:
+        """``worker``: its host:port, as in statuses."""
+        self._worker = worker
+
+    def wrote(self, write: WriteRequest, before: ClusterConfigState, error: BaseException | None = None) -> None:
+        """Log a write of the config topic, unless a user has requested it: the line of that request has it."""
+        try:
+            described = describe_own_write(write, before)
+        except Exception:  # the write is done: its audit must not undo it
+            log.exception("no line of the audit for %s", type(write).__name__)
+            return
+        if described is not None:
+            self._log(*described, error)
+
+    @contextmanager
+    def fencing(self, connector: str, producers: int) -> Iterator[None]:
+        """Log a round of zombie fencing that happens meanwhile."""
+        began, failure = time.monotonic(), None
+        try:
+            yield
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            tasks = work_text((), (ConnectorTaskId(connector, number) for number in range(producers)))
+            taken = f"{counted(producers, 'producer')} ({tasks}) in {time.monotonic() - began:.2f} s"
+            self._log(f"round of fencing of connector {connector}", taken, failure)
+
+    def _log(self, what: str, change: str | None, error: BaseException | None) -> None:
+        reason = None if error is None else error_text(error)
+        write_own(LEADER, self._worker, what, change=change, reason=reason, failed=error is not None)
+
+
+def describe_own_write(write: WriteRequest, before: ClusterConfigState) -> tuple[str, str | None] | None:
+    """Return what the herder's own write changes, and how; None for a user's and for the end of a round of fencing."""
+    match write:
+        case PutTaskConfigs(name=name, configs=configs):
+            known = counted(before.task_counts.get(name, 0), "task")
+            return f"task configs of connector {name}", f"{known} → {counted(len(configs), 'task')}"
+        case PutSessionKey(replaces=former, rules=rules):
+            new = f"a new key of {rules.size} bytes for {rules.algorithm}"
+            made = former and _time(former.created_ms)
+            return "session key", f"{new} in place of the one of {made}" if made else f"{new}, the first one"
+        case PutAutomaticRestart(id=id, count=count):
+            kind = "task" if isinstance(id, ConnectorTaskId) else "connector"
+            return f"restart of {kind} {id}", f"automatic, {count.attempts} in a row"
+        case PutOffsetsDeleted(name=name):
+            return f"offsets of the deleted connector {name}", "deleted"
+    return None
+
+
+def _time(ms: int) -> str:
+    """Return a time of the config topic in ISO 8601; as it is written there if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ArithmeticError, OSError, ValueError):
+        return f"{ms} ms"
