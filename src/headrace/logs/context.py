@@ -41,6 +41,20 @@ def within(id: str | ConnectorTaskId, work: Callable[[], T]) -> Callable[[], T]:
     return run
 
 
+def in_same_context(work: Callable[[], T]) -> Callable[[], T]:
+    """Return ``work`` in the context of the calling thread, for another thread."""
+    context = _current.get()
+
+    def run() -> T:
+        token = _current.set(context)
+        try:
+            return work()
+        finally:
+            _current.reset(token)
+
+    return run
+
+
 class ContextFilter(logging.Filter):
     """A handler's filter, on the thread that logs, that gives each record its ``connector_context``."""
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.logs.context import ContextFilter, context_of, log_context, within
-from headrace.logs.formats import JSON, TEXT, formatter
-from headrace.logs.records import log_again
+from headrace.logs.formats import JSON, TEXT, formatter, log_again
 from headrace.model.ids import ConnectorTaskId
 
 TASK = ConnectorTaskId("c d", 3)

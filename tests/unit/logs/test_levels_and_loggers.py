@@ -100,7 +100,7 @@ def test_kafka_connects_names_stand_for_ours(loggers: Loggers, name: str) -> Non
     assert loggers.level("org.apache.kafka.connect.runtime.rest") == loggers.level("headrace.rest")
     changed = loggers.set_level("org.apache.kafka.connect.runtime.WorkerSourceTask", "TRACE")
     assert "headrace.task" in changed and "headrace.rest" not in changed
-    assert loggers.set_level(f"{name}.of.somebody", "INFO") == [f"{name}.of.somebody"]
+    assert loggers.set_level(f"{name}.of.somebody", "FATAL") == [f"{name}.of.somebody"]
 
 
 def test_what_is_set_for_the_whole_cluster(loggers: Loggers, name: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One metric of Kafka Connect's, or of its clients', and one value of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+INFO: Final = "info"
+"""The name of metrics whose labels are all that they have to say; Prometheus' type of that name."""
+CLIENT_ID: Final = "client-id"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConnectMetric:
+    """A metric by the type of its MBean, ``group``, and its attribute, ``name``.
+
+    ``labels`` are the MBean's keys. A ``text`` is an attribute without a number: its value is 1, and the text is in one
+    more label of the attribute's name. Compared by identity. Java: ``MetricNameTemplate``.
+    """
+
+    group: str
+    name: str
+    doc: str
+    labels: tuple[str, ...] = ()
+    text: bool = False
+
+    @property
+    def domain(self) -> str:
+        """The MBean's domain, after ``kafka.``."""
+        return next((client for client in ("producer", "consumer") if self.group.startswith(client)), "connect")
+
+    @property
+    def is_counter(self) -> bool:
+        """True for a total, as Prometheus requires the names of counters to end."""
+        return self.name.endswith("-total")
+
+    @property
+    def is_info(self) -> bool:
+        return self.name == INFO
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """The labels' names, that of the text included."""
+        return (*self.labels, self.name) if self.text else self.labels
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A metric's value for the values of its labels, in the order of ``ConnectMetric.all_labels``."""
+
+    metric: ConnectMetric
+    labels: Sequence[str]
+    value: float
+
+
+def metrics_of(group: str, labels: tuple[str, ...], docs: Mapping[str, str]) -> tuple[ConnectMetric, ...]:
+    """Return the metrics of a group, by their names and what they mean."""
+    return tuple(ConnectMetric(group, name, doc, labels) for name, doc in docs.items())
+
+
+def by_name(metrics: Iterable[ConnectMetric]) -> dict[str, ConnectMetric]:
+    """Return the metrics by their names."""
+    return {metric.name: metric for metric in metrics}
+
+
+def tagged(group: str, name: str, **tags: str) -> str:
+    """Return a name, for a task's figures, of a metric that there is once for each of some ``tags``.
+
+    Underscores in the tags' names stand for hyphens.
+    """
+    return f"{group}/{name}?{urlencode({tag.replace('_', '-'): text for tag, text in tags.items()})}"
+
+
+@lru_cache(maxsize=65_536)
+def untagged(name: str) -> tuple[str, str, Mapping[str, str]] | None:
+    """Return group, name and tags of a ``tagged`` name; None of any other."""
+    group, slash, rest = name.partition("/")
+    if not slash:
+        return None
+    own_name, _, tags = rest.partition("?")
+    return group, own_name, dict(parse_qsl(tags, keep_blank_values=True))
