@@ -16,7 +16,7 @@ from headrace.api.config_def import Type as ConfigType
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.schema import Field, Schema
 from headrace.api.validators import CaseInsensitiveValidString
-from headrace.transforms._requirements import require_map
+from headrace.transforms._common import require_map
 
 FIELD_SYNTAX_VERSION: Final = "field.syntax.version"
 _V1: Final = "V1"

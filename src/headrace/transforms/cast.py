@@ -16,15 +16,16 @@ from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import LambdaValidator
 from headrace.transforms._casts import TARGETS, Casts, casts_to
-from headrace.transforms._paths import split_pair
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     copy_basics,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
 )
+from headrace.transforms._paths import split_pair
 
 SPEC: Final = "spec"
 _PURPOSE: Final = "cast types"

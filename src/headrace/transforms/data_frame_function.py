@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from headrace import __version__
-from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_def import ConfigDef
 from headrace.api.frame_transform import VALUE_SCHEMA, FrameTransformation
 from headrace.api.frames import FrameJob
 from headrace.api.record import ConnectRecord
 from headrace.api.record_frames import FUNCTION, STEP
+from headrace.transforms._common import define_value_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,14 +56,7 @@ class DataFrameFunction(FrameTransformation[ConnectRecord]):
         return type(name, (cls,), named)
 
 
-_CONFIG: Final = ConfigDef().define(
-    VALUE_SCHEMA,
-    Type.STRING,
-    None,
-    importance=Importance.MEDIUM,
-    doc="The type of the column value, in Spark's DDL: 'a INT, b STRING', or one type. Text is parsed as JSON. By "
-    "default the type is that of the records' schema, and VARIANT where they have none.",
-)
+_CONFIG: Final = define_value_schema(ConfigDef())
 
 
 def call(session: SparkSession, records: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:

@@ -12,9 +12,14 @@ from headrace.api.config_def import ConfigDef, Type
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema, Struct
 from headrace.api.transform import PartTransformation, R, RecordPart
+from headrace.transforms._common import (
+    REPLACE_NULL_WITH_DEFAULT,
+    SchemaCache,
+    define_replace_null_with_default,
+    require_map,
+    require_struct,
+)
 from headrace.transforms._paths import FIELD_SYNTAX_VERSION, FieldPath, define_field_syntax_version
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import REPLACE_NULL_WITH_DEFAULT, SchemaCache, define_replace_null_with_default
 
 FIELD: Final = "field"
 _PURPOSE: Final = "field extraction"

@@ -14,8 +14,7 @@ from headrace.api.errors import DataError
 from headrace.api.schema import Field, Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
-from headrace.transforms._requirements import require_map, require_struct, type_name
-from headrace.transforms._schemas import SchemaCache, copy_basics
+from headrace.transforms._common import SchemaCache, copy_basics, require_map, require_struct, type_name
 
 DELIMITER: Final = "delimiter"
 _PURPOSE: Final = "flattening"
@@ -184,5 +183,5 @@ def _check_leaf(name: str, value: Any) -> None:
 
 
 _CONFIG: Final = ConfigDef().define(
-    DELIMITER, ConfigType.STRING, ".", doc="What stands between the names of nested fields in the name of a flat one."
+    DELIMITER, ConfigType.STRING, ".", doc="The separator between the names of nested fields in the name of a flat one."
 )

@@ -14,13 +14,14 @@ from headrace.api.schema import Field, Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import R, RecordPart, Transformation
 from headrace.api.validators import LambdaValidator, ValidString
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     copy_basics,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
 )
 
 FIELDS: Final = "fields"

@@ -11,7 +11,7 @@ from headrace.api.config_def import ConfigDef, Type
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
-from headrace.transforms._schemas import SchemaCache
+from headrace.transforms._common import SchemaCache
 
 FIELD: Final = "field"
 

@@ -17,13 +17,15 @@ from headrace.api.record import ConnectRecord, SinkRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
-from headrace.transforms._requirements import require_map, require_struct, type_name
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     copy_basics,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
+    type_name,
 )
 
 TOPIC_FIELD: Final = "topic.field"

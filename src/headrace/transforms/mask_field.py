@@ -17,12 +17,13 @@ from headrace.api.errors import DataError
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import NonEmptyString, ValidList
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
 )
 
 FIELDS: Final = "fields"

@@ -10,8 +10,8 @@ from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import DataError
 from headrace.api.transform import R, Transformation
+from headrace.transforms._common import Remembered
 from headrace.transforms._java_regex import Replacement, compile_java_regex, regex_validator
-from headrace.transforms._remembered import Remembered
 
 REGEX: Final = "regex"
 REPLACEMENT: Final = "replacement"
@@ -59,7 +59,7 @@ _CONFIG: Final = (
         Type.STRING,
         importance=Importance.HIGH,
         validator=regex_validator(),
-        doc="The regular expression, in Java's dialect, that a topic has to match as a whole.",
+        doc="The regular expression, in Java's syntax, that the whole name of a topic must match.",
     )
     .define(
         REPLACEMENT,

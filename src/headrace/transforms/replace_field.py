@@ -14,15 +14,16 @@ from headrace.api.schema import Field, Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import LambdaValidator, ValidList
-from headrace.transforms._paths import split_pair
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     copy_basics,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
 )
+from headrace.transforms._paths import split_pair
 
 EXCLUDE: Final = "exclude"
 INCLUDE: Final = "include"
@@ -137,9 +138,9 @@ _CONFIG: Final = define_replace_null_with_default(
         Type.LIST,
         [],
         validator=ValidList(),
-        doc="Fields to leave out, whether or not they are among the fields to include.",
+        doc="Fields to drop, even if they are among the fields to keep.",
     )
-    .define(INCLUDE, Type.LIST, [], validator=ValidList(), doc="Fields to keep, if given; all others are left out.")
+    .define(INCLUDE, Type.LIST, [], validator=ValidList(), doc="Fields to keep; if set, all others are dropped.")
     .define(
         RENAMES,
         Type.LIST,

@@ -12,12 +12,12 @@ from headrace.api.config_def import Type as ConfigType
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.transform import PartTransformation, R, RecordPart
-from headrace.transforms._requirements import require_schema
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     define_replace_null_with_default,
     fill_absent,
+    require_schema,
 )
 
 SCHEMA_NAME: Final = "schema.name"

@@ -19,10 +19,12 @@ from headrace.api.frame_sql import check_query as check_text
 from headrace.api.frame_sql import query_frame
 from headrace.api.frame_transform import VALUE_SCHEMA, FrameTransformation
 from headrace.api.frames import FrameJob
+from headrace.api.jdbc_drivers import with_driver
 from headrace.api.jdbc_urls import check_jdbc
 from headrace.api.record import ConnectRecord
 from headrace.api.record_frames import records_of, rows_of
 from headrace.api.validators import NonEmptyString
+from headrace.transforms._common import define_value_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,32 +71,23 @@ class SparkSql(FrameTransformation[ConnectRecord]):
         return FrameJob("headrace.transforms.spark_sql:run_query", self._settings, shown)
 
 
-_CONFIG: Final = (
-    ConfigDef()
-    .define(
+_CONFIG: Final = define_value_schema(
+    ConfigDef().define(
         QUERY,
         Type.STRING,
         importance=Importance.HIGH,
         validator=NonEmptyString(),
-        doc="A query of Spark SQL over the table records, with a row for each record of a batch and the columns topic, "
-        "partition, key, value, headers and timestamp, in sinks offset too. Its rows are the records that go on.",
+        doc="A Spark SQL query of the table records, which has a row for each record of a batch and the columns "
+        "topic, partition, key, value, headers and timestamp, in sinks also offset. The rows of the result "
+        "replace the records.",
     )
-    .define(
-        VALUE_SCHEMA,
-        Type.STRING,
-        None,
-        importance=Importance.MEDIUM,
-        doc="The type of the column value, in Spark's DDL: 'a INT, b STRING', or one type. Text is parsed as JSON. By "
-        "default the type is that of the records' schema, and VARIANT where they have none.",
-    )
-    .define(
-        FUNCTIONS,
-        Type.STRING,
-        None,
-        importance=Importance.LOW,
-        doc="A function, module:function, that is called with the Spark session once, before the first batch: it "
-        "registers functions of its own for the query.",
-    )
+).define(
+    FUNCTIONS,
+    Type.STRING,
+    None,
+    importance=Importance.LOW,
+    doc="A function, module:function, that is called with the Spark session once before the first batch, to "
+    "register functions for the query.",
 )
 
 
@@ -174,7 +167,7 @@ def check_query(session: SparkSession, records: DataFrame | None, settings: Mapp
         return
     _register(session, _Prepared(), settings.get(FUNCTIONS))
     for name, table in json.loads(settings[_TABLES]).items():
-        _read(session, table).createOrReplaceTempView(name)
+        _read(session, name, table).createOrReplaceTempView(name)
     records_of(records, settings).createOrReplaceTempView(VIEW)
     rows_of(query_frame(session, query), settings)
 
@@ -198,7 +191,7 @@ def _load(session: SparkSession, prepared: _Prepared, name: str, settings: Mappi
     if read == text and now < expiry:
         return
     try:
-        rows = _read(session, settings).toArrow()
+        rows = _read(session, name, settings).toArrow()
     except Exception as error:
         if read != text:
             raise
@@ -209,10 +202,10 @@ def _load(session: SparkSession, prepared: _Prepared, name: str, settings: Mappi
     prepared.expiry[name] = (text, now + interval if interval else float("inf"))
 
 
-def _read(session: SparkSession, settings: Mapping[str, str]) -> DataFrame:
-    options = {name: value for name, value in settings.items() if name not in ("format", "path", "schema", _RELOAD)}
-    check_jdbc(session, options)
-    reader = session.read.format(settings["format"]).options(**options)
+def _read(session: SparkSession, name: str, settings: Mapping[str, str]) -> DataFrame:
+    options = {key: value for key, value in settings.items() if key not in ("format", "path", "schema", _RELOAD)}
+    check_jdbc(session, options, f"{TABLE}{name}.")
+    reader = session.read.format(settings["format"]).options(**with_driver(options))
     if "schema" in settings:
         reader = reader.schema(settings["schema"])
     return reader.load(settings["path"]) if "path" in settings else reader.load()

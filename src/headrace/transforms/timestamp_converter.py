@@ -16,14 +16,16 @@ from headrace.api.logical import MILLIS_PER_DAY, from_logical, to_logical
 from headrace.api.schema import DATE, TIME, TIMESTAMP, Schema, Struct, Type
 from headrace.api.transform import PartTransformation, R, RecordPart
 from headrace.api.validators import ValidString
-from headrace.transforms._java_date_format import JavaDateFormat
-from headrace.transforms._requirements import require_map, require_struct, type_name
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
+    type_name,
 )
+from headrace.transforms._java_date_format import JavaDateFormat
 
 FIELD: Final = "field"
 TARGET_TYPE: Final = "target.type"
@@ -274,7 +276,7 @@ _CONFIG: Final = define_replace_null_with_default(
         ConfigType.STRING,
         "",
         importance=Importance.HIGH,
-        doc="The field with the moment; empty if the whole key or value is the moment.",
+        doc="The field with the timestamp; empty if the whole key or value is the timestamp.",
     )
     .define(
         TARGET_TYPE,
@@ -287,7 +289,8 @@ _CONFIG: Final = define_replace_null_with_default(
         FORMAT,
         ConfigType.STRING,
         "",
-        doc="How text is written, for the target string, and read: a pattern of java.text.SimpleDateFormat, in UTC.",
+        doc="The format of text, written (for the target string) and read: a pattern of java.text.SimpleDateFormat, "
+        "in UTC.",
     )
     .define(
         UNIX_PRECISION,
@@ -295,7 +298,7 @@ _CONFIG: Final = define_replace_null_with_default(
         "milliseconds",
         importance=Importance.LOW,
         validator=ValidString(*_PRECISIONS),
-        doc="The unit of Unix time, read and written: seconds, milliseconds, microseconds or nanoseconds. Nothing finer"
-        " than a millisecond survives.",
+        doc="The unit of Unix time, read and written: seconds, milliseconds, microseconds or nanoseconds. Digits "
+        "finer than a millisecond are lost.",
     )
 )

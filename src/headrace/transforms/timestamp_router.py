@@ -10,8 +10,8 @@ from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import DataError
 from headrace.api.transform import R, Transformation
+from headrace.transforms._common import Remembered
 from headrace.transforms._java_date_format import JavaDateFormat
-from headrace.transforms._remembered import Remembered
 
 TOPIC_FORMAT: Final = "topic.format"
 TIMESTAMP_FORMAT: Final = "timestamp.format"
@@ -78,6 +78,6 @@ _CONFIG: Final = (
         Type.STRING,
         "yyyyMMdd",
         importance=Importance.HIGH,
-        doc="How the timestamp, in UTC, is written: a pattern of java.text.SimpleDateFormat.",
+        doc="The format of the timestamp, in UTC: a pattern of java.text.SimpleDateFormat.",
     )
 )

@@ -14,12 +14,13 @@ from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import R, Transformation
 from headrace.api.validators import ValidList
-from headrace.transforms._requirements import require_map, require_struct
-from headrace.transforms._schemas import (
+from headrace.transforms._common import (
     REPLACE_NULL_WITH_DEFAULT,
     SchemaCache,
     define_replace_null_with_default,
     fill_absent,
+    require_map,
+    require_struct,
 )
 
 FIELDS: Final = "fields"
@@ -83,6 +84,6 @@ _CONFIG: Final = define_replace_null_with_default(
         Type.LIST,
         importance=Importance.HIGH,
         validator=ValidList(allow_empty=False),
-        doc="The names of the value's fields that make the key.",
+        doc="The names of the value's fields that form the key.",
     )
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.api.frames import Frames
+from headrace.api.plugin_metrics import PluginMetrics
 from headrace.api.source import OffsetStorageReader, SourceTaskContext, TransactionContext
 
 
@@ -43,6 +44,9 @@ class TaskContext(SourceTaskContext):
     @property
     def frames(self) -> Frames:
         raise AssertionError("this task needs no frames")
+
+    def plugin_metrics(self) -> PluginMetrics:
+        raise AssertionError("this task has no metrics of its own")
 
 
 @pytest.fixture

@@ -11,15 +11,9 @@ import pytest
 from headrace.api.errors import DataError
 from headrace.api.sink import TopicPartition
 from headrace.connectors.spark_sink.batch_buffer import BatchBuffer, Rotation, Run
+from tests.unit.clock import Clock
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def table(first: int, count: int = 1, value: Any = "x", type: pa.DataType | None = None) -> pa.Table:

@@ -11,7 +11,8 @@ import pytest
 
 from headrace.api.errors import DataError, RetriableError
 from headrace.connectors.common import local_files
-from headrace.connectors.common.batch_log import Batch, BatchLog, FencedError, Files, Record, moves
+from headrace.connectors.common.batch_log import BatchLog, FencedError, Files, Record
+from headrace.connectors.common.batch_names import Batch, moves
 from headrace.connectors.common.local_files import LocalFiles
 
 SINK = "my sink/1"
@@ -248,7 +249,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     assert visible(tmp_path) == [7]
 
 
-def test_a_topic_that_is_made_anew_leaves_the_files_of_the_former_one(tmp_path: Path) -> None:
+def test_a_topic_that_is_created_again_leaves_the_files_of_the_former_one(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     write(tmp_path, log, 0, 3, log.take_over("former"))
     assert new_log(tmp_path).take_over("former").next == 4
@@ -265,7 +266,7 @@ def test_a_topic_that_is_made_anew_leaves_the_files_of_the_former_one(tmp_path: 
     assert visible(tmp_path) == [0, 1, 2, 3]
 
 
-def test_offsets_that_were_changed_before_a_topic_was_made_anew_take_nothing_away(tmp_path: Path) -> None:
+def test_offsets_that_were_changed_before_a_topic_was_created_again_take_nothing_away(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     write(tmp_path, log, 0, 3, log.take_over("former"))
     rewound(tmp_path, 0)
@@ -318,7 +319,7 @@ def test_in_the_midst_of_the_last_file_there_is_nothing_to_write_again(tmp_path:
     assert visible(tmp_path) == list(range(8))
 
 
-def test_who_thinks_better_of_it_loses_nothing(tmp_path: Path) -> None:
+def test_a_rewind_that_is_taken_back_loses_no_batch(tmp_path: Path) -> None:
     written(tmp_path, (0, 3), (4, 7), (8, 9))
     rewound(tmp_path, 0)
     rewound(tmp_path, 8)
@@ -342,7 +343,7 @@ def test_nobody_can_have_taken_over_in_the_midst_of_a_rewind(tmp_path: Path) -> 
     assert visible(tmp_path) == list(range(6))
 
 
-def test_one_who_is_late_with_removing_harms_nobody(tmp_path: Path) -> None:
+def test_a_process_that_removes_files_late_removes_no_new_ones(tmp_path: Path) -> None:
     written(tmp_path, (0, 3), (4, 7))
     rewound(tmp_path, 4)
 

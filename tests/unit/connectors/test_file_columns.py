@@ -44,7 +44,7 @@ def test_numbers_that_need_more_room_get_it(before: str, now: str, added: str, i
     assert json.loads(evolved(known, [["c", now]], "ignore", "f")) == [["c", ignored]]
 
 
-def test_whatever_differs_is_told() -> None:
+def test_whatever_differs_is_reported() -> None:
     with pytest.raises(ConnectError) as told:
         evolved(KNOWN, [["id", "int"], ["age", "int"]], "fail", "in/f.csv")
     assert "in/f.csv" in str(told.value)

@@ -102,7 +102,23 @@ def test_a_file_is_gone_on_with_where_it_was_left() -> None:
     assert ours.next() == NextFile(0, file(5, "b"), 70)
 
 
-def test_a_file_that_is_gone_in_the_middle_is_told() -> None:
+def test_the_lag_is_the_files_that_are_not_read_to_their_end() -> None:
+    ours = splits(s0=FileLedger(), s1=FileLedger())
+    assert ours.lag() == {"/in 0/2": 0, "/in 1/2": 0}
+    found = [file(1, str(number)) for number in range(9)]
+    ours.found(found, 10)
+    second = sum(each.split(2) for each in found)
+    assert ours.lag() == {"/in 0/2": 9 - second, "/in 1/2": second} and 0 < second < 9
+    first = ours.next()
+    assert first is not None and first.split == 0
+    ours.read(first, 3, finished=False, schema=None)
+    assert ours.lag()["/in 0/2"] == 9 - second
+    ours.read(first, 9, finished=True, schema=None)
+    assert ours.lag() == {"/in 0/2": 8 - second, "/in 1/2": second}
+    assert splits(s0=FileLedger()).lag() == {"/in": 0}
+
+
+def test_a_file_that_is_gone_in_the_middle_is_reported() -> None:
     ours = splits(s0=FileLedger(begun=Begun(file(5, "b"), 70)))
     with pytest.raises(ConnectError, match="/in/b is gone, after its first 70 rows"):
         ours.found([file(1, "a")], 10)

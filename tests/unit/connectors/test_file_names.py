@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.common.file_names import file_name, plain_name
+from headrace.connectors.common.batch_names import file_name, plain_name
 
 LONG = "ö" * 250
 ODD = ["", ".", "..", "...", "a", "A", "a.", "b/c", "b%2Fc", "/", "../..", "a\0b", "\ud800", "ß", "SS", "ss", LONG]

@@ -13,9 +13,10 @@ import pytest
 
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.lag import Lag, LagUnit
 from headrace.api.source import ExactlyOnceSupport
 from headrace.connectors.file_stream.file_stream_source import FileStreamSourceConnector, FileStreamSourceTask
-from tests.support.many_files import beyond_select
+from tests.unit.many_files import beyond_select
 
 Read = list[tuple[str, int | None]]
 
@@ -66,6 +67,19 @@ def start(context: Callable[..., Any]) -> Iterator[Callable[..., FileStreamSourc
 Start = Callable[..., FileStreamSourceTask]
 
 
+def test_the_lag_is_the_whole_lines_and_bytes_that_are_no_records_yet(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    task = start(path, batch_size="1")
+    assert task.poll() is None and task.lag() is None
+    append(path, "one\ntwo\nunfinished")
+    assert read(task, 1) == [("one", 4)]
+    assert task.lag() == Lag(LagUnit.BYTES, {str(path): 4})
+    assert read(task, 1) == [("two", 8)] and idle(task)
+    assert task.lag() == Lag(LagUnit.BYTES, {str(path): 0}), "a line without its end is no record"
+    append(path, "...")
+    assert task.lag() == Lag(LagUnit.BYTES, {str(path): 3})
+
+
 def test_lines_carry_the_columns_of_a_batch(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "f"
     append(path, "one\ntwo\n")
@@ -108,7 +122,7 @@ def test_nothing_is_lost_or_doubled_by_starting_again_at_any_record(start: Start
         assert idle(again, 2)
 
 
-def test_a_missing_file_is_waited_for_and_told_once(
+def test_a_missing_file_is_waited_for_and_reported_once(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "f"
@@ -180,7 +194,7 @@ def test_without_a_file_it_reads_the_standard_input(
         source.flush()
         assert read(task, 1) == [("typed", None)]
         source.close()
-        assert idle(task, 2)
+        assert idle(task, 2) and task.lag() is None
 
 
 def test_the_standard_input_may_be_any_file_of_many(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

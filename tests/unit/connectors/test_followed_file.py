@@ -9,14 +9,7 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.connectors.file_stream.followed_file import FileEvent, FollowedFile
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.clock import Clock
 
 
 def append(path: Path, data: bytes) -> None:
@@ -80,6 +73,26 @@ def test_a_replaced_file_is_finished_before_the_new_one_begins(tmp_path: Path) -
     clock.now += 0.2
     assert file.read(100) is FileEvent.REPLACED
     assert file.read(100) == b"new and longer"
+
+
+def test_what_is_unread(tmp_path: Path) -> None:
+    path, clock = tmp_path / "f", Clock()
+    file = FollowedFile(str(path), 2, clock)
+    append(path, b"012345")
+    assert file.unread() is None, "it is not open yet"
+    assert file.read(1) == b"2" and file.unread() == 3
+    path.rename(tmp_path / "f.1")
+    assert file.unread() == 3
+    append(path, b"new")
+    assert file.unread() == 6
+    assert file.read(10) == b"345" and file.unread() == 3
+    os.truncate(tmp_path / "f.1", 0)
+    assert file.unread() == 3, "what is gone is not unread"
+    os.mkfifo(tmp_path / "pipe")
+    pipe = FollowedFile(str(tmp_path / "pipe"), 0)
+    assert pipe.read(1) is FileEvent.END and pipe.unread() is None
+    for each in (file, pipe):
+        each.close()
 
 
 def test_a_file_removed_without_a_successor_stays_open(tmp_path: Path) -> None:

@@ -10,22 +10,21 @@ import pytest
 
 from headrace.api.connector import ConnectorContext
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.connectors.testing.mock_mode import FailingTask
-from headrace.connectors.testing.mock_sink import MockSinkConnector, MockSinkTask
-from headrace.connectors.testing.mock_source import MockSourceConnector, MockSourceTask
+from headrace.api.plugin_metrics import PluginMetrics
+from headrace.connectors.testing.mock_connectors import (
+    FailingTask,
+    MockSinkConnector,
+    MockSinkTask,
+    MockSourceConnector,
+    MockSourceTask,
+)
 from headrace.connectors.testing.schema_source import (
     VALUE_SCHEMA,
     VALUE_SCHEMA_2,
     SchemaSourceConnector,
     SchemaSourceTask,
 )
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.clock import Clock
 
 
 class Told(ConnectorContext):
@@ -38,6 +37,9 @@ class Told(ConnectorContext):
     def raise_error(self, error: BaseException) -> None:
         self.error = error
         self.event.set()
+
+    def plugin_metrics(self) -> PluginMetrics:
+        raise NotImplementedError
 
 
 @pytest.mark.parametrize("kind", [MockSinkConnector, MockSourceConnector])

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 from typing import Any
 
 import pyarrow as pa
 
+from headrace.api.arrow_columns import json_text
 from headrace.api.record import SinkRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
@@ -88,3 +90,23 @@ def test_what_a_query_has_mixed_up_is_in_order_again() -> None:
     tables = [table for _, table in record_tables(made)]
     assert [table.column("offset").to_pylist() for table in tables] == [[4], [4], [5, 5], [6]]
     assert tables[2].column("value").to_pylist() == ['"b"', '"c"']
+
+
+def test_data_without_a_schema_that_json_lacks_is_text() -> None:
+    moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+    data = {
+        "at": moment,
+        "there": moment.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+        "d": moment.date(),
+        "t": moment.time(),
+        "n": [decimal.Decimal("1E+3"), None],
+        "b": b"\x00\xff",
+    }
+    assert json.loads(json_text(data)) == {
+        "at": "1969-12-31T23:59:59.999999+00:00",
+        "there": "1969-12-31T23:59:59.999999+02:00",
+        "d": "1969-12-31",
+        "t": "23:59:59.999999",
+        "n": ["1000", None],
+        "b": "AP8=",
+    }

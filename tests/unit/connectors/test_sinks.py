@@ -123,7 +123,7 @@ def test_the_connector_has_as_many_tasks_as_allowed() -> None:
     assert connector.alter_offsets({}, {TopicPartition("t", 0): 5})
 
 
-def test_verifiable_sink_tells_of_records_twice(caplog: pytest.LogCaptureFixture) -> None:
+def test_verifiable_sink_reports_records_twice(caplog: pytest.LogCaptureFixture) -> None:
     def told() -> list[dict[str, Any]]:
         lines = [json.loads(record.message) for record in caplog.records]
         caplog.clear()
@@ -148,3 +148,8 @@ def test_verifiable_sink_tells_of_records_twice(caplog: pytest.LogCaptureFixture
     assert told() == []
     with pytest.raises(ConnectError, match="number as id"):
         VerifiableSinkTask().start({"id": "x"})
+
+
+def test_a_dry_run_of_the_file_sink_returns_its_lines(file: Path) -> None:
+    found = FileStreamSinkConnector().dry_run({"file": str(file)}, [record("text"), record(None), record(b"\xff")])
+    assert found.rows == ["text", "null", "\ufffd"] and not file.exists()

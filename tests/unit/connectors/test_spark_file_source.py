@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
+from headrace.connectors.common.spark_source import SPLITS
 from headrace.connectors.spark_files.file_ledger import FileLedger
 from headrace.connectors.spark_files.spark_file_frames import ROW
-from headrace.connectors.spark_files.spark_file_source import SPLITS, SparkFileSourceConnector, SparkFileSourceTask
+from headrace.connectors.spark_files.spark_file_source import SparkFileSourceConnector, SparkFileSourceTask
 from tests.tiers import examples
 
 PROPS = {"name": "c", "topic": "rows", "path": "/in", "spark.format": "json", "poll.interval.ms": "1"}
@@ -228,7 +229,7 @@ def test_splits_are_shared_by_tasks_and_no_more_tasks_than_there_are() -> None:
         ({"schema_evolution": "perhaps"}, "schema.evolution"),
     ],
 )
-def test_properties_that_do_not_go_together_are_told(more: dict[str, str], property: str | None) -> None:
+def test_properties_that_do_not_go_together_are_reported(more: dict[str, str], property: str | None) -> None:
     wrong = [each.name for each in SparkFileSourceConnector().validate(props(**more)) if each.error_messages]
     assert wrong == ([] if property is None else [property])
 

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.connectors.common.jdbc_connection import database_error
-from headrace.connectors.common.spark_reader import attribute_errors_to, provider
+from headrace.connectors.common.spark_reader import attribute_errors_to, provider, with_spark_errors
 
 
 class AnalysisException(Exception):
@@ -22,7 +22,7 @@ class ParseException(AnalysisException):
     "error", [ParseException("[NO]\n no such\ncolumn;\n'Project [*]"), ConfigError("[NO] no such column"),
               DataError("[NO] no such column")]
 )  # fmt: skip
-def test_what_is_refused_is_told_of_the_property_in_one_line(error: Exception) -> None:
+def test_a_refusal_names_the_property_in_one_line(error: Exception) -> None:
     with pytest.raises(ConfigError) as told, attribute_errors_to("where", "a = 1"):
         raise error
     assert told.value.name == "where"
@@ -71,7 +71,7 @@ class _Java:
         ("08001", RetriableError, None),
     ],
 )
-def test_a_database_tells_what_is_at_fault_by_its_state(
+def test_a_database_shows_what_is_at_fault_by_its_state(
     state: str, kind: type[ConnectError], property: str | None
 ) -> None:
     error = Exception("from Java")
@@ -79,3 +79,26 @@ def test_a_database_tells_what_is_at_fault_by_its_state(
     told = database_error(error)
     assert type(told) is kind
     assert getattr(told, "name", None) == property
+
+
+@pytest.mark.parametrize(
+    ("format", "remedy"),
+    [
+        ("delta", "add its package to the worker's spark.jars.packages, such as io.delta:delta-spark_4."),
+        (
+            "org.apache.hudi",
+            "add its package to the worker's spark.jars.packages, such as org.apache.hudi:hudi-spark4.",
+        ),
+        ("parqet", "did you mean 'parquet'?"),
+        ("own", "add its package to the worker's spark.jars.packages, which its documentation names"),
+    ],
+)
+def test_a_format_that_spark_does_not_have(format: str, remedy: str) -> None:
+    def load() -> None:
+        raise AnalysisException("[DATA_SOURCE_NOT_FOUND] Failed to find the data source")
+
+    with pytest.raises(ConfigError) as told:
+        with_spark_errors({"spark.format": format}, load)
+    assert str(told.value).startswith(
+        f"Invalid value '{format}' for configuration spark.format: Spark has no such format; {remedy}"
+    )

@@ -197,7 +197,7 @@ def test_partitions_that_go_leave_nothing_behind(running: Running, target: Targe
     assert [job.function.partition(":")[2] for job in target.jobs] == ["take_over", "take_over", "write"]
 
 
-def test_a_topic_that_is_made_anew_is_written_from_its_start(running: Running, target: Target) -> None:
+def test_a_topic_that_is_created_again_is_written_from_its_start(running: Running, target: Target) -> None:
     """Not taken for records that are written already; what is held back of the former one is not lost either."""
     running.task.open([TopicPartition("t", 0)])
     running.put(0, 5)
@@ -214,7 +214,7 @@ def test_a_topic_that_is_made_anew_is_written_from_its_start(running: Running, t
     assert target.batches[3:] == [[(0, 4, 6)]]
 
 
-def test_a_topic_that_is_made_anew_while_the_target_is_away(running: Running, target: Target) -> None:
+def test_a_topic_that_is_created_again_while_the_target_is_away(running: Running, target: Target) -> None:
     running.put(0, 2)
     target.topic_id = "second"
     target.troubles = [("before", RetriableError("away")), ("after", RetriableError("no answer"))]
@@ -226,7 +226,7 @@ def test_a_topic_that_is_made_anew_while_the_target_is_away(running: Running, ta
     assert target.values == ["0:0", "0:1", "0:0", "0:1", "0:2", "0:3"]
 
 
-def test_a_successor_writes_a_topic_that_was_made_anew(running: Running, target: Target) -> None:
+def test_a_successor_writes_a_topic_that_was_created_again(running: Running, target: Target) -> None:
     running.put(0, 4)
     target.topic_id = "second"
     Running(target).put(0, 4)
@@ -244,7 +244,7 @@ def test_patience_ends(target: Target, clock: Clock) -> None:
     assert not isinstance(caught.value, RetriableError)
 
 
-def test_patience_begins_anew_after_a_success(target: Target, clock: Clock) -> None:
+def test_retries_are_counted_again_after_a_success(target: Target, clock: Clock) -> None:
     running = Running(target, **{"max.retries": "1"})
     for first in (0, 3, 6):
         target.troubles = [("before", RetriableError("away"))]
@@ -295,7 +295,7 @@ def test_rows_that_a_query_has_mixed_up_are_in_order_again(running: Running, tar
     assert target.values == ["5:1", "5:2", "5:5", "6:4", "7:0", "8:3"]
 
 
-def test_a_job_tells_all_that_it_is_about(running: Running, target: Target) -> None:
+def test_a_job_shows_its_subject(running: Running, target: Target) -> None:
     running.put(5, 3)
     job = target.jobs[-1]
     assert job.function == "headrace.connectors.spark_sink.spark_sink_files:write"
@@ -339,7 +339,7 @@ def test_an_operators_offsets_are_brought_to_the_target_in_two_steps() -> None:
     jobs = connector.frame_alter_offsets(by_topic, offsets)
     assert jobs is not None
     assert jobs.before.settings == jobs.after.settings
-    assert [job.function.partition(":")[2] for job in (jobs.before, jobs.after)] == ["before", "after"]
+    assert [job.function.partition(":")[2] for job in (jobs.before, jobs.after)] == ["before_change", "after_change"]
     targets = json.loads(jobs.before.settings["targets"])
     assert [target["path"] for target in targets] == ["/out/t", "/out/u"]
     places = [json.loads(target["batches"]) for target in targets]
@@ -367,3 +367,16 @@ def test_good_properties_are_good() -> None:
     for props in (PROPS, JDBC, {**JDBC, "insert.mode": "upsert", "pk.fields": "id"}):
         values = SparkSinkConnector().validate({"name": "c", **props})
         assert [value.error_messages for value in values if value.error_messages] == []
+
+
+@pytest.mark.parametrize(("nulls", "values"), [("ignore", ["a"]), ("write", ["a", None])])
+def test_a_dry_run_returns_the_rows_for_spark(nulls: str, values: list[Any]) -> None:
+    records = [SinkRecord("t", 0, None, None, Schema.STRING, value, n) for n, value in enumerate(["a", None])]
+    found = SparkSinkConnector().dry_run({**PROPS, "behavior.on.null.values": nulls}, records)
+    assert [row["value"] for row in found.rows] == values and found.schema == "value: string"
+
+
+def test_a_dry_run_fails_as_a_write_does() -> None:
+    with pytest.raises(DataError, match="The record at offset 4 of t-0 has no value"):
+        config = {**PROPS, "behavior.on.null.values": "fail"}
+        SparkSinkConnector().dry_run(config, [SinkRecord("t", 0, None, None, None, None, 4)])

@@ -120,7 +120,7 @@ def test_a_commit_that_was_not_answered_is_found_by_who_asks_again(log: Log) -> 
     assert log.rows == [0, 1, 2, 3, 4]
 
 
-def test_of_a_topic_that_is_made_anew_nothing_is_written_yet(log: Log) -> None:
+def test_of_a_topic_that_is_created_again_nothing_is_written_yet(log: Log) -> None:
     Task(log, topic_id="former").write(4)
     assert Task(log, topic_id="former").next == 5
     task = Task(log, topic_id="new")

@@ -19,10 +19,10 @@ from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.source import ExactlyOnceSupport
-from headrace.connectors.common.retry_timeout import RetryTimeout
+from headrace.connectors.common.spark_source import SPLITS, RetryTimeout
 from headrace.connectors.spark_table import spark_table_source, split_reader
 from headrace.connectors.spark_table.spark_table_config import CONFIG_DEF, Split, TableSettings, find_conflicts
-from headrace.connectors.spark_table.spark_table_source import SPLITS, SparkTableSourceConnector, SparkTableSourceTask
+from headrace.connectors.spark_table.spark_table_source import SparkTableSourceConnector, SparkTableSourceTask
 from headrace.connectors.spark_table.table_queries import TableQueries
 from tests.tiers import examples
 
@@ -351,7 +351,7 @@ def test_decimals_without_a_fraction_are_whole_numbers() -> None:
                 queries.columns(json.dumps({"fields": fields}))
 
 
-def test_a_partition_value_that_the_column_cannot_hold_is_told() -> None:
+def test_a_partition_value_that_the_column_cannot_hold_is_reported() -> None:
     queries = TableQueries(TableSettings.of(props(BASE, partition_column="id", partition_values="1,two")))
     columns = queries.columns(Database([]).run(FrameJob("", {})).column("schema")[0].as_py())
     with pytest.raises(ConfigError, match=r"'two' .*: column id holds whole numbers") as told:
@@ -461,7 +461,7 @@ def test_patience_ends_when_its_time_is_over() -> None:
         (props(BASE, partition_column="region", partition_count="2"), "partition.column"),
     ],
 )
-def test_columns_that_are_not_there_or_do_not_fit_are_told(config: dict[str, str], property: str) -> None:
+def test_columns_that_are_not_there_or_do_not_fit_are_reported(config: dict[str, str], property: str) -> None:
     task = started(Database(ROWS), config)
     with pytest.raises(ConfigError) as told:
         task.poll()
@@ -486,7 +486,7 @@ def test_columns_that_are_not_there_or_do_not_fit_are_told(config: dict[str, str
         (props(BASE), None),
     ],
 )
-def test_properties_that_do_not_go_together_are_told(config: dict[str, str], property: str | None) -> None:
+def test_properties_that_do_not_go_together_are_reported(config: dict[str, str], property: str | None) -> None:
     found = find_conflicts(CONFIG_DEF.parse(config), config)
     assert [name for name, _ in found] == ([] if property is None else [property])
     connector = SparkTableSourceConnector()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.connectors.common.spark_reader import POLL_INTERVAL
+from headrace.connectors.common.spark_config import POLL_INTERVAL
 from headrace.connectors.spark_table.spark_table_config import QUERY_ROWS
 from headrace.connectors.spark_table.split_reader import COMPLETED, SplitReader
 

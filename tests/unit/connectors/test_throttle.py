@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from headrace.connectors.file_stream.adaptive_wait import AdaptiveWait
-from headrace.connectors.testing.throttle import Throttle
+from headrace.connectors.file_stream.followed_file import AdaptiveWait
+from headrace.connectors.testing.numbered_source import Throttle
 
 
 @pytest.mark.parametrize("rate", [0.5, 1, 3, 1000, 33333])
@@ -21,7 +21,7 @@ def test_the_rate_is_kept_and_never_exceeded(rate: float, step: float) -> None:
         assert (now - 10.0) * rate - 1e-6 <= sent <= (now - 10.0) * rate + 1
 
 
-def test_waiting_as_told_makes_the_next_record_due() -> None:
+def test_after_the_wait_the_next_record_is_due() -> None:
     throttle = Throttle(8, 0.0)
     assert throttle.due(0.0, 10) == 1
     throttle.sent(1)

@@ -12,10 +12,8 @@ from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
 from headrace.api.transform import Predicate
-from headrace.transforms.predicates import topic_name_matches
-from headrace.transforms.predicates.has_header_key import HasHeaderKey
-from headrace.transforms.predicates.record_is_tombstone import RecordIsTombstone
-from headrace.transforms.predicates.topic_name_matches import TopicNameMatches
+from headrace.transforms import predicates
+from headrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 
 
 def test_has_header_key() -> None:
@@ -36,7 +34,7 @@ def test_record_is_tombstone() -> None:
 
 
 def test_topic_name_matches_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_name_matches, "_REMEMBERED", 2)
+    monkeypatch.setattr(predicates, "_REMEMBERED", 2)
     predicate: TopicNameMatches[SourceRecord] = TopicNameMatches()
     predicate.configure({"pattern": r"(?i)orders|\Qa.b\E"})
     topics = {"Orders": True, "orders2": False, "a.b": True, "axb": False}

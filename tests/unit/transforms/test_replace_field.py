@@ -13,7 +13,7 @@ from headrace.api.errors import ConfigError, DataError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.transforms._schemas import SchemaCache
+from headrace.transforms._common import SchemaCache
 from headrace.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
 
 NAMES = st.sampled_from("abcde")

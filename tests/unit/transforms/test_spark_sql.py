@@ -31,7 +31,7 @@ def test_the_job_has_all_that_it_depends_on() -> None:
     assert configured().functions() == {}
 
 
-def test_a_long_query_is_told_in_short() -> None:
+def test_a_long_query_is_reported_in_short() -> None:
     assert configured(query="SELECT\n  1").job().description == "SELECT 1"
     assert len(configured(query="SELECT " + "x" * 200).job().description) == 61
 

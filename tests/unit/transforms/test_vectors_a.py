@@ -17,8 +17,8 @@ from headrace.transforms.mask_field import MaskFieldKey, MaskFieldValue
 from headrace.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
 from headrace.transforms.set_schema_metadata import SetSchemaMetadataKey, SetSchemaMetadataValue
 from headrace.transforms.value_to_key import ValueToKey
-from tests.support.record_vectors import run_describe, run_transform
-from tests.support.vectors import load
+from tests.unit.record_vectors import run_describe, run_transform
+from tests.vectors.reader import load
 
 PACKAGE = "org.apache.kafka.connect.transforms."
 CLASSES: dict[str, type[Transformation[Any]]] = {

@@ -13,14 +13,12 @@ from headrace.transforms.drop_headers import DropHeaders
 from headrace.transforms.header_from import HeaderFromKey, HeaderFromValue
 from headrace.transforms.insert_field import InsertFieldKey, InsertFieldValue
 from headrace.transforms.insert_header import InsertHeader
-from headrace.transforms.predicates.has_header_key import HasHeaderKey
-from headrace.transforms.predicates.record_is_tombstone import RecordIsTombstone
-from headrace.transforms.predicates.topic_name_matches import TopicNameMatches
+from headrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from headrace.transforms.regex_router import RegexRouter
 from headrace.transforms.timestamp_converter import TimestampConverterKey, TimestampConverterValue
 from headrace.transforms.timestamp_router import TimestampRouter
-from tests.support.record_vectors import record_of, run_describe, run_transform
-from tests.support.vectors import load
+from tests.unit.record_vectors import record_of, run_describe, run_transform
+from tests.vectors.reader import load
 
 PACKAGE = "org.apache.kafka.connect.transforms."
 TRANSFORMATIONS: dict[str, type[Transformation[Any]]] = {

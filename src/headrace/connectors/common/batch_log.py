@@ -25,20 +25,25 @@ under such names are continued there.
 from __future__ import annotations
 
 import json
-import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Protocol
 
 from headrace.api.errors import DataError, RetriableError
-from headrace.connectors.common.file_names import file_name, plain_name
-from headrace.connectors.common.topic_identity import are_different
+from headrace.connectors.common.batch_names import (
+    DIGITS,
+    Batch,
+    are_different,
+    file_name,
+    file_stem,
+    moves,
+    offsets_in,
+    plain_name,
+)
 
 _DIRECTORY: Final = "_headrace"
 _PENDING: Final = "files-"
-_DIGITS: Final = 20
-_OFFSETS: Final = re.compile(rf"(\d{{{_DIGITS}}})-(\d{{{_DIGITS}}})(?:\+(\d+))?(?!\d)")
 
 
 class Files(Protocol):
@@ -70,25 +75,6 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Records ``first`` to ``last``, both included, of a partition; names are offsets."""
-
-    topic: str
-    partition: int
-    first: int
-    last: int
-    rewinds: int = 0
-
-    def file_name(self, connector: str, number: int, suffix: str) -> str:
-        """Return the name of its file ``number`` within one directory."""
-        stem = _stem(file_name(connector, self.topic), self.partition)
-        offsets = f"{self.first:0{_DIGITS}}-{self.last:0{_DIGITS}}"
-        again = f"+{self.rewinds}" if self.rewinds else ""
-        numbered = f"-{number}" if number else ""
-        return f"{stem}{offsets}{again}{numbered}{suffix}"
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """One entry of the log: all offsets below ``next`` are written.
 
@@ -111,7 +97,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        return f"{self.number:0{_DIGITS}}"
+        return f"{self.number:0{DIGITS}}"
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -125,12 +111,6 @@ class FencedError(RetriableError):
     """Another task has taken the partition over. This one's state of it is out of date."""
 
 
-def _stem(connector_and_topic: str, partition: int) -> str:
-    """Return the prefix of the names of all files of a partition."""
-    # Readers pass over names that begin with a dot or an underscore, as those of topics may.
-    return f"part-{connector_and_topic}+{partition}+"
-
-
 def _log_directory(files: Files, connector: str, topic: str) -> str:
     """Return the directory of a topic's logs, existing or new."""
     own, former = (file_name(connector), file_name(topic)), (plain_name(connector), plain_name(topic))
@@ -139,33 +119,6 @@ def _log_directory(files: Files, connector: str, topic: str) -> str:
     if lies_there and former[1] in files.names(f"{_DIRECTORY}/{former[0]}"):
         own = former
     return "/".join((_DIRECTORY, *own))
-
-
-def moves(batch: Batch, connector: str, written: Iterable[str]) -> dict[str, str]:
-    """Return the targets of the files that Spark has written: the same directories, with names of the batch."""
-    targets: dict[str, str] = {}
-    numbers: dict[tuple[str, str], int] = {}
-    for path in sorted(written):
-        directory, _, name = path.rpartition("/")
-        if any(map(_hidden, path.split("/"))):
-            continue
-        suffix = _suffix(name)
-        number = numbers.get((directory, suffix), 0)
-        numbers[directory, suffix] = number + 1
-        made = batch.file_name(connector, number, suffix)
-        targets[path] = f"{directory}/{made}" if directory else made
-    return targets
-
-
-def _hidden(name: str) -> bool:
-    """Return True if Spark's readers skip the name; a partition's directory is named after its column."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
-
-
-def _suffix(name: str) -> str:
-    """Return the file's suffix: ``.snappy.parquet`` of ``part-00000-<id>.c000.snappy.parquet``."""
-    parts = name.split(".")[1:]
-    return "".join(f".{part}" for part in parts if not (part.startswith("c") and part[1:].isdigit()))
 
 
 def _end(record: Record) -> int:
@@ -191,7 +144,7 @@ class BatchLog:
         self._connector = connector
         self._where = f"{topic}-{partition}"
         both = (file_name(connector, topic), plain_name(connector, topic))
-        self._stems = tuple(_stem(each, partition) for each in both)
+        self._stems = tuple(file_stem(each, partition) for each in both)
         self._directory = f"{_log_directory(files, connector, topic)}/{partition}"
 
     def take_over(self, topic_id: str = "") -> Record:
@@ -293,12 +246,9 @@ class BatchLog:
         """Return the partition's files of the latest record's topic, each with its first and last offset."""
         found = {}
         for path in self._files.tree("") if self._files.names("") else ():
-            name = path.rpartition("/")[2]
-            stem = next(filter(name.startswith, self._stems), None)
-            offsets = _OFFSETS.match(name.removeprefix(stem)) if stem else None
-            ours = offsets and int(offsets[3] or 0) >= latest.since
-            if offsets and ours and not path.startswith(f"{_DIRECTORY}/"):
-                found[path] = (int(offsets[1]), int(offsets[2]))
+            offsets = offsets_in(path.rpartition("/")[2], self._stems)
+            if offsets and offsets[2] >= latest.since and not path.startswith(f"{_DIRECTORY}/"):
+                found[path] = offsets[:2]
         return found
 
     def _latest(self) -> Record:

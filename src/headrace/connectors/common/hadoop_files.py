@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of any file system that Hadoop supports: HDFS, object stores. In the worker, through Spark's JVM."""
+"""Files of any file system that Hadoop supports, such as HDFS and object stores, and their errors. In the worker."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlparse
 
-from headrace.api.errors import RetriableError
+from headrace.api.errors import ConfigError, RetriableError
 from headrace.connectors.common.batch_log import Files
 from headrace.connectors.common.local_files import LocalFiles
+from headrace.connectors.common.spark_reader import attribute_errors_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+_UNKNOWN: Final = ("UnsupportedFileSystemException", "ClassNotFoundException")
+_REFUSED: Final = ("AccessControlException", "AccessDeniedException", "URISyntaxException", "UnknownStoreException")
+_PACKAGES: Final = {
+    "s3a": "org.apache.hadoop:hadoop-aws:{hadoop}",
+    "abfs": "org.apache.hadoop:hadoop-azure:{hadoop}",
+    "abfss": "org.apache.hadoop:hadoop-azure:{hadoop}",
+    "gs": "com.google.cloud.bigdataoss:gcs-connector:<a version for Hadoop {hadoop}>",
+}
 
 
 def files_of(spark: SparkSession, root: str) -> Files:
@@ -138,3 +148,36 @@ def _java_message(error: Exception) -> str:
     """Return a Java error's message; its first line only names the failed call."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[1].removeprefix(": ") if len(lines) > 1 else lines[0]
+
+
+@contextmanager
+def attribute_file_errors_to(spark: Any, property: str, place: str) -> Iterator[None]:
+    """Raise ConfigError of ``property`` for errors within that are not retriable; others stay as they are.
+
+    A validation ignores those, for a task tries again.
+    """
+    try:
+        with attribute_errors_to(property, place):
+            yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        text = str(error)
+        if any(name in text for name in _UNKNOWN):
+            scheme = place.partition(":")[0]
+            package = _PACKAGES.get(scheme, "which its documentation names")
+            hadoop = spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+            raise ConfigError.invalid(
+                property,
+                place,
+                f"Hadoop has no file system for {scheme}; add its package to the worker's spark.jars.packages, such "
+                f"as {package.format(hadoop=hadoop)}",
+            ) from error
+        if any(name in text for name in _REFUSED):
+            raise ConfigError.invalid(property, place, " ".join(_message(error).split())) from error
+        raise
+
+
+def _message(error: Any) -> str:
+    java = getattr(error, "java_exception", None)
+    return str(error) if java is None else str(java.toString())

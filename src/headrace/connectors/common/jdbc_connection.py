@@ -23,6 +23,10 @@ _AT_FAULT: Final[Mapping[str, type[ConnectError]]] = {
 }
 """Errors by the class of the SQLSTATE. All others are retriable."""
 _PROPERTIES: Final = {"28": "spark.option.user", "3D": "spark.option.url"}
+_REMEDIES: Final = {
+    "28": "; check spark.option.user and spark.option.password",
+    "3D": "; check the database's name in spark.option.url",
+}
 
 
 class JdbcConnection:
@@ -129,15 +133,11 @@ def database_error(error: Exception) -> ConnectError:
     if java is None:
         return RetriableError(f"The database cannot be asked: {error}")
     causes = list(_causes(java))
-    told = " ".join(str(cause.toString()) for cause in causes)
-    if "No suitable driver" in told or "ClassNotFoundException" in told:
-        return ConfigError(
-            f"Spark has no JDBC driver for this URL ({java.getMessage()}): add its package to the worker, for "
-            f"PostgreSQL spark.jars.packages=org.postgresql:postgresql:42.7.4",
-            _PROPERTIES["3D"],
-        )
     state, cause = next(((state, cause) for cause in causes if (state := _sql_state(cause))), ("", java))
-    error = _AT_FAULT.get(state[:2], RetriableError)(f"The database says: {cause.getMessage() or cause.toString()}")
+    kind, said = _AT_FAULT.get(state[:2], RetriableError), str(cause.getMessage() or cause.toString())
+    if kind is RetriableError and cause is not causes[-1]:
+        said += f" ({causes[-1].toString()})"  # as of a host that is not known
+    error = kind(f"The database says: {said}{_REMEDIES.get(state[:2], '')}")
     if isinstance(error, ConfigError):
         error.name = _PROPERTIES.get(state[:2])
     return error

@@ -7,21 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.api.jdbc_drivers import database_of
+
 _BACKTICKS: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
 _MYSQL: Final = frozenset({"mysql", "mariadb"})
 _ESCAPING: Final = frozenset({"mysql", "mariadb", "databricks", "hive2", "spark"})
 _MODULO: Final = frozenset({"oracle", "db2", "derby"})
 _FETCH_FIRST: Final = frozenset({"oracle", "db2", "derby"})
 _TYPED_MOMENTS: Final = frozenset({"oracle"})
-_DRIVERS: Final = {
-    "db2": "com.ibm.db2.jcc.DB2Driver",
-    "h2": "org.h2.Driver",
-    "mariadb": "org.mariadb.jdbc.Driver",
-    "mysql": "com.mysql.cj.jdbc.Driver",
-    "oracle": "oracle.jdbc.OracleDriver",
-    "postgresql": "org.postgresql.Driver",
-    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
-}
 
 _SESSIONS_IN_UTC: Final = {
     "connectionTimeZone": "UTC",
@@ -38,18 +31,13 @@ class Dialect:
 
     @staticmethod
     def of_url(url: str) -> Dialect:
-        return Dialect([*url.split(":"), "", ""][1].lower())
+        return Dialect(database_of(url))
 
     def url(self, url: str) -> str:
         """Return the URL to pass to Spark, which quotes names as MariaDB does only for URLs of MySQL."""
         if self.database != "mariadb":
             return url
         return f"jdbc:mysql:{url.split(':', 2)[2]}{'&' if '?' in url else '?'}permitMysqlScheme=true"
-
-    @property
-    def driver(self) -> str | None:
-        """The class of its JDBC driver: Java finds only those by itself that are present when it starts."""
-        return _DRIVERS.get(self.database)
 
     def name(self, column: str) -> str:
         quote = "`" if self.database in _BACKTICKS else '"'

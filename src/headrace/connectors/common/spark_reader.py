@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
@@ -21,22 +23,15 @@ FORMAT: Final = "spark.format"
 OPTIONS: Final = "spark.option."
 SCHEMA: Final = "spark.schema"
 JDBC: Final = "jdbc"
-TOPIC: Final = "topic"
-PATH: Final = "path"
-KEY_COLUMNS: Final = "key.columns"
-PARTITION_COUNT: Final = "partition.count"
-BATCH_ROWS: Final = "batch.max.rows"
-POLL_INTERVAL: Final = "poll.interval.ms"
-RETRY_TIMEOUT: Final = "retry.timeout.ms"
-"""The common properties of both sources that read by Spark."""
 _UNKNOWN_FORMAT: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source", "Failed to find data source")
 _REFUSALS: Final = ("AnalysisException", "ParseException", "IllegalArgumentException")
 _PROVIDERS: Final = {"avro": "org.apache.spark.sql.avro.AvroFileFormat"}
+_FORMATS: Final = ("jdbc", "parquet", "json", "csv", "text", "orc", "avro", "xml", "binaryFile")
 _PACKAGES: Final = {
-    "avro": "org.apache.spark:spark-avro_2.13:<the version of Spark>",
-    "delta": "io.delta:delta-spark_<Spark's version>_2.13:<a version of Delta Lake>",
-    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-<Spark's version>_2.13:<a version of Iceberg>",
-    "hudi": "org.apache.hudi:hudi-spark<Spark's version>-bundle_2.13:<a version of Hudi>",
+    "avro": "org.apache.spark:spark-avro_2.13:{spark}",
+    "delta": "io.delta:delta-spark_{minor}_2.13:<a version of Delta Lake>",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{minor}_2.13:<a version of Iceberg>",
+    "hudi": "org.apache.hudi:hudi-spark{minor}-bundle_2.13:<a version of Hudi>",
     "mongodb": "org.mongodb.spark:mongo-spark-connector_2.13:<a version for this Spark>",
     "cassandra": "com.datastax.spark:spark-cassandra-connector_2.13:<a version for this Spark>",
     "excel": "dev.mauch:spark-excel_2.13:<a version for this Spark>",
@@ -120,10 +115,17 @@ def _understood(error: Exception, format: str) -> ConnectError | None:
         return None
     message = str(error)
     if any(text in message for text in _UNKNOWN_FORMAT):
-        package = _PACKAGES.get(format.lower().rpartition(".")[2])
-        hint = f"such as {package}" if package else "which its documentation names"
-        return ConfigError.invalid(
-            FORMAT, format, f"Spark has no such format; add its package to the worker's spark.jars.packages, {hint}"
-        )
+        return ConfigError.invalid(FORMAT, format, f"Spark has no such format; {_format_remedy(format)}")
     of_java = hasattr(error, "java_exception") or getattr(error, "_origin", None) is not None
     return database_error(error) if format.lower() == JDBC and of_java else None
+
+
+def _format_remedy(format: str) -> str:
+    near = difflib.get_close_matches(format, (*_FORMATS, *_PACKAGES), 1)
+    package = _PACKAGES.get(format.lower().rpartition(".")[2])
+    if near and package is None:
+        return f"did you mean '{near[0]}'?"
+    spark = version("pyspark")
+    named = (package or "").format(spark=spark, minor=spark.rpartition(".")[0])
+    hint = f"such as {named}" if named else "which its documentation names"
+    return f"add its package to the worker's spark.jars.packages, {hint}"

@@ -14,9 +14,10 @@ from headrace import KAFKA_VERSION
 from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
+from headrace.api.datasets import Dataset, file_dataset
 from headrace.api.java_string import java_string
 from headrace.api.record import SinkRecord
-from headrace.api.sink import ColumnarSinkTask, OffsetAndMetadata, SinkConnector, TopicPartition
+from headrace.api.sink import ColumnarSinkTask, DryRun, OffsetAndMetadata, SinkConnector, TopicPartition
 from headrace.api.validators import WritablePath
 from headrace.connectors.file_stream.output_file import Buffer, OutputFile
 
@@ -57,9 +58,18 @@ class FileStreamSinkConnector(SinkConnector):
     def config(self) -> ConfigDef:
         return CONFIG_DEF
 
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the file; the standard output is none."""
+        file = self._props.get(FILE_CONFIG)
+        return [file_dataset(file)] if file else []
+
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Accept any offsets: the file holds none."""
         return True
+
+    def dry_run(self, connector_config: Mapping[str, str], records: Sequence[SinkRecord]) -> DryRun:
+        """Return the lines."""
+        return DryRun([_line(record).decode("utf-8", "replace") for record in records])
 
 
 class FileStreamSinkTask(ColumnarSinkTask):

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -18,11 +18,12 @@ from headrace import KAFKA_VERSION
 from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
+from headrace.api.datasets import Dataset, file_dataset
 from headrace.api.errors import ConnectError
+from headrace.api.lag import Lag, LagUnit
 from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
-from headrace.api.validators import NonEmptyString, Nullable, Range
-from headrace.connectors.file_stream.adaptive_wait import AdaptiveWait
-from headrace.connectors.file_stream.followed_file import FileEvent, FollowedFile
+from headrace.api.validators import Nullable, Range, TopicName
+from headrace.connectors.file_stream.followed_file import AdaptiveWait, FileEvent, FollowedFile
 from headrace.connectors.file_stream.line_splitter import Lines, LineSplitter
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ CONFIG_DEF: Final = (
         TOPIC_CONFIG,
         Type.STRING,
         importance=Importance.HIGH,
-        validator=NonEmptyString(),
+        validator=TopicName(),
         doc="The topic to publish data to.",
     )
     .define(
@@ -85,6 +86,11 @@ class FileStreamSourceConnector(SourceConnector):
 
     def config(self) -> ConfigDef:
         return CONFIG_DEF
+
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the file; the standard input is none."""
+        file = _file_of(self._props)
+        return [file_dataset(str(file))] if file is not None else []
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Return SUPPORTED for a file, which can be read again; the standard input and a named pipe cannot."""
@@ -151,6 +157,11 @@ class FileStreamSourceTask(SourceTask):
                 return None
         self._input.close()
         return None
+
+    def lag(self) -> Lag | None:
+        """Return the bytes that the file has and no record yet, but for a last line without its end."""
+        unread = self._input.unread()
+        return None if unread is None else Lag(LagUnit.BYTES, {str(self._file): unread + self._lines.ready})
 
     def stop(self) -> None:
         self._waiter.wake()
@@ -230,6 +241,8 @@ class _Columns:
 class _Input(Protocol):
     def read(self, size: int) -> bytes | FileEvent: ...
 
+    def unread(self) -> int | None: ...
+
     def close(self) -> None: ...
 
 
@@ -241,6 +254,9 @@ class _StandardInput:
 
     def read(self, size: int) -> bytes | FileEvent:
         return (os.read(self._fd, size) if wait([self._fd], 0) else b"") or FileEvent.END
+
+    def unread(self) -> int | None:
+        return None
 
     def close(self) -> None:
         pass

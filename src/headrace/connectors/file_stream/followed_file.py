@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a growing file, like ``tail -F``: through truncation, and through replacement by another file of its name.
 
-Reads a named pipe too, through any number of writers.
+Reads a named pipe too, through any number of writers. As no file gives notice of new data, there is a wait between
+polls.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import stat
 import time
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 
 _GRACE_SECONDS: Final = 1.0
 _PIPES_CHUNK: Final = 4096
 """Bytes read from a pipe are lost to all other readers, so only few are read ahead."""
+_SHORTEST: Final = 0.002
+_LONGEST: Final = 0.1
+_SHARE: Final = 8
 
 
 class FileEvent(Enum):
@@ -76,7 +81,19 @@ class FollowedFile:
             # An idle poll costs no more than this look-up of the size.
             return self._take(self._fd, size) if status.st_size > self._position else FileEvent.END
         except OSError as error:
-            raise ConnectError(f"File '{self._path}' cannot be read: {error.strerror}") from error
+            kind = ConfigError if isinstance(error, PermissionError) else ConnectError
+            raise kind(f"File '{self._path}' cannot be read: {error.strerror}") from error
+
+    def unread(self) -> int | None:
+        """Return the number of bytes that are not read yet; None for a pipe, and for a file that is not there."""
+        try:
+            if self._fd is None or self._is_pipe:
+                return None
+            status, opened = self._status(), os.fstat(self._fd)
+        except OSError:
+            return None
+        new = 0 if (status.st_dev, status.st_ino) == self._identity else status.st_size
+        return max(0, opened.st_size - self._position) + new
 
     def close(self) -> None:
         """Close the file. May be called more than once."""
@@ -95,7 +112,7 @@ class FollowedFile:
         if not self._is_pipe and not stat.S_ISREG(status.st_mode):
             self.close()
             kind = "a directory" if stat.S_ISDIR(status.st_mode) else "neither a regular file nor a named pipe"
-            raise ConnectError(f"File '{self._path}' cannot be read: it is {kind}")
+            raise ConfigError(f"File '{self._path}' cannot be read: it is {kind}")
         self._identity = (status.st_dev, status.st_ino)
         if self._is_pipe:
             return None
@@ -138,3 +155,46 @@ class FollowedFile:
         os.lseek(self._fd, 0, os.SEEK_SET)
         self._position = 0
         return event
+
+
+class AdaptiveWait:
+    """A wait of an eighth of the time since the last activity, within 2 and 100 ms.
+
+    So data that comes every 50 ms is seen within a few ms, and an idle source costs ten polls a second.
+    `wake` may be called from any thread, the rest belongs to one thread.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._active_at = clock()
+        self._woken = False
+        # Half the cost of a wait on a threading.Event, which is most of the CPU time of an idle task.
+        self._readable, self._writable = os.pipe()
+        self._poll = select.poll()
+        self._poll.register(self._readable, select.POLLIN)
+
+    def __del__(self) -> None:
+        os.close(self._readable)
+        os.close(self._writable)
+
+    @property
+    def woken(self) -> bool:
+        """True once `wake` was called."""
+        return self._woken
+
+    def active(self) -> None:
+        """Note that there was data: the next waits are short."""
+        self._active_at = self._clock()
+
+    def delay(self) -> float:
+        """Return the duration of the next wait, in seconds."""
+        return min(max((self._clock() - self._active_at) / _SHARE, _SHORTEST), _LONGEST)
+
+    def wait(self) -> None:
+        """Wait; return at once after `wake`."""
+        self._poll.poll(self.delay() * 1000)
+
+    def wake(self) -> None:
+        """End the present wait and all future ones."""
+        self._woken = True
+        os.write(self._writable, b".")

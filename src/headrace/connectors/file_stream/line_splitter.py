@@ -48,6 +48,11 @@ class LineSplitter:
         return len(self._ends)
 
     @property
+    def ready(self) -> int:
+        """Number of bytes of whole lines ready to be taken."""
+        return int(self._ends[-1]) - self._position if len(self._ends) else 0
+
+    @property
     def pending(self) -> int:
         """Number of bytes fed but not yet taken."""
         return len(self._buffer)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
 
-from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 
 T = TypeVar("T")
 Buffer: TypeAlias = bytes | memoryview
@@ -78,4 +78,6 @@ class OutputFile:
             return call()
         except OSError as error:
             message = f"file '{self._path or 'standard output'}' could not be {what}: {error.strerror}"
-            raise (RetriableError if error.errno in _PASSING else ConnectError)(message) from error
+            # Where it cannot be opened, the property has to be corrected.
+            lasting = ConfigError if call == self._open else ConnectError
+            raise (RetriableError if error.errno in _PASSING else lasting)(message) from error

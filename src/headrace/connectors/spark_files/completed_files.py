@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.api.frames import FrameJob
 from headrace.api.source import SourceTaskContext
-from headrace.connectors.common.spark_reader import PATH
+from headrace.connectors.common.spark_config import PATH
 from headrace.connectors.spark_files.file_ledger import FileLedger, FoundFile
 from headrace.connectors.spark_files.file_reader import MODULE
 from headrace.connectors.spark_files.spark_file_config import ACTION, DELETE, DIRECTORY, KEEP, MOST

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,6 +53,14 @@ class FileSplits:
     def next(self) -> NextFile | None:
         """Return the file to read next; None if all found files are read."""
         return self._found[0] if self._found else None
+
+    def lag(self) -> dict[str, int]:
+        """Return the numbers of files that are found and not read to their end, by a text that names the split."""
+        names = {
+            split: " ".join(source_partition(self._directory, split, self._count).values()) for split in self._ledgers
+        }
+        counts = Counter(each.split for each in self._found)
+        return {name: counts[split] for split, name in names.items()}
 
     def skip(self, file: NextFile) -> None:
         """Skip a file until the next listing."""

@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.config_def import NO_DEFAULT, ConfigDef, Importance, Type
 from headrace.api.protected_files import write_refusal
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString, WritablePath
-from headrace.connectors.common.spark_reader import (
+from headrace.connectors.common.spark_config import (
     BATCH_ROWS,
-    FORMAT,
     KEY_COLUMNS,
     PARTITION_COUNT,
     PATH,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
-    SCHEMA,
     TOPIC,
+    shared,
 )
+from headrace.connectors.common.spark_reader import FORMAT, SCHEMA
 from headrace.connectors.spark_files.file_columns import ADD, FAIL, IGNORE
 
 EVOLUTION: Final = "schema.evolution"
@@ -36,73 +36,62 @@ ONE_COLUMN: Final[Mapping[str, str]] = {"text": "value", "binaryfile": "content"
 
 CONFIG_DEF: Final = (
     ConfigDef()
-    .define(
-        TOPIC, Type.STRING, importance=Importance.HIGH, validator=NonEmptyString(), doc="The topic to publish rows to."
+    .define_key(shared(TOPIC))
+    .define_key(
+        shared(
+            PATH,
+            "The directory to watch, as a path or URI that Spark understands.",
+            default=NO_DEFAULT,
+            validator=NonEmptyString(),
+        )
     )
-    .define(
-        PATH,
-        Type.STRING,
-        importance=Importance.HIGH,
-        validator=NonEmptyString(),
-        doc="The directory to watch, as a path or URI that Spark understands.",
+    .define_key(
+        shared(
+            FORMAT,
+            "The files' format: csv, json, parquet, orc, avro, xml, text, binaryFile, or that of a package in the "
+            "worker's spark.jars.packages. Its options are given as spark.option.<name>.",
+            default=NO_DEFAULT,
+        )
     )
-    .define(
-        FORMAT,
-        Type.STRING,
-        importance=Importance.HIGH,
-        validator=NonEmptyString(),
-        doc="The files' format: csv, json, parquet, orc, avro, xml, text, binaryFile, or that of a package in the "
-        "worker's spark.jars.packages. Its options are given as spark.option.<name>.",
-    )
-    .define(
-        SCHEMA,
-        Type.STRING,
-        None,
-        doc="The files' columns, as Spark's DDL (id BIGINT, region STRING). Not given, Spark looks at each file.",
+    .define_key(
+        shared(
+            SCHEMA,
+            "The files' columns, as Spark's DDL (id BIGINT, region STRING). By default Spark infers them from each "
+            "file.",
+        )
     )
     .define(
         EVOLUTION,
         Type.STRING,
         ADD,
         validator=ValidString(ADD, FAIL, IGNORE),
-        doc="What becomes of a file with other columns than those before it: new ones are added, the task fails, or "
-        "new ones are left out. Missing columns are null. Those of another type are cast to the former one, but for "
-        "numbers that need more room, and get it where columns are added.",
+        doc="Action on a file with other columns than those before it: add adds new columns, fail fails the task, "
+        "ignore drops new columns. Missing columns are null. Columns of another type are cast to the former one; "
+        "add also widens numbers and dates.",
     )
-    .define(
-        KEY_COLUMNS,
-        Type.LIST,
-        "",
-        doc="The columns that make the record's key: the value of one, or a struct of several.",
+    .define_key(shared(KEY_COLUMNS))
+    .define_key(
+        shared(
+            PARTITION_COUNT,
+            "The number of splits into which the files are divided by their paths. A task reads one or more splits; "
+            "only the files of one split are read in order.",
+            default=1,
+            validator=Nullable(Range.at_least(1)),
+        )
     )
-    .define(
-        PARTITION_COUNT,
-        Type.INT,
-        "1",
-        validator=Nullable(Range.at_least(1)),
-        doc="In how many splits the files are divided by their paths. A task reads one or more of them; in order are "
-        "only the files of one split.",
-    )
-    .define(
-        BATCH_ROWS,
-        Type.INT,
-        "10000",
-        validator=Nullable(Range.at_least(1)),
-        doc="How many rows a poll returns at most.",
-    )
-    .define(
-        POLL_INTERVAL,
-        Type.LONG,
-        "5000",
-        validator=Nullable(Range.at_least(1)),
-        doc="How many milliseconds to wait before the directory is listed again when all files are read.",
+    .define_key(shared(BATCH_ROWS, "The most rows that a poll returns."))
+    .define_key(
+        shared(
+            POLL_INTERVAL,
+            "The time in ms before the directory is listed again when all files are read.",
+        )
     )
     .define(
         SETTLE,
         Type.LONG,
         "5000",
         validator=Nullable(Range.at_least(0)),
-        doc="For how many milliseconds a file has to be unchanged before it is read. 0 is right where files appear "
+        doc="The time in ms for which a file has to be unchanged before it is read. Use 0 if files appear as a "
         "whole, by a rename or in an object store.",
     )
     .define(
@@ -111,7 +100,7 @@ CONFIG_DEF: Final = (
         "3600000",
         importance=Importance.LOW,
         validator=Nullable(Range.at_least(0)),
-        doc="How many milliseconds older than the latest file that is read a file may be that turns up only now.",
+        doc="The time in ms by which a file that appears late may be older than the latest file that was read.",
     )
     .define(
         MOST,
@@ -119,29 +108,27 @@ CONFIG_DEF: Final = (
         "2000",
         importance=Importance.LOW,
         validator=Nullable(Range.at_least(1)),
-        doc="How many files of late.files.ms are remembered at most, so that source offsets stay small.",
+        doc="The most files of late.files.ms that are kept in source offsets, so that these stay small.",
     )
     .define(
         ACTION,
         Type.STRING,
         KEEP,
         validator=ValidString(KEEP, DELETE, MOVE),
-        doc="What becomes of files after the offset that says that they were read is committed.",
+        doc="Action on files that were read, after their offset is committed.",
     )
     .define(
         DIRECTORY,
         Type.STRING,
         None,
         validator=WritablePath(uri=True),
-        doc="Where files are moved to with completed.action=move; not below the path.",
+        doc="The directory to which files are moved with completed.action=move; not below the path.",
     )
-    .define(
-        RETRY_TIMEOUT,
-        Type.LONG,
-        "300000",
-        validator=Nullable(Range.at_least(-1)),
-        doc="For how many milliseconds files that cannot be read now are tried again before the task fails; -1 is "
-        "without end.",
+    .define_key(
+        shared(
+            RETRY_TIMEOUT,
+            "The time in ms for which reading files is retried before the task fails; -1 is without limit.",
+        )
     )
 )
 

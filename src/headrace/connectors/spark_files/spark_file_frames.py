@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from headrace.api.errors import ConfigError
 from headrace.api.frame_sql import check_frame
 from headrace.api.protected_files import ensure_writable
-from headrace.connectors.common.hadoop_files import HadoopFiles
+from headrace.connectors.common.hadoop_files import HadoopFiles, attribute_file_errors_to
 from headrace.connectors.common.incremental_columns import spark_text
-from headrace.connectors.common.spark_reader import PATH, reader, with_spark_errors
+from headrace.connectors.common.spark_config import PATH
+from headrace.connectors.common.spark_reader import SCHEMA, check_schema, reader, with_spark_errors
 from headrace.connectors.spark_files.file_columns import expressions
 from headrace.connectors.spark_files.spark_file_config import DIRECTORY
 
@@ -25,6 +29,7 @@ _LISTING_OPTIONS: Final = frozenset({"pathglobfilter", "recursivefilelookup", "m
 _LISTED: Final = ("path", "unix_millis(modificationTime) AS modified", "length AS size")
 _ONE_PIECE: Final = {"spark.sql.files.maxPartitionBytes": str(1 << 62), "spark.sql.files.minPartitionNum": "1"}
 """A file is read from its start to its end by one Spark task, so that its rows have numbers."""
+_ANY_SCHEMA: Final = "value STRING"
 
 
 def listing(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
@@ -90,3 +95,41 @@ def _options(settings: Mapping[str, str]) -> dict[str, str]:
 def _literal(path: str) -> str:
     """Return a pattern that matches a path literally."""
     return "".join(f"\\{char}" if char in "\\{}[]*?" else char for char in path)
+
+
+def check(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """Raise ConfigError for columns that are no DDL, unknown formats, and paths that Spark must not read.
+
+    A missing directory is no error, nor is a file system that does not answer now.
+    """
+    check_schema(spark, settings.get(SCHEMA))
+    with tempfile.TemporaryDirectory() as empty:
+        known = {SCHEMA: _ANY_SCHEMA, **settings}
+        with_spark_errors(settings, lambda: reader(spark, known).load(Path(empty).as_uri()))
+    places = json.loads(settings["places"])
+    with attribute_file_errors_to(spark, PATH, places[PATH]):
+        system = _look_into(spark, places[PATH])
+    if directory := places.get(DIRECTORY):
+        with attribute_file_errors_to(spark, DIRECTORY, directory):
+            other = _path(spark, directory).getFileSystem(_configuration(spark))
+        if other.getUri().toString() != system.getUri().toString():
+            raise ConfigError.invalid(DIRECTORY, directory, f"files can only be moved where {PATH} is as well")
+
+
+def _look_into(spark: Any, place: str) -> Any:
+    """Return the path's file system, after a look-up of a first file."""
+    path = _path(spark, place)
+    system = path.getFileSystem(_configuration(spark))
+    for status in system.globStatus(path) or ():
+        if status.isDirectory():
+            system.listStatusIterator(status.getPath()).hasNext()
+            break
+    return system
+
+
+def _path(spark: Any, place: str) -> Any:
+    return spark._jvm.org.apache.hadoop.fs.Path(place)
+
+
+def _configuration(spark: Any) -> Any:
+    return spark._jsc.hadoopConfiguration()

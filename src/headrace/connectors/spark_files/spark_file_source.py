@@ -7,35 +7,43 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from headrace import __version__
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.connector import Task
+from headrace.api.datasets import Dataset, file_dataset
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
+from headrace.api.lag import Lag, LagUnit
 from headrace.api.source import (
     ConnectorTransactionBoundaries,
     ExactlyOnceSupport,
     SourceConnector,
     SourceTask,
 )
-from headrace.connectors.common.conflicting_settings import add_conflicts, parse_checked
-from headrace.connectors.common.retry_timeout import RetryTimeout
-from headrace.connectors.common.row_table import row_table
-from headrace.connectors.common.spark_reader import (
+from headrace.connectors.common.spark_config import (
     BATCH_ROWS,
-    FORMAT,
     KEY_COLUMNS,
     PARTITION_COUNT,
     PATH,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
     TOPIC,
-    reader_settings,
+    add_conflicts,
+    parse_checked,
+)
+from headrace.connectors.common.spark_reader import FORMAT, reader_settings
+from headrace.connectors.common.spark_source import (
+    LONGEST_WAIT,
+    SPLITS,
+    RetryTimeout,
+    check_offsets,
+    row_table,
+    split_configs,
 )
 from headrace.connectors.spark_files.completed_files import CompletedFiles
 from headrace.connectors.spark_files.file_ledger import FileLedger, FoundFile
@@ -55,9 +63,6 @@ from headrace.connectors.spark_files.spark_file_frames import PATH_NOT_FOUND
 
 log = logging.getLogger(__name__)
 
-SPLITS: Final = "task.splits"
-_LONGEST_WAIT: Final = 0.5
-
 
 class SparkFileSourceConnector(SourceConnector):
     """Tasks that read each file of a directory once, new files included."""
@@ -73,10 +78,7 @@ class SparkFileSourceConnector(SourceConnector):
         return SparkFileSourceTask
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Assign each split to one task; the splits do not depend on the number of tasks."""
-        splits = range(self._count)
-        shares = [list(splits[task::max_tasks]) for task in range(min(max_tasks, self._count))]
-        return [{**self._props, SPLITS: json.dumps(share)} for share in shares]
+        return split_configs(self._props, list(range(self._count)), max_tasks)
 
     def stop(self) -> None:
         pass
@@ -92,7 +94,11 @@ class SparkFileSourceConnector(SourceConnector):
         parsed = parse_checked(CONFIG_DEF, configs, find_conflicts)
         places = {name: parsed[name] for name in (PATH, DIRECTORY) if parsed[name]}
         settings = reader_settings(configs, parsed[FORMAT], {}) | {"places": json.dumps(places)}
-        return FrameJob("headrace.connectors.spark_files.spark_file_check:check", settings, f"files in {parsed[PATH]}")
+        return FrameJob("headrace.connectors.spark_files.spark_file_frames:check", settings, f"files in {parsed[PATH]}")
+
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the directory."""
+        return [file_dataset(self._props[PATH])]
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED
@@ -108,12 +114,7 @@ class SparkFileSourceConnector(SourceConnector):
         parsed = parse_checked(CONFIG_DEF, connector_config, find_conflicts)
         count = parsed[PARTITION_COUNT]
         partitions = [source_partition(parsed[PATH], split, count) for split in range(count)]
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition not in partitions:
-                raise ConnectError(f"There is no source partition {partition}; there are {partitions}")
-            FileLedger.of(offset)
+        check_offsets(offsets, partitions, FileLedger.of)
         return True
 
 
@@ -154,6 +155,10 @@ class SparkFileSourceTask(SourceTask):
         self._retry_timeout.reset()
         return table
 
+    def lag(self) -> Lag | None:
+        """Return the files of the last listing that are not read to their end."""
+        return None if self._listed_at is None else Lag(LagUnit.FILES, self._splits.lag())
+
     def stop(self) -> None:
         self._stopped.set()
 
@@ -179,7 +184,7 @@ class SparkFileSourceTask(SourceTask):
             self._list()
             file = self._splits.next()
         if file is None:
-            self._stopped.wait(min(self._parsed[POLL_INTERVAL] / 1000, _LONGEST_WAIT))
+            self._stopped.wait(min(self._parsed[POLL_INTERVAL] / 1000, LONGEST_WAIT))
             return None
         schema, evolution = self._splits.schema(file.split), self._parsed[EVOLUTION]
         return file, FileReader(self.context.frames, self._settings, evolution, file.file, file.row, schema)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sink records as Arrow tables with the columns that `ColumnarSinkTask.put_table` takes."""
+"""Sink records as Arrow tables of one partition, with the columns that `ColumnarSinkTask.put_table` takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.api import arrow
 from headrace.api.arrow_columns import column_of, runs_of_one_type
@@ -30,6 +32,22 @@ def record_tables(records: Iterable[SinkRecord]) -> list[tuple[TopicPartition, p
         # A query may have returned them in any order; sorting ordered ones costs almost nothing.
         part.sort(key=_offset)
     return [(where, _table(run)) for where, part in parts.items() for run in runs_of_one_type(part)]
+
+
+def tables_by_partition(table: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
+    """Iterate over the parts of a table of one topic, each in the order of its offsets."""
+    topic = table.column(arrow.TOPIC)[0].as_py()
+    partitions = table.column(arrow.PARTITION)
+    found = pc.unique(partitions).to_pylist()
+    for partition in found:
+        part = table if len(found) == 1 else table.filter(pc.equal(partitions, partition))
+        yield TopicPartition(topic, partition), _in_order(part)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """Sort by offset; rows of one offset, which a query may have made of one record, keep their order."""
+    offsets = table.column(arrow.OFFSET).to_numpy()
+    return table if (offsets[1:] >= offsets[:-1]).all() else table.take(np.argsort(offsets, kind="stable"))
 
 
 def _offset(record: SinkRecord) -> int:

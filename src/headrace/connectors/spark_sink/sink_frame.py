@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DataFrame of rows that a SparkSink writes, from that of consumed records. In the worker."""
+"""The DataFrames of a SparkSink: the rows that it writes, and the states of partitions taken over. In the worker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, DataError
+from headrace.api.frame_json import malformed_rows, parse_json_column, quoted
 from headrace.api.frame_sql import query_frame
+from headrace.connectors.common.spark_reader import attribute_errors_to
 from headrace.connectors.spark_sink.spark_sink_config import INCLUDE, PARTITION_BY, VALUE_SCHEMA
 
 if TYPE_CHECKING:
@@ -24,8 +28,7 @@ _METADATA: Final = {
     "timestamp": f"timestamp_millis(`{arrow.TIMESTAMP}`)",
 }
 _VIEW: Final = "records"
-_MALFORMED: Final = "MALFORMED_RECORD"
-_MARK: Final = "headrace malformed"
+_MALFORMED: Final = ("MALFORMED_RECORD", "CAST_INVALID_INPUT")
 
 
 def rows(frame: DataFrame, settings: Mapping[str, str], more: Sequence[str] = ()) -> DataFrame:
@@ -74,18 +77,13 @@ def value_columns(frame: DataFrame) -> list[str]:
     return [] if kind.typeName() == "void" else [arrow.VALUE]
 
 
-def quoted(name: str) -> str:
-    """Return any name, quoted for Spark's SQL."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 @contextmanager
 def reporting_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Iterator[None]:
     """Raise DataError for a failed write within if a value caused it; the error names the first such value."""
     try:
         yield
     except Exception as error:
-        if VALUE_SCHEMA not in settings or _MALFORMED not in str(error):
+        if VALUE_SCHEMA not in settings or not any(name in str(error) for name in _MALFORMED):
             raise
         found = _first_malformed(frame, settings[VALUE_SCHEMA])
         if found is None:
@@ -98,11 +96,9 @@ def reporting_bad_values(frame: DataFrame, settings: Mapping[str, str]) -> Itera
 
 def _first_malformed(frame: DataFrame, schema: str) -> Sequence[Any] | None:
     """Find the first malformed value by a second read, which marks such values. None if it finds none."""
-    marked = _literal(f"{schema}, `{_MARK}` STRING")
-    read = f"from_json({arrow.VALUE}, {marked}, map('columnNameOfCorruptRecord', '{_MARK}'))"
     try:
         return (
-            frame.where(f"{read}.`{_MARK}` IS NOT NULL")
+            malformed_rows(frame, arrow.VALUE, schema)
             .orderBy(quoted(arrow.PARTITION), quoted(arrow.OFFSET))
             .selectExpr(arrow.TOPIC, quoted(arrow.PARTITION), quoted(arrow.OFFSET), f"left({arrow.VALUE}, 200)")
             .first()
@@ -111,19 +107,13 @@ def _first_malformed(frame: DataFrame, schema: str) -> Sequence[Any] | None:
         return None
 
 
-def _literal(text: str) -> str:
-    """Return text as a literal of Spark's SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _typed(frame: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Return the frame with a text value parsed by ``value.schema``."""
     schema = settings.get(VALUE_SCHEMA)
     if not schema or frame.schema[arrow.VALUE].dataType.typeName() != "string":
         return frame
-    value = f"from_json({arrow.VALUE}, {_literal(schema)}, map('mode', 'FAILFAST'))"
-    return frame.selectExpr(*(f"{value} AS {name}" if name == arrow.VALUE else quoted(name) for name in frame.columns))
+    with attribute_errors_to(VALUE_SCHEMA, schema):  # a task may find it that was created while Spark was not there
+        return parse_json_column(frame, arrow.VALUE, schema)
 
 
 def _value(frame: DataFrame) -> list[str]:
@@ -145,3 +135,16 @@ def _refuse_both(names: Sequence[str], wanted: Sequence[str]) -> None:
 
 def _listed(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
+
+
+def states_frame(spark: SparkSession, states: Iterable[tuple[int, int, int]]) -> DataFrame:
+    """Return a row for each partition: its number, its next offset, and the number of its last write."""
+    partitions, nexts, numbers = zip(*states, strict=True)
+    table = pa.table(
+        {
+            "partition": pa.array(partitions, pa.int32()),
+            "next": pa.array(nexts, pa.int64()),
+            "number": pa.array(numbers, pa.int64()),
+        }
+    )
+    return spark.createDataFrame(table)

@@ -1,24 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target of a SparkSink, for its task: the partitions taken over, and the writes of their next batches."""
+"""The target of a SparkSink: taken over and written to by its tasks, rewound by an operator.
+
+A task knows the partitions that it has taken over, and writes their next batches.
+
+An operator's change of offsets (KIP-875) has two steps, around the change of the consumer group's offsets, for the
+target records offsets itself. No task may take a partition over between them: it might have begun at the old offsets or
+at the new ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import importlib
+import json
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.api.frames import FrameJob, Frames
-from headrace.api.sink import TopicPartition
-from headrace.connectors.common.topic_identity import are_different
+from headrace.api.sink import NewOffset, OffsetJobs, TopicPartition
+from headrace.connectors.common.batch_names import are_different
 from headrace.connectors.spark_sink.batch_buffer import Run
 from headrace.connectors.spark_sink.spark_sink_config import SinkSettings
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 ROW = "row"
 """The column that identifies a row within a batch."""
+_TARGETS = "targets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +138,37 @@ def _list(topic: str, batches: Sequence[dict[str, object]]) -> str:
         return f"{topic}-{batch['partition']}{offsets}"
 
     return ", ".join(map(shown, batches))
+
+
+def offset_jobs(settings: SinkSettings, offsets: Mapping[TopicPartition, NewOffset]) -> OffsetJobs:
+    """Return the jobs of the two steps, for all topics at once."""
+    token = uuid.uuid4().int >> 66  # fits a type of every database
+    targets = []
+    for topic in sorted({where.topic for where in offsets}):
+        places = [
+            {"partition": where.partition, "to": new.offset, "asked": new.asked, "token": token}
+            for where, new in sorted(offsets.items())
+            if where.topic == topic
+        ]
+        targets.append(settings.job(topic, places))
+    job = {"module": settings.module, _TARGETS: json.dumps(targets)}
+    said = f"offsets of {settings.connector}"
+    return OffsetJobs(FrameJob(f"{__name__}:before_change", job, said), FrameJob(f"{__name__}:after_change", job, said))
+
+
+def before_change(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """Frame function: announce the change. Raise DataError if an offset cannot be rewound to."""
+    for module, target in _targets(settings):
+        module.prepare_rewind(spark, target)
+
+
+def after_change(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> None:
+    """Frame function: change the target's offsets. Raise FencedError if a task has taken a partition over."""
+    for module, target in _targets(settings):
+        module.rewind(spark, target)
+
+
+def _targets(settings: Mapping[str, str]) -> Iterator[tuple[Any, Mapping[str, str]]]:
+    module = importlib.import_module(settings["module"])
+    for target in json.loads(settings[_TARGETS]):
+        yield module, target

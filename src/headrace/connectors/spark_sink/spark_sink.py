@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,25 +17,29 @@ from headrace import __version__
 from headrace.api import arrow
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.connector import Task
+from headrace.api.datasets import Dataset
 from headrace.api.errors import ConnectError, DataError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.record import SinkRecord
 from headrace.api.sink import (
     ColumnarSinkTask,
+    DryRun,
     NewOffset,
     OffsetAndMetadata,
     OffsetJobs,
     SinkConnector,
     TopicPartition,
 )
-from headrace.connectors.common.conflicting_settings import add_conflicts
+from headrace.connectors.common.spark_config import add_conflicts
+from headrace.connectors.common.spark_datasets import table_datasets
 from headrace.connectors.spark_sink.batch_buffer import BatchBuffer
-from headrace.connectors.spark_sink.record_tables import record_tables
-from headrace.connectors.spark_sink.sink_rewind import offset_jobs
-from headrace.connectors.spark_sink.sink_target import SinkTarget
+from headrace.connectors.spark_sink.record_tables import record_tables, tables_by_partition
+from headrace.connectors.spark_sink.sink_target import SinkTarget, offset_jobs
 from headrace.connectors.spark_sink.spark_sink_config import (
     CONFIG_DEF,
     NULLS,
+    PATH,
+    TABLE,
     VALUE_SCHEMA,
     SinkSettings,
     find_conflicts,
@@ -83,6 +86,12 @@ class SparkSinkConnector(SinkConnector):
             "headrace.connectors.spark_sink.spark_sink_check:check", asked, f"what {settings.connector} writes to"
         )
 
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the directories or tables that the topics go to."""
+        settings = SinkSettings.of(self._props)
+        places = [(job.get(TABLE), job.get(PATH)) for job in (settings.job(topic, []) for topic in sorted(topics))]
+        return [each for place in dict.fromkeys(places) for each in table_datasets(settings.options, *place)]
+
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return SinkSettings.of(connector_config).rewinds
 
@@ -91,6 +100,15 @@ class SparkSinkConnector(SinkConnector):
     ) -> OffsetJobs | None:
         settings = SinkSettings.of(connector_config)
         return offset_jobs(settings, offsets) if settings.rewinds and offsets else None
+
+    def dry_run(self, connector_config: Mapping[str, str], records: Sequence[SinkRecord]) -> DryRun:
+        """Return the rows that Spark would get, with the type of their column `value`."""
+        nulls = SinkSettings.of(connector_config).nulls
+        tables = [_without_nulls(table, nulls) for _, table in record_tables(records)]
+        types = dict.fromkeys(str(table.column(arrow.VALUE).type) for table in tables)
+        notes = ("the expressions, partitions and format of the target are Spark's part, and are not previewed",)
+        rows = [row for table in tables for row in table.to_pylist()]
+        return DryRun(rows, "; ".join(f"value: {each}" for each in types) or None, notes)
 
 
 class SparkSinkTask(ColumnarSinkTask):
@@ -130,7 +148,7 @@ class SparkSinkTask(ColumnarSinkTask):
         self._take(record_tables(records))
 
     def put_table(self, table: pa.Table) -> None:
-        self._take(list(_by_partition(table)))
+        self._take(list(tables_by_partition(table)))
 
     def pre_commit(
         self, current_offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -154,7 +172,7 @@ class SparkSinkTask(ColumnarSinkTask):
             for where, group in groupby(sorted(tables, key=_place), key=_place):
                 of_partition = [table for _, table in group]
                 self._handle_recreated_topic(where, of_partition)
-                self._buffer.add(where, [self._without_nulls(table) for table in of_partition])
+                self._buffer.add(where, [_without_nulls(table, self._settings.nulls) for table in of_partition])
             self._write_due()
         except RetriableError as error:
             # The same records are put again, and recognised as buffered.
@@ -173,7 +191,7 @@ class SparkSinkTask(ColumnarSinkTask):
     def _handle_recreated_topic(self, where: TopicPartition, tables: Sequence[pa.Table]) -> None:
         """Restart a partition whose records seem to be written if its topic was deleted and created again."""
         if self._buffer.has_seen(where, tables[0]) and self._target.is_of_another_topic(where):
-            log.warning("topic %s was made anew: its records from offset 0 on are written", where.topic)
+            log.warning("topic %s was created again: its records from offset 0 on are written", where.topic)
             # The former topic's records can be read no more.
             for run in self._buffer.runs(where):
                 self._target.write([run])
@@ -197,34 +215,20 @@ class SparkSinkTask(ColumnarSinkTask):
         self.context.timeout_ms(self._settings.backoff_ms)
         raise error
 
-    def _without_nulls(self, table: pa.Table) -> pa.Table:
-        values = table.column(arrow.VALUE)
-        if self._settings.nulls == "write" or not values.null_count:
-            return table
-        if self._settings.nulls == "fail":
-            row = table.filter(pc.is_null(values)).slice(0, 1)
-            topic, partition, offset = (row.column(n)[0] for n in (arrow.TOPIC, arrow.PARTITION, arrow.OFFSET))
-            raise DataError(
-                f"The record at offset {offset} of {topic}-{partition} has no value; {NULLS}=ignore leaves such "
-                f"records out, and {NULLS}=write writes them"
-            )
-        return table.filter(pc.is_valid(values))
+
+def _without_nulls(table: pa.Table, nulls: str) -> pa.Table:
+    values = table.column(arrow.VALUE)
+    if nulls == "write" or not values.null_count:
+        return table
+    if nulls == "fail":
+        row = table.filter(pc.is_null(values)).slice(0, 1)
+        topic, partition, offset = (row.column(n)[0] for n in (arrow.TOPIC, arrow.PARTITION, arrow.OFFSET))
+        raise DataError(
+            f"The record at offset {offset} of {topic}-{partition} has no value; {NULLS}=ignore leaves such "
+            f"records out, and {NULLS}=write writes them"
+        )
+    return table.filter(pc.is_valid(values))
 
 
 def _place(entry: tuple[TopicPartition, pa.Table]) -> TopicPartition:
     return entry[0]
-
-
-def _by_partition(table: pa.Table) -> Iterator[tuple[TopicPartition, pa.Table]]:
-    topic = table.column(arrow.TOPIC)[0].as_py()
-    partitions = table.column(arrow.PARTITION)
-    found = pc.unique(partitions).to_pylist()
-    for partition in found:
-        part = table if len(found) == 1 else table.filter(pc.equal(partitions, partition))
-        yield TopicPartition(topic, partition), _in_order(part)
-
-
-def _in_order(table: pa.Table) -> pa.Table:
-    """Sort by offset; rows of one offset, which a query may have made of one record, keep their order."""
-    offsets = table.column(arrow.OFFSET).to_numpy()
-    return table if (offsets[1:] >= offsets[:-1]).all() else table.take(np.argsort(offsets, kind="stable"))

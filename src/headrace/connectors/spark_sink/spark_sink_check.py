@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from headrace.api.errors import ConfigError
-from headrace.connectors.common.file_system_errors import attribute_file_errors_to
+from headrace.connectors.common.hadoop_files import attribute_file_errors_to
 from headrace.connectors.common.spark_reader import FORMAT, JDBC, attribute_errors_to, with_spark_errors
 from headrace.connectors.spark_sink import spark_sink_postgres
 from headrace.connectors.spark_sink.sink_frame import partitioned_rows, rows

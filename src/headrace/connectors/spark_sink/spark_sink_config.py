@@ -12,7 +12,7 @@ from typing import Any, Final
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.protected_files import ensure_writable, write_refusal
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidList, ValidString, WritablePath
-from headrace.connectors.common.conflicting_settings import parse_checked
+from headrace.connectors.common.spark_config import parse_checked
 from headrace.connectors.common.spark_reader import FORMAT, OPTIONS, spark_options
 from headrace.connectors.spark_sink.batch_buffer import Rotation
 
@@ -48,7 +48,7 @@ CONFIG_DEF: Final = (
         importance=Importance.HIGH,
         validator=NonEmptyString(),
         doc="The format that Spark writes: parquet, json, csv, text, orc, avro, xml, jdbc (PostgreSQL), or that of a "
-        "package in the worker's spark.jars.packages, such as delta. Its options are given as spark.option.<name>.",
+        "package in the worker's spark.jars.packages, such as delta. Its options have the prefix spark.option.",
     )
     .define(
         PATH,
@@ -56,65 +56,65 @@ CONFIG_DEF: Final = (
         None,
         importance=Importance.HIGH,
         validator=WritablePath(uri=True),
-        doc="The directory that is written to, as a path or URI that Spark understands. ${topic} in it stands for "
-        "the topic that a record was read from.",
+        doc="The directory to write to, as a path or URI that Spark understands. ${topic} stands for the topic that "
+        "a record was read from.",
     )
     .define(
         TABLE,
         Type.STRING,
         None,
         importance=Importance.HIGH,
-        doc="The table that is written to, for jdbc and for formats with a catalog. ${topic} in it stands for the "
-        "topic that a record was read from.",
+        doc="The table to write to, for jdbc and for formats with a catalog. ${topic} stands for the topic that a "
+        "record was read from.",
     )
     .define(
         INCLUDE,
         Type.LIST,
         "",
         validator=ValidList(*METADATA),
-        doc="What each row tells of its record beside the value, in columns named kafka_key, kafka_topic, "
-        "kafka_partition, kafka_offset and kafka_timestamp.",
+        doc="Metadata of the record to add to its row, in columns named kafka_key, kafka_topic, kafka_partition, "
+        "kafka_offset and kafka_timestamp.",
     )
     .define(
         VALUE_SCHEMA,
         Type.STRING,
         None,
-        doc="The columns that are read out of values that are JSON text, as Spark's DDL: id BIGINT, region STRING.",
+        doc="The columns to parse from values that are JSON text, as Spark's DDL: id BIGINT, region STRING.",
     )
     .define(
         PARTITION_BY,
         Type.STRING,
         None,
-        doc="SQL expressions, separated by commas, whose values name the directories that files are written to: "
-        "date(ts) AS day, region. They see the value's columns and all that include.columns can name.",
+        doc="SQL expressions, separated by commas, whose values name the directories of the files: date(ts) AS day, "
+        "region. They can use the value's columns and all columns of include.columns.",
     )
     .define(
         NULLS,
         Type.STRING,
         "fail",
         validator=ValidString("fail", "ignore", "write"),
-        doc="What becomes of records without a value: the task fails, they are left out, or a row of nulls is "
-        "written. With insert.mode=upsert they delete the row of their key.",
+        doc="Action on records without a value: fail fails the task, ignore skips them, write writes a row of nulls. "
+        "With insert.mode=upsert they delete the row of their key.",
     )
     .define(
         INSERT_MODE,
         Type.STRING,
         "insert",
         validator=ValidString("insert", UPSERT),
-        doc="For jdbc: a row for each record, or for each key the row of its latest record.",
+        doc="For jdbc: insert adds a row for each record; upsert keeps for each key the row of its latest record.",
     )
     .define(
         KEY_FIELDS,
         Type.LIST,
         "",
         doc="For upsert: the columns of the table's primary key, which are the fields of the record's key. A key "
-        "that is no struct has one column.",
+        "that is not a struct has one column.",
     )
     .define(
         AUTO_CREATE,
         Type.BOOLEAN,
         "false",
-        doc="For jdbc: whether a table that is not there is made, with the columns of the first batch.",
+        doc="For jdbc: whether a missing table is created, with the columns of the first batch.",
     )
     .define(
         OFFSETS_TABLE,
@@ -122,21 +122,22 @@ CONFIG_DEF: Final = (
         "headrace_offsets",
         validator=NonEmptyString(),
         importance=Importance.LOW,
-        doc="For jdbc: the table, made at need, that remembers what is written, in the same transactions.",
+        doc="For jdbc: the table that stores the written offsets, in the same transactions. It is created if "
+        "necessary.",
     )
     .define(
         FLUSH_SIZE,
         Type.INT,
         "100000",
         validator=Nullable(Range(1)),
-        doc="How many records of one partition are written at once at most, more or less.",
+        doc="The approximate number of records of one partition that are written at once.",
     )
     .define(
         ROTATE,
         Type.LONG,
         "60000",
         validator=Nullable(Range(1)),
-        doc="After how many milliseconds what has come of a partition is written, however little it is.",
+        doc="The time in ms after which the collected records of a partition are written, even if there are few.",
     )
     .define(
         MEMORY,
@@ -144,17 +145,16 @@ CONFIG_DEF: Final = (
         str(64 << 20),
         validator=Nullable(Range(1)),
         importance=Importance.LOW,
-        doc="How many bytes of records a task holds back at most before it writes.",
+        doc="The most bytes of records that a task collects before it writes.",
     )
     .define(
         MAX_RETRIES,
         Type.INT,
         "10",
         validator=Nullable(Range(-1)),
-        doc="How often a batch that cannot be written for reasons that may pass is tried again before the task "
-        "fails; -1 is without end.",
+        doc="How often writing a batch is retried after a temporary error before the task fails; -1 is without limit.",
     )
-    .define(RETRY_BACKOFF, Type.INT, "3000", validator=Nullable(Range(0)), doc="Milliseconds before each such try.")
+    .define(RETRY_BACKOFF, Type.INT, "3000", validator=Nullable(Range(0)), doc="The time in ms before each retry.")
 )
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace.api.errors import RetriableError
 from headrace.connectors.common.batch_log import FencedError
 from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
-from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows
-from headrace.connectors.spark_sink.sink_states import states_frame
+from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows, states_frame
 from headrace.connectors.spark_sink.spark_sink_config import PATH, TABLE
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.connectors.common.batch_log import Batch, BatchLog, Record
+from headrace.connectors.common.batch_log import BatchLog, Record
+from headrace.connectors.common.batch_names import Batch
 from headrace.connectors.common.hadoop_files import files_of
 from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
-from headrace.connectors.spark_sink.sink_frame import partitioned_rows, reporting_bad_values
-from headrace.connectors.spark_sink.sink_states import states_frame
+from headrace.connectors.spark_sink.sink_frame import partitioned_rows, reporting_bad_values, states_frame
 from headrace.connectors.spark_sink.spark_sink_config import PATH
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def write(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, s
 
 
 def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """`sink_rewind.before`."""
+    """`sink_target.before_change`."""
     for place in json.loads(settings["batches"]):
         log = _log(spark, settings, place["partition"])
         log.prepare_rewind(place["to"], str(place["token"]), within=not place["asked"])
 
 
 def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """`sink_rewind.after`."""
+    """`sink_target.after_change`."""
     for place in json.loads(settings["batches"]):
         _log(spark, settings, place["partition"]).rewind(place["to"], str(place["token"]))
 

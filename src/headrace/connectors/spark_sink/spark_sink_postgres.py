@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api import arrow
 from headrace.api.errors import ConfigError, ConnectError, DataError
+from headrace.api.frame_json import quoted
 from headrace.connectors.common.batch_log import FencedError
 from headrace.connectors.common.jdbc_connection import JdbcConnection, jdbc_connection
 from headrace.connectors.common.spark_reader import OPTIONS, attribute_errors_to
@@ -29,8 +30,7 @@ from headrace.connectors.spark_sink.postgres_statements import (
     OffsetsTable,
     staging_prefix,
 )
-from headrace.connectors.spark_sink.sink_frame import quoted, reporting_bad_values, rows
-from headrace.connectors.spark_sink.sink_states import states_frame
+from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows, states_frame
 from headrace.connectors.spark_sink.sink_target import ROW as TASKS_ROW
 from headrace.connectors.spark_sink.spark_sink_config import (
     AUTO_CREATE,
@@ -109,7 +109,7 @@ def check(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """`sink_rewind.before`."""
+    """`sink_target.before_change`."""
     offsets = OffsetsTable(settings[OFFSETS_TABLE])
     with jdbc_connection(spark, _options(settings)) as connection:
         connection.execute(offsets.create)
@@ -118,7 +118,7 @@ def prepare_rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def rewind(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """`sink_rewind.after`: the rows that are written again exist already, and stay."""
+    """`sink_target.after_change`: the rows that are written again exist already, and stay."""
     offsets = OffsetsTable(settings[OFFSETS_TABLE])
     with jdbc_connection(spark, _options(settings)) as connection, connection.transaction():
         for place in json.loads(settings["batches"]):

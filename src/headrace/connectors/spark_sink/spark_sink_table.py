@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.api.jdbc_urls import check_jdbc
 from headrace.connectors.common.hadoop_files import files_of
 from headrace.connectors.common.spark_reader import FORMAT, with_spark_errors
-from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows
-from headrace.connectors.spark_sink.sink_states import states_frame
+from headrace.connectors.spark_sink.sink_frame import reporting_bad_values, rows, states_frame
 from headrace.connectors.spark_sink.spark_sink_config import INCLUDE, PATH, TABLE
 
 if TYPE_CHECKING:

@@ -10,22 +10,21 @@ from zoneinfo import ZoneInfo
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError
-from headrace.api.validators import NonEmptyString, Nullable, Range, Validator, ValidString
-from headrace.connectors.common.conflicting_settings import parse_checked
+from headrace.api.validators import Nullable, Range, Validator, ValidString
 from headrace.connectors.common.incremental_columns import INCREMENTING, TIMESTAMP
-from headrace.connectors.common.spark_reader import (
+from headrace.connectors.common.spark_config import (
     BATCH_ROWS,
-    FORMAT,
-    JDBC,
     KEY_COLUMNS,
-    OPTIONS,
     PARTITION_COUNT,
     PATH,
     POLL_INTERVAL,
     RETRY_TIMEOUT,
-    SCHEMA,
     TOPIC,
+    parse_checked,
+    shared,
 )
+from headrace.connectors.common.spark_reader import FORMAT, JDBC, OPTIONS, SCHEMA
+from headrace.connectors.spark_table.time_columns import GRANULARITIES, GRANULARITY, LOGICAL
 
 TABLE: Final = "table"
 QUERY: Final = "query"
@@ -55,64 +54,56 @@ class _Zone(Validator):
 
 CONFIG_DEF: Final = (
     ConfigDef()
-    .define(
-        TOPIC,
-        Type.STRING,
-        importance=Importance.HIGH,
-        validator=NonEmptyString(),
-        doc="The topic to publish rows to.",
+    .define_key(shared(TOPIC))
+    .define_key(
+        shared(
+            FORMAT,
+            "The format that Spark reads: jdbc, parquet, json, csv, orc, avro, or that of a package in the worker's "
+            "spark.jars.packages, such as delta. Its options are given as spark.option.<name>. Without a format, "
+            "table is a table of Spark's catalog.",
+        )
     )
-    .define(
-        FORMAT,
-        Type.STRING,
-        None,
-        importance=Importance.HIGH,
-        validator=NonEmptyString(),
-        doc="The format that Spark reads: jdbc, parquet, json, csv, orc, avro, or that of a package in the worker's "
-        "spark.jars.packages, such as delta. Its options are given as spark.option.<name>. Not given, table is one of "
-        "Spark's catalog.",
-    )
-    .define(
-        SCHEMA,
-        Type.STRING,
-        None,
-        doc="The columns, as Spark's DDL (id BIGINT, region STRING), for formats that do not know them themselves. Not "
-        "given, Spark looks at the data before each query.",
+    .define_key(
+        shared(
+            SCHEMA,
+            "The columns, as Spark's DDL (id BIGINT, region STRING), for formats without a schema. By default Spark "
+            "infers them from the data before each query.",
+        )
     )
     .define(
         TABLE,
         Type.STRING,
         None,
         importance=Importance.HIGH,
-        doc="The table to read: for jdbc its name as the database writes it, else one of Spark's catalog.",
+        doc="The table to read: for jdbc its name in the database's syntax, otherwise a table of Spark's catalog.",
     )
-    .define(PATH, Type.STRING, None, importance=Importance.HIGH, doc="The directory or file to read, of other formats.")
+    .define_key(shared(PATH, "The directory or file to read, for other formats."))
     .define(
         QUERY,
         Type.STRING,
         None,
-        doc="For jdbc: a SELECT in the database's SQL that stands in place of a table.",
+        doc="For jdbc: a SELECT in the database's SQL, instead of a table.",
     )
     .define(
         WHERE,
         Type.STRING,
         None,
-        doc="Which rows to read: a condition, for jdbc in the database's SQL, else in Spark's.",
+        doc="A condition for the rows to read: for jdbc in the database's SQL, otherwise in Spark SQL.",
     )
     .define(
         MODE,
         Type.STRING,
         importance=Importance.HIGH,
         validator=ValidString(*MODES),
-        doc="How new rows are told: by a number that grows with each row; by the time of each row's last change; by "
-        "both, which is the safest; or not at all: bulk reads the whole table time and again.",
+        doc="How new rows are found: by a number that grows with each row (incrementing); by the time of each row's "
+        "last change (timestamp); by both, which is the safest; bulk reads the whole table repeatedly.",
     )
     .define(
         INCREMENTING_COLUMN,
         Type.STRING,
         None,
         importance=Importance.HIGH,
-        doc="The column that grows with each row. Rows in which it is null are not read.",
+        doc="The column whose value grows with each row. Rows in which it is null are not read.",
     )
     .define(
         TIMESTAMP_COLUMN,
@@ -126,47 +117,50 @@ CONFIG_DEF: Final = (
         Type.LONG,
         "0",
         validator=Nullable(Range.at_least(0)),
-        doc="How many milliseconds old a row's timestamp has to be before it is read: as long as a transaction that "
-        "writes such rows may last, and as far as clocks may differ.",
+        doc="The age in ms that a row's timestamp must have before the row is read: the longest duration of a "
+        "transaction that writes such rows, plus the difference between clocks.",
     )
     .define(
         TIMESTAMP_ZONE,
         Type.STRING,
         "UTC",
         validator=_Zone(),
-        doc="The time zone in which timestamp.column was written, if its type knows of none.",
+        doc="The time zone of the values of timestamp.column, if its type has none.",
     )
     .define(
-        KEY_COLUMNS,
-        Type.LIST,
-        "",
-        doc="The columns that make the record's key: the value of one, or a struct of several.",
+        GRANULARITY,
+        Type.STRING,
+        LOGICAL,
+        validator=ValidString(*GRANULARITIES),
+        doc="The form of timestamps in records: connect_logical is Connect's Timestamp, which has milliseconds; "
+        "micros_long is the number of microseconds since 1970, and micros_iso_datetime_string text with six digits of "
+        "a second (2026-01-02T10:00:00.123456Z, without Z for types without a zone).",
     )
+    .define_key(shared(KEY_COLUMNS))
     .define(
         PARTITION_COLUMN,
         Type.STRING,
         None,
-        doc="The column by which the table is split among tasks. Each split has a source partition of its own.",
+        doc="The column by which the table is divided into splits for the tasks. Each split has its own source "
+        "partition.",
     )
     .define(
         PARTITION_VALUES,
         Type.LIST,
         "",
-        doc="The values of partition.column, one split for each. Rows with others are not read.",
+        doc="The values of partition.column, with one split for each. Rows with other values are not read.",
     )
-    .define(
-        PARTITION_COUNT,
-        Type.INT,
-        "0",
-        validator=Nullable(Range.at_least(0)),
-        doc="How many splits there are, by the remainder of partition.column, which holds whole numbers.",
+    .define_key(
+        shared(
+            PARTITION_COUNT,
+            "The number of splits, by the remainder of partition.column, which contains whole numbers.",
+        )
     )
-    .define(
-        BATCH_ROWS,
-        Type.INT,
-        "10000",
-        validator=Nullable(Range.at_least(1)),
-        doc="How many rows a poll returns, more or less: rows of the same position come together.",
+    .define_key(
+        shared(
+            BATCH_ROWS,
+            "The approximate number of rows that a poll returns: rows of the same position are in the same batch.",
+        )
     )
     .define(
         QUERY_ROWS,
@@ -174,22 +168,16 @@ CONFIG_DEF: Final = (
         "500000",
         importance=Importance.LOW,
         validator=Nullable(Range.at_least(2)),
-        doc="How many rows one query asks for at most.",
+        doc="The most rows of one query.",
     )
-    .define(
-        POLL_INTERVAL,
-        Type.LONG,
-        "5000",
-        validator=Nullable(Range.at_least(1)),
-        doc="How many milliseconds to wait after a query that found the end of the table.",
+    .define_key(
+        shared(POLL_INTERVAL, "The time in ms before the next query after one that reached the end of the table.")
     )
-    .define(
-        RETRY_TIMEOUT,
-        Type.LONG,
-        "300000",
-        validator=Nullable(Range.at_least(-1)),
-        doc="For how many milliseconds a table that cannot be read now is tried again before the task fails; -1 is "
-        "without end.",
+    .define_key(
+        shared(
+            RETRY_TIMEOUT,
+            "The time in ms for which reading the table is retried before the task fails; -1 is without limit.",
+        )
     )
 )
 

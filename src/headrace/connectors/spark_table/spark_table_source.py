@@ -7,15 +7,16 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
 from headrace import __version__
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.connector import Task
+from headrace.api.datasets import Dataset
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob
 from headrace.api.source import (
@@ -25,25 +26,31 @@ from headrace.api.source import (
     SourceTask,
     TransactionBoundary,
 )
-from headrace.connectors.common.conflicting_settings import add_conflicts
-from headrace.connectors.common.retry_timeout import RetryTimeout
-from headrace.connectors.common.row_table import row_table
-from headrace.connectors.common.spark_reader import RETRY_TIMEOUT, TOPIC
+from headrace.connectors.common.spark_config import PATH, RETRY_TIMEOUT, TOPIC, add_conflicts
+from headrace.connectors.common.spark_datasets import table_datasets
+from headrace.connectors.common.spark_reader import spark_options
+from headrace.connectors.common.spark_source import (
+    LONGEST_WAIT,
+    SPLITS,
+    RetryTimeout,
+    check_offsets,
+    row_table,
+    split_configs,
+)
 from headrace.connectors.spark_table.spark_table_config import (
     BULK,
     CONFIG_DEF,
     MODE,
+    TABLE,
     Split,
     TableSettings,
     find_conflicts,
 )
 from headrace.connectors.spark_table.split_reader import COMPLETED, SplitReader, TableRows
 from headrace.connectors.spark_table.table_queries import Columns, TableQueries
+from headrace.connectors.spark_table.time_columns import GRANULARITY, for_records
 
 log = logging.getLogger(__name__)
-
-SPLITS: Final = "task.splits"
-_LONGEST_WAIT: Final = 0.5
 
 
 class SparkTableSourceConnector(SourceConnector):
@@ -60,10 +67,7 @@ class SparkTableSourceConnector(SourceConnector):
         return SparkTableSourceTask
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Assign each split to one task; the splits do not depend on the number of tasks."""
-        splits = self._settings.splits
-        shares = [splits[task::max_tasks] for task in range(min(max_tasks, len(splits)))]
-        return [{**self._props, SPLITS: json.dumps([asdict(split) for split in share])} for share in shares]
+        return split_configs(self._props, [asdict(split) for split in self._settings.splits], max_tasks)
 
     def stop(self) -> None:
         pass
@@ -77,6 +81,11 @@ class SparkTableSourceConnector(SourceConnector):
     def frame_check(self, configs: Mapping[str, str]) -> FrameJob:
         """Describe the table and analyse its first query."""
         return TableQueries(TableSettings.of(configs)).check()
+
+    def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
+        """Return the table; a query is none."""
+        parsed = self._settings.parsed
+        return table_datasets(spark_options(self._props), parsed[TABLE], parsed[PATH])
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Return SUPPORTED; for bulk, which has no position in the table, only with one transaction for all rows."""
@@ -94,13 +103,12 @@ class SparkTableSourceConnector(SourceConnector):
         settings = TableSettings.of(connector_config)
         partitions = [settings.source_partition(split) for split in settings.splits]
         wanted = {role for role, _ in settings.roles} or {COMPLETED}
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition not in partitions:
-                raise ConnectError(f"There is no source partition {partition}; there are {partitions}")
+
+        def check(offset: Mapping[str, Any]) -> None:
             if set(offset) != wanted:
                 raise ConnectError(f"Offset objects should contain {' and '.join(sorted(wanted))}, got {offset}")
+
+        check_offsets(offsets, partitions, check)
         return True
 
 
@@ -135,7 +143,9 @@ class SparkTableSourceTask(SourceTask):
             return None
         self._end_transaction(rows)
         assert self._columns is not None
-        return row_table(rows.table, self._settings.parsed[TOPIC], self._columns.keys, rows.partition, rows.offset)
+        parsed = self._settings.parsed
+        table = for_records(rows.table, self._columns.times, parsed[GRANULARITY])
+        return row_table(table, parsed[TOPIC], self._columns.keys, rows.partition, rows.offset)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -153,7 +163,7 @@ class SparkTableSourceTask(SourceTask):
             self._turn = (self._turn + 1) % len(self._readers)
         now = time.monotonic()
         due = min(reader.due for reader in self._readers)
-        self._stopped.wait(min(max(due - now, 0.001), _LONGEST_WAIT))
+        self._stopped.wait(min(max(due - now, 0.001), LONGEST_WAIT))
         return None
 
     def _open(self) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.api.frames import Frames
 from headrace.connectors.common.incremental_columns import Position, Value, position_of
 from headrace.connectors.common.incremental_rows import IncrementalRows
-from headrace.connectors.common.spark_reader import BATCH_ROWS, POLL_INTERVAL
+from headrace.connectors.common.spark_config import BATCH_ROWS, POLL_INTERVAL
 from headrace.connectors.spark_table.spark_table_config import (
     QUERY_ROWS,
     TIMESTAMP_DELAY,

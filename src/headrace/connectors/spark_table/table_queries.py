@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
+from headrace.api.jdbc_drivers import driver_of
 from headrace.connectors.common.incremental_columns import (
     INCREMENTING,
     TIMESTAMP,
@@ -21,15 +22,8 @@ from headrace.connectors.common.incremental_columns import (
     conditions,
 )
 from headrace.connectors.common.jdbc_text import Dialect
-from headrace.connectors.common.spark_reader import (
-    FORMAT,
-    JDBC,
-    KEY_COLUMNS,
-    OPTIONS,
-    PARTITION_COUNT,
-    PATH,
-    reader_settings,
-)
+from headrace.connectors.common.spark_config import KEY_COLUMNS, PARTITION_COUNT, PATH
+from headrace.connectors.common.spark_reader import FORMAT, JDBC, OPTIONS, reader_settings
 from headrace.connectors.spark_table.spark_table_config import (
     INCREMENTING_COLUMN,
     MODE,
@@ -42,6 +36,7 @@ from headrace.connectors.spark_table.spark_table_config import (
     Split,
     TableSettings,
 )
+from headrace.connectors.spark_table.time_columns import times_of_day
 
 _MODULE: Final = "headrace.connectors.spark_table.spark_table_frames"
 _URL: Final = f"{OPTIONS}url"
@@ -62,6 +57,8 @@ class Columns:
     keys: tuple[str, ...]
     split: IncrementalColumn | None
     """The column of the splits. It need not be incremental; conditions contain its values too."""
+    times: frozenset[str] = frozenset()
+    """The columns that are times of day in the database."""
 
 
 class TableQueries:
@@ -74,7 +71,7 @@ class TableQueries:
         self._dialect = Dialect.of_url(props.get(_URL, ""))
         if self._jdbc:
             props[_URL] = self._dialect.url(props[_URL])
-        self._reader = reader_settings(props, parsed[FORMAT] or "", self._jdbc_defaults() if self._jdbc else {})
+        self._reader = reader_settings(props, parsed[FORMAT] or "", self._jdbc_defaults(props) if self._jdbc else {})
         self._formatter = SqlFormatter.jdbc(self._dialect) if self._jdbc else SqlFormatter.spark()
 
     def describe(self) -> FrameJob:
@@ -99,7 +96,8 @@ class TableQueries:
             _refuse_finer(incremental[0], fields[incremental[0].name].get("metadata", {}).get("scale", 0))
         keys = [_found(types, KEY_COLUMNS, name)[0] for name in parsed[KEY_COLUMNS]]
         split = parsed[PARTITION_COLUMN]
-        return Columns(tuple(incremental), tuple(keys), self._split_column(types, split) if split else None)
+        of_split = self._split_column(types, split) if split else None
+        return Columns(tuple(incremental), tuple(keys), of_split, times_of_day(fields))
 
     def rows(
         self, columns: Columns, split: Split, after: Position | None, before: Value | None, limit: int
@@ -119,8 +117,9 @@ class TableQueries:
         asked |= {"where": users} if users else {}
         return FrameJob(name, self._reader | self._where() | asked, description)
 
-    def _jdbc_defaults(self) -> dict[str, str]:
-        driver = {"driver": self._dialect.driver} if self._dialect.driver else {}
+    def _jdbc_defaults(self, props: Mapping[str, str]) -> dict[str, str]:
+        known = driver_of(props[_URL])
+        driver = {"driver": known.class_name} if known is not None else {}
         return {**_JDBC_DEFAULTS, **self._dialect.session, **driver}
 
     def _where(self) -> dict[str, str]:

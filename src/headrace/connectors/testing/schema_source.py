@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.api.source import SourceTask
 from headrace.api.validators import NonEmptyString, Nullable, Range
-from headrace.connectors.testing.numbered_tasks import ID_CONFIG, NumberedTasksConnector
-from headrace.connectors.testing.throttle import Throttle
+from headrace.connectors.testing.numbered_source import ID_CONFIG, NumberedTask, NumberedTasksConnector, Throttle
 
 TOPIC_CONFIG: Final = "topic"
 NUM_MSGS_CONFIG: Final = "num.messages"
@@ -76,14 +72,8 @@ class SchemaSourceConnector(NumberedTasksConnector):
         return True
 
 
-class SchemaSourceTask(SourceTask):
+class SchemaSourceTask(NumberedTask):
     """Records with key "key"; values hold the task's `id` and the record's `seqno`, which is also the offset."""
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def __init__(self) -> None:
-        self._stopped = threading.Event()
 
     def start(self, props: Mapping[str, str]) -> None:
         config = CONFIG_DEF.parse(props)
@@ -106,9 +96,6 @@ class SchemaSourceTask(SourceTask):
         self._throttle.sent(due)
         self._left -= due
         return [self._next_record() for _ in range(due)]
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def _next_record(self) -> SourceRecord:
         schema = VALUE_SCHEMA_2 if self._multiple and self._count % 2 else VALUE_SCHEMA

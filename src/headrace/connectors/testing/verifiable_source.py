@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.connector import Task
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
-from headrace.api.source import SourceTask
-from headrace.api.validators import NonEmptyString
-from headrace.connectors.testing.numbered_tasks import ID_CONFIG, NumberedTasksConnector
-from headrace.connectors.testing.throttle import Throttle
+from headrace.api.validators import TopicName
+from headrace.connectors.testing.numbered_source import ID_CONFIG, NumberedTask, NumberedTasksConnector, Throttle
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +31,7 @@ CONFIG_DEF: Final = (
         TOPIC_CONFIG,
         Type.STRING,
         importance=Importance.HIGH,
-        validator=NonEmptyString(),
+        validator=TopicName(),
         doc="The topic to publish data to.",
     )
     .define(
@@ -90,18 +86,12 @@ class VerifiableSourceConnector(NumberedTasksConnector):
         return True
 
 
-class VerifiableSourceTask(SourceTask):
+class VerifiableSourceTask(NumberedTask):
     """Records numbered from 0 without a gap: the task's id is the key, the number is value and source offset.
 
     Polls all records that have become due, so that a slow commit does not lower the rate. Unlike Java's it prints no
     line per record: the topic can be read.
     """
-
-    def version(self) -> str:
-        return KAFKA_VERSION
-
-    def __init__(self) -> None:
-        self._stopped = threading.Event()
 
     def start(self, props: Mapping[str, str]) -> None:
         config = CONFIG_DEF.parse(props)
@@ -124,9 +114,6 @@ class VerifiableSourceTask(SourceTask):
         first, self._seqno = self._seqno, self._seqno + count
         self._throttle.sent(count)
         return [self._record(seqno, now_ms) for seqno in range(first, self._seqno)]
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def _due(self) -> int:
         """Return the number of records due, after a short wait if there are none."""

@@ -1,12 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A limit of records per second."""
+"""The common part of Kafka's sources for tests: tasks that differ by a number only, and a limit of their rate."""
 
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from headrace import KAFKA_VERSION
+from headrace.api.source import ExactlyOnceSupport, SourceConnector, SourceTask
+
+ID_CONFIG: Final = "id"
 _LONGEST_LAG: Final = 1.0
+
+
+class NumberedTasksConnector(SourceConnector):
+    """A source connector with as many tasks as allowed, each with an `id` of its own."""
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def start(self, props: Mapping[str, str]) -> None:
+        self._props = dict(props)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [{**self._props, ID_CONFIG: str(task)} for task in range(max_tasks)]
+
+    def stop(self) -> None:
+        pass
+
+    def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
+        return ExactlyOnceSupport.SUPPORTED
+
+
+class NumberedTask(SourceTask):
+    """A task of such a connector. `stop` sets ``_stopped``, on which `poll` waits."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def version(self) -> str:
+        return KAFKA_VERSION
+
+    def stop(self) -> None:
+        self._stopped.set()
 
 
 class Throttle:

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas in transformations: a cache of one plan per schema, copies of schemas, absent values."""
+"""The common part of transformations: checks of input (Java: `transforms.util.Requirements`), caches, absent values.
+
+`purpose` names the operation in messages, such as `field extraction`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from headrace.api.config_def import ConfigDef
 from headrace.api.config_def import Type as ConfigType
 from headrace.api.errors import DataError
-from headrace.api.schema import Schema
+from headrace.api.frame_transform import VALUE_SCHEMA
+from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 
 P = TypeVar("P")
+K = TypeVar("K")
+V = TypeVar("V")
 
 CACHE_SIZE: Final = 16
 """The size of Java's caches of schemas."""
@@ -34,6 +40,25 @@ class SchemaCache(dict[Schema, P]):
             del self[next(iter(self))]
         self[schema] = plan
         return plan
+
+
+class Remembered(dict[K, V]):
+    """A function's results by its argument, where `functools.lru_cache` is too slow for a look-up per record.
+
+    All are forgotten when there are `most`. What it raises is not kept.
+    """
+
+    def __init__(self, function: Callable[[K], V], most: int) -> None:
+        super().__init__()
+        self._function = function
+        self._most = most
+
+    def __missing__(self, key: K) -> V:
+        result = self._function(key)
+        if len(self) >= self._most:
+            self.clear()
+        self[key] = result
+        return result
 
 
 def copy_basics(source: Schema, builder: SchemaBuilder) -> SchemaBuilder:
@@ -69,11 +94,54 @@ def define_replace_null_with_default(definition: ConfigDef) -> ConfigDef:
     )
 
 
+def require_schema(schema: Schema | None, purpose: str) -> Schema:
+    """Return the schema. Raise DataError if it is None."""
+    if schema is None:
+        raise DataError(f"Data without a schema cannot be used for [{purpose}]; use a converter that gives schemas")
+    return schema
+
+
+def require_map(value: Any, purpose: str) -> Mapping[str, Any]:
+    """Return the map. Raise DataError for anything else, None included."""
+    if value.__class__ is dict or isinstance(value, Mapping):
+        return value
+    raise DataError(f"Data without a schema must be a map for [{purpose}], not {type_name(value)}")
+
+
+def require_struct(value: Any, purpose: str) -> Struct:
+    """Return the struct. Raise DataError for anything else, None included."""
+    if isinstance(value, Struct):
+        return value
+    raise DataError(f"Data with a schema must be a struct for [{purpose}], not {type_name(value)}")
+
+
+def type_name(value: Any) -> str:
+    """Return the type of a value as messages show it."""
+    return "null" if value is None else type(value).__name__
+
+
+def define_value_schema(definition: ConfigDef) -> ConfigDef:
+    """Add the property `value.schema`, which transformations of DataFrames have."""
+    return definition.define(
+        VALUE_SCHEMA,
+        ConfigType.STRING,
+        None,
+        doc="The type of the column value, in Spark's DDL: 'a INT, b STRING', or one type. Text is parsed as JSON. By "
+        "default the type is that of the records' schema, and VARIANT where they have none.",
+    )
+
+
 __all__ = [
     "CACHE_SIZE",
     "REPLACE_NULL_WITH_DEFAULT",
+    "Remembered",
     "SchemaCache",
     "copy_basics",
     "define_replace_null_with_default",
+    "define_value_schema",
     "fill_absent",
+    "require_map",
+    "require_schema",
+    "require_struct",
+    "type_name",
 ]
