@@ -15,6 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from headrace.rest.api_schemas import SCHEMAS, Schema, array, mapping, ref
+from headrace.rest.dead_letter_schemas import DEAD_LETTER_SCHEMAS
 
 Answers = Mapping[int, Schema | None]
 """The schemas of answers by status; None for an answer without a body."""
@@ -33,6 +34,7 @@ _ANSWERS: Final[Mapping[str, Answers]] = {
     "put_config": {200: ref("Connector"), 201: ref("Connector")},
     "patch_config": {200: ref("Connector")},
     "get_status": {200: ref("ConnectorStatus")},
+    "get_health": {200: ref("ConnectorHealth")},
     "pause": {202: None},
     "resume": {202: None},
     "stop": {204: None},
@@ -41,13 +43,22 @@ _ANSWERS: Final[Mapping[str, Answers]] = {
     "get_task_status": {200: ref("TaskState")},
     "restart_task": {204: None},
     "get_topics": {200: ref("Topics")},
+    "get_topic_statistics": {200: ref("TopicStatistics")},
+    "get_records": {200: ref("Records")},
     "reset_topics": {202: None},
+    "get_logs": {200: ref("LogLines")},
     "get_offsets": {200: ref("Offsets")},
     "alter_offsets": {200: ref("OffsetsChanged"), 204: None},
     "reset_offsets": {200: ref("OffsetsChanged"), 204: None},
+    "get_dead_letters": {200: ref("DeadLetters")},
+    "get_redrive": {200: ref("RedriveJob")},
+    "redrive": {200: ref("RedrivePlan"), 202: ref("RedriveJob")},
+    "discard": {200: ref("RedrivePlan"), 202: ref("RedriveJob")},
     "connector_plugins": {200: array(ref("Plugin"))},
     "plugin_config": {200: array(ref("ConfigKey"))},
     "validate": {200: ref("ConfigInfos")},
+    "preview_config": {200: ref("Preview")},
+    "preview_connector": {200: ref("Preview")},
 }
 _MEANINGS: Final[Mapping[int, str]] = {
     200: "Done",
@@ -57,7 +68,7 @@ _MEANINGS: Final[Mapping[int, str]] = {
     400: "The request cannot be meant; the message says what is wrong with it",
     401: "A REST extension wants credentials",
     403: "Not permitted here",
-    404: "There is no such connector, task, plugin, logger or level",
+    404: "There is no such connector, task, topic, plugin, logger or level",
     406: "The header Accept does not have application/json",
     408: "The body has not come in time",
     409: "Not now: work is being moved between workers (then with Retry-After), or something contradicts the request",
@@ -105,7 +116,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         operation["responses"].pop("422", None)
         for header in _location_headers(operation["operationId"]):
             operation["responses"]["201"]["headers"] = header
-    document.setdefault("components", {})["schemas"] = SCHEMAS
+    document.setdefault("components", {})["schemas"] = SCHEMAS | DEAD_LETTER_SCHEMAS
     return document
 
 

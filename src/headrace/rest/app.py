@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,24 +14,34 @@ from starlette.requests import Request
 
 from headrace import __version__
 from headrace.api.errors import ConnectError
-from headrace.herder.cluster_herder import ClusterHerder
 from headrace.herder.errors import NotLeaderError
-from headrace.herder.herder import Herder
+from headrace.herder.herder import ClusterHerder, Herder
+from headrace.inspection.inspections import Inspections
 from headrace.logs.loggers import Loggers
+from headrace.metrics.exposition import STRIMZI, Naming
 from headrace.rest.access.forwarded_user import Sign
+from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.api_description import describe, operation_id
 from headrace.rest.exception_mapper import error_response, on_connect_error, on_http_error, on_unexpected_error
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS, RequestForwarder, RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.raw_path import RawPathMiddleware
+from headrace.rest.resources.connector_logs_resource import connector_logs_router
 from headrace.rest.resources.connector_offsets_resource import connector_offsets_router
 from headrace.rest.resources.connector_plugins_resource import connector_plugins_router
+from headrace.rest.resources.connector_topics_resource import connector_topics_router
 from headrace.rest.resources.connectors_resource import connectors_router
+from headrace.rest.resources.dead_letters_resource import dead_letters_router
 from headrace.rest.resources.internal_resource import internal_router
 from headrace.rest.resources.loggers_resource import loggers_router
+from headrace.rest.resources.previews_resource import previews_router
 from headrace.rest.resources.root_resource import HEALTH_TIMEOUT_SECONDS, health_router, metrics_router, root_router
 from headrace.rest.rest_client import RestClient
 from headrace.rest.routing import check_content_type
+from headrace.telemetry.tracing import NO_TRACING, Tracing
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +63,51 @@ def create_app(
     loggers: Loggers | None = None,
     engine_failure: Callable[[], str | None] = lambda: None,
     warning: Callable[[], str | None] = lambda: None,
+    namings: Sequence[Naming] = STRIMZI,
+    tracing: Tracing = NO_TRACING,
+    inspections: Inspections | None = None,
 ) -> FastAPI:
     """Return the API over `herder`; requests that change something may take `request_timeout` seconds.
 
     With `others` it serves other workers too, and forwards to the group's leader the requests that only that can serve.
     `loggers` are those that ``/admin/loggers`` changes. For ``/health``, `engine_failure` returns the reason why the
     worker cannot run tasks, and `warning` anything else that is wrong; both return None if all is well.
+    `namings` make the names of metrics. `tracing` records a span for each request that is not refused before.
+    `inspections` serve what concerns records, dead letters and log lines; by default only previews are served.
     """
-    app = _application()
+    app = _application(tracing)
+    served = inspections or Inspections()
     handler = RequestHandler(herder, request_timeout)
     app.include_router(connectors_router(herder, handler))
     app.include_router(connector_offsets_router(herder, handler))
     app.include_router(connector_plugins_router(herder, handler))
+    _include_inspections(app, served, herder, handler)
     app.include_router(loggers_router(loggers or Loggers(), herder, handler))
     health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
     app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
-    app.include_router(metrics_router(herder))
+    app.include_router(metrics_router(herder, namings))
     app.include_router(root_router(herder))
     if others is not None:
-        app.include_router(internal_router(others.herder, handler, others.verifier))
+        app.include_router(internal_router(others.herder, handler, others.verifier, served.logs))
         forwarder = RequestForwarder(others.client, request_timeout, others.sign)
         app.add_exception_handler(NotLeaderError, forwarder.on_not_leader)
     return app
 
 
-def _application() -> FastAPI:
+def _include_inspections(app: FastAPI, served: Inspections, herder: Herder, handler: RequestHandler) -> None:
+    hidden = HiddenSecrets(herder, handler)
+    if served.topics is not None:
+        app.include_router(connector_topics_router(served.topics, hidden))
+    if served.logs is not None:
+        app.include_router(connector_logs_router(served.logs, hidden))
+    app.include_router(dead_letters_router(herder, handler, served.dead_letters))
+    app.include_router(previews_router(herder, handler, served.sandbox))
+
+
+def _application(tracing: Tracing) -> FastAPI:
     """Return an application without routes, with the error handlers."""
+    # An older FastAPI without traces of its own has no such parameter.
+    traced: dict[str, Any] = {} if tracing.provider is None else {"telemetry": _telemetry(tracing)}
     app = FastAPI(
         title="headrace",
         version=__version__,
@@ -90,10 +120,21 @@ def _application() -> FastAPI:
             RequestValidationError: _on_validation_error,
             Exception: on_unexpected_error,
         },
+        **traced,
     )
     describe(app)
     app.add_middleware(RawPathMiddleware)
     return app
+
+
+def _telemetry(tracing: Tracing) -> TelemetryConfig:
+    return {
+        "tracer_provider": tracing.provider,
+        "metrics": False,
+        "logs": False,
+        "operation_spans": False,
+        "auto_configure": False,
+    }
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from headrace.model.info import ConnectorOffset, ConnectorStateInfo, SparkAttempt
-from headrace.model.offsets import OffsetsChanged
+from headrace.model.info import ConnectorOffset, ConnectorStateInfo, OffsetsChanged, SparkAttempt
 
 Json = dict[str, Any]
 

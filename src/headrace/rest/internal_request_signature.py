@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.api.errors import RetriableError
-from headrace.config.mac_algorithms import MacAlgorithm, mac_algorithm
+from headrace.config.session_key_config import MacAlgorithm, mac_algorithm
 from headrace.herder.errors import BadRequestError, ForbiddenError
 from headrace.model.cluster_config_state import SessionKey
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A follower's signed requests to the leader."""
+"""Signed requests to other workers: a follower's to the leader, and any worker's for health of tasks and log lines."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.config.mac_algorithms import MacAlgorithm
+from headrace.config.session_key_config import MacAlgorithm
+from headrace.herder.connector_health import HealthOfTasks
+from headrace.herder.connector_logs import LogQuery
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS
 from headrace.rest.internal_request_signature import SignedParts, sign
@@ -22,13 +24,17 @@ _MARGIN_SECONDS: Final = 5.0
 
 INTERNAL_LOGGERS: Final = "/internal/loggers"
 """Not below /admin, which a worker need not serve at its advertised listener."""
+INTERNAL_HEALTH: Final = "/internal/health"
+INTERNAL_LOGS: Final = "/internal/logs"
+_HEALTH_SECONDS: Final = 2.0
+_LOGS_SECONDS: Final = 5.0
 
 _FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
 """All other refusals are temporary: they end with the rebalance, or with a new leader or session key."""
 
 
 class LeaderClient:
-    """An implementation of ``headrace.distributed.leader_requests.LeaderRequests`` over HTTP."""
+    """An implementation of ``headrace.herder.engine.herder_services.LeaderRequests`` over HTTP."""
 
     def __init__(
         self, client: RestClient, algorithm: MacAlgorithm, request_timeout: float = REQUEST_TIMEOUT_SECONDS
@@ -66,12 +72,39 @@ class LeaderClient:
         if answer.status >= 300:
             raise _refusal(_refusal_message("PUT", leader_url, path, answer), answer.status, key)
 
-    def _send(self, method: str, leader_url: str, path: str, body: bytes, key: SessionKey | None) -> Answer:
+    def task_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> HealthOfTasks:
+        """Have a worker answer for its tasks, those of a connector or all, within a short time."""
+        path = INTERNAL_HEALTH if connector is None else f"{INTERNAL_HEALTH}/{encoded(connector)}"
+        answer = self._send("GET", worker_url, path, b"", key, _HEALTH_SECONDS)
+        if answer.status != HTTPStatus.OK:
+            raise ConnectError(f"it answered {answer.status} to GET {path}: {_error_message(answer)}")
+        found = json.loads(answer.body)
+        return {name: {int(task): health for task, health in tasks.items()} for name, tasks in found.items()}
+
+    def log_lines(self, worker_url: str, query: LogQuery, key: SessionKey | None) -> dict[str, Any]:
+        """Have a worker answer with its log lines about a connector, within a short time."""
+        path = f"{INTERNAL_LOGS}/{encoded(query.connector)}"
+        body = json.dumps(query.to_json()).encode()
+        answer = self._send("POST", worker_url, path, body, key, _LOGS_SECONDS)
+        if answer.status != HTTPStatus.OK:
+            raise ConnectError(f"It answered {answer.status} to POST {path}: {_error_message(answer)}")
+        found: dict[str, Any] = json.loads(answer.body)
+        return found
+
+    def _send(
+        self,
+        method: str,
+        leader_url: str,
+        path: str,
+        body: bytes,
+        key: SessionKey | None,
+        timeout: float | None = None,
+    ) -> Answer:
         url = leader_url.rstrip("/") + path
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers |= sign(SignedParts(method, urlsplit(url).path, body), key, self._algorithm)
-        return self._client.call(Call(method, url, self._timeout, headers, body))
+        return self._client.call(Call(method, url, timeout or self._timeout, headers, body))
 
 
 def _path(connector: str, of: str) -> str:

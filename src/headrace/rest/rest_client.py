@@ -45,9 +45,17 @@ class RestClient:
     nothing was done, and ConnectError if that is unknown.
     """
 
-    def __init__(self, ssl_context: Callable[[], ssl.SSLContext] | None = None) -> None:
-        """``ssl_context`` returns the context for https; by default one with the machine's trust store."""
+    def __init__(
+        self,
+        ssl_context: Callable[[], ssl.SSLContext] | None = None,
+        trace_headers: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """``ssl_context`` returns the context for https; by default one with the machine's trust store.
+
+        ``trace_headers`` returns the headers by which a call continues the caller's trace.
+        """
         self._given_context = ssl_context
+        self._trace_headers = trace_headers
 
     def call(self, call: Call) -> Answer:
         """Make the call; blocks, so not for an event loop."""
@@ -55,7 +63,7 @@ class RestClient:
         import httpx2
 
         with _translated_errors(call), httpx2.Client(**self._settings(call)) as client:
-            return _answer(client.send(_request(client, call)))
+            return _answer(client.send(self._request(client, call)))
 
     async def call_async(self, call: Call) -> Answer:
         """Make the call on an event loop."""
@@ -63,14 +71,18 @@ class RestClient:
 
         with _translated_errors(call):
             async with httpx2.AsyncClient(**self._settings(call)) as client:
-                return _answer(await client.send(_request(client, call)))
+                return _answer(await client.send(self._request(client, call)))
+
+    def _request(self, client: httpx2.Client | httpx2.AsyncClient, call: Call) -> httpx2.Request:
+        headers = {"Accept-Encoding": "identity", "User-Agent": "headrace", **self._trace_headers(), **call.headers}
+        return client.build_request(call.method, call.url, headers=headers, content=call.body or None)
 
     def _settings(self, call: Call) -> dict[str, Any]:
         """Return the client's settings, without proxy, netrc and redirects: a worker is at its advertised URL."""
         import httpx2
 
         verify = self._context() if call.url.startswith("https:") else False
-        timeout = httpx2.Timeout(call.timeout, connect=_CONNECT_SECONDS)
+        timeout = httpx2.Timeout(call.timeout, connect=min(_CONNECT_SECONDS, call.timeout))
         return {"verify": verify, "timeout": timeout, "trust_env": False, "follow_redirects": False}
 
     def _context(self) -> ssl.SSLContext:
@@ -79,11 +91,6 @@ class RestClient:
     @cached_property
     def _default_context(self) -> ssl.SSLContext:
         return ssl.create_default_context()
-
-
-def _request(client: httpx2.Client | httpx2.AsyncClient, call: Call) -> httpx2.Request:
-    headers = {"Accept-Encoding": "identity", "User-Agent": "headrace", **call.headers}
-    return client.build_request(call.method, call.url, headers=headers, content=call.body or None)
 
 
 def _answer(response: httpx2.Response) -> Answer:

@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.rest_extension import ASGIApp as PluginsApp
 from headrace.api.rest_extension import ConnectorHealth, ConnectRestExtension, Health
-from headrace.config.worker_config import REST_EXTENSIONS, WorkerConfig
+from headrace.config.rest_config import REST_EXTENSIONS
+from headrace.config.worker_config import WorkerConfig
 from headrace.herder.herder import Herder
 from headrace.plugins.discovery import Plugins
 from headrace.rest.exception_mapper import error_response

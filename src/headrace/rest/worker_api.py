@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from headrace.config.header_rules import header_rules
-from headrace.config.rest_limits import (
+from headrace.config.rest_config import (
+    ALLOWED_METHODS,
+    ALLOWED_ORIGINS,
     HEADER_TIMEOUT,
     KEEP_ALIVE,
     MAX_CONNECTIONS,
     MAX_CONNECTIONS_PER_ADDRESS,
     OPEN_HEALTH,
     REQUESTS_BYTES,
+    RESPONSE_HEADERS,
+    header_rules,
 )
-from headrace.config.worker_config import ALLOWED_METHODS, ALLOWED_ORIGINS, RESPONSE_HEADERS, WorkerConfig
+from headrace.config.worker_config import WorkerConfig
 from headrace.rest.access.assembly import WorkersAccess
 from headrace.rest.middleware.body_limit import BodyBudget, BodyLimit
 from headrace.rest.middleware.cors import with_cors
@@ -38,19 +42,26 @@ def worker_api(
     extensions: RestExtensions,
     access: WorkersAccess | None = None,
     check_internal: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    end_requests: Callable[[], None] = lambda: None,
 ) -> RestServer:
     """Return a server of `app` at the endpoints, ready to start. At its end it closes the registered extensions.
 
     ``access``: authentication and authorization; by default by the properties, for a worker without a group.
     ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
+    ``end_requests`` ends the requests that have not ended by themselves when the server stops.
     """
     access = access or WorkersAccess(config)
-    wrap = _middleware(config, allowed_hosts(config, endpoints), extensions, access, check_internal)
+
+    def protect(app: ASGIApp) -> ASGIApp:
+        return access.wrap(check_internal(app), urlsplit(endpoints.advertised_url).netloc)
+
+    wrap = _middleware(config, allowed_hosts(config, endpoints), extensions, protect)
     separate = config.admin_listeners is not None
     if endpoints.listeners.admin_url:
         log.info("/admin is served at %s", endpoints.listeners.admin_url)
 
     def on_stop() -> None:
+        end_requests()
         extensions.close()
         access.close()
 
@@ -68,21 +79,21 @@ def _middleware(
     config: WorkerConfig,
     hosts: AllowedHosts,
     extensions: RestExtensions,
-    access: WorkersAccess,
-    check_internal: Callable[[ASGIApp], ASGIApp],
+    protect: Callable[[ASGIApp], ASGIApp],
 ) -> Callable[[ASGIApp], ASGIApp]:
     """Return a function that wraps applications; a request passes the middleware from the last line to the first.
 
-    Bodies are read only after the extensions, the rules and the check of inter-worker requests have accepted a request.
-    A browser's CORS preflight request comes without credentials, so CORS is before these; the check of the Host is
-    before CORS; the response headers are for all answers.
+    ``protect`` wraps in access control and in the check of inter-worker requests. Bodies are read only after the
+    extensions, the rules and that check have accepted a request. A browser's CORS preflight request comes without
+    credentials, so CORS is before these; the check of the Host is before CORS; the response headers are for all
+    answers.
     """
     budget = BodyBudget(max(config.get(REQUESTS_BYTES), config.rest_request_max_bytes))
     rules = header_rules(RESPONSE_HEADERS, config.get(RESPONSE_HEADERS))
 
     def wrap(app: ASGIApp) -> ASGIApp:
         limit = BodyLimit(app, config.rest_request_max_bytes, config.rest_request_timeout, budget)
-        inner = extensions.wrap(access.wrap(check_internal(limit)))
+        inner = extensions.wrap(protect(limit))
         if config.get(OPEN_HEALTH):
             inner = UnauthenticatedHealth(inner, app)
         inner = with_cors(inner, config.get(ALLOWED_ORIGINS), config.get(ALLOWED_METHODS))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -19,20 +19,23 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from headrace.herder.errors import AlreadyExistsError, NotFoundError
 from headrace.herder.herder import PutResult
-from headrace.metrics import Startups, WorkerFigures
+from headrace.metrics.figures import Startups, WorkerFigures
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorOffset,
     ConnectorState,
     ConnectorStateInfo,
+    OffsetBounds,
+    OffsetDifference,
+    OffsetsChange,
+    OffsetsChanged,
     PluginInfo,
     ServerInfo,
     SparkAttempt,
     TaskInfo,
     TaskState,
 )
-from headrace.model.offsets import OffsetDifference, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.rest.access.assembly import WorkersAccess
@@ -57,6 +60,7 @@ class InMemoryHerder:
         self.spark: dict[int, SparkAttempt] = {}
         self.states: dict[str, TargetState] = {}
         self.offsets: dict[str, tuple[ConnectorOffset, ...]] = {}
+        self.bounds: dict[str, OffsetBounds] = {}
         self.error: Exception | None = None
         self.hangs = False
         self.trouble: str | None = None
@@ -120,6 +124,9 @@ class InMemoryHerder:
 
     def spark_attempts(self, name: str) -> Future[Mapping[int, SparkAttempt]]:
         return self._answer(dict(self.spark))
+
+    def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Any]]:
+        return self._answer({name: {"name": name, "why": self.trace} for name in names})
 
     def active_topics(self, name: str) -> tuple[str, ...]:
         if self.error is not None:
@@ -193,6 +200,9 @@ class InMemoryHerder:
 
     def connector_offsets(self, name: str) -> Future[tuple[ConnectorOffset, ...]]:
         return self._answer(self.offsets.get(name, ()))
+
+    def offset_bounds(self, name: str) -> Future[OffsetBounds | None]:
+        return self._answer(self.bounds.get(name))
 
     def _answer(self, result: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -241,7 +241,9 @@ def test_json_by_its_other_spellings(client: httpx2.Client, content_type: str) -
         ("POST", "/", "HEAD, GET, OPTIONS"),
     ],
 )
-def test_a_wrong_method_is_told_the_right_ones(client: httpx2.Client, method: str, path: str, allowed: str) -> None:
+def test_a_wrong_method_is_answered_with_the_right_ones(
+    client: httpx2.Client, method: str, path: str, allowed: str
+) -> None:
     for answer in (client.request(method, path), client.request(method, path, headers={"Accept": "text/plain"})):
         assert_error(answer, 405, "")
         assert answer.headers["allow"] == allowed
@@ -324,7 +326,7 @@ def test_a_request_that_takes_too_long_says_what_it_waits_for(client: httpx2.Cli
     assert client.get("/").status_code == 200
 
 
-def test_a_dead_herder_is_told_instead_of_waited_for(client: httpx2.Client, herder: Any) -> None:
+def test_a_dead_herder_is_answered_at_once(client: httpx2.Client, herder: Any) -> None:
     herder.hangs, herder.died = True, ConnectError("config topic is gone")
     assert_error(create(client), 500, "The worker has failed: config topic is gone")
 
@@ -348,12 +350,18 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
         "/connectors/{connector}/topics/reset",
         "/connectors/{connector}/restart",
         "/connectors/{connector}/stop",
+        "/connectors/{connector}/health",
+        "/connectors/{connector}/preview",
         "/connectors/{connector}/offsets",
+        "/connectors/{connector}/dead-letters",
+        "/connectors/{connector}/dead-letters/redrive",
+        "/connectors/{connector}/dead-letters/discard",
         "/connectors/{connector}/pause",
         "/connectors/{connector}/resume",
         "/connector-plugins",
         "/connector-plugins/{plugin}/config",
         "/connector-plugins/{plugin}/config/validate",
+        "/connector-plugins/{plugin}/config/preview",
     }
 
 

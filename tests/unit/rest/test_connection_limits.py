@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from headrace.api.config_def import ConfigDef
-from headrace.config.rest_limits import KEEP_ALIVE, define_rest_limits
+from headrace.config.rest_config import KEEP_ALIVE, define_rest_limits
 from headrace.rest.server.connection_limits import Connection, ConnectionLimits, HttpLimits, address_key
 from tests.support.polling import wait_for
 from tests.support.raw_http import everything_from, is_closed, statuses
@@ -48,7 +48,7 @@ def test_the_one_that_waits_longest_makes_room_for_one_of_its_address() -> None:
     assert clients.come(5) and clients.shut == [1, 4], "2 is worked on"
 
 
-def test_nobody_makes_room_while_requests_are_worked_on() -> None:
+def test_connections_with_a_request_in_progress_are_not_closed_for_new_ones() -> None:
     clients = Clients(connections_per_address=2)
     for number in (1, 2):
         clients.come(number)
@@ -58,7 +58,7 @@ def test_nobody_makes_room_while_requests_are_worked_on() -> None:
     assert clients.come(3) and clients.shut == [2]
 
 
-def test_whoever_has_the_most_makes_room_when_all_are_too_many() -> None:
+def test_at_the_total_limit_the_address_with_most_connections_loses_one() -> None:
     clients = Clients(connections=3)
     assert clients.come(1, "10.0.0.9") and clients.come(2) and clients.come(3)
     assert clients.come(4, "10.0.0.7") and clients.shut == [2]
@@ -86,7 +86,7 @@ def test_each_wait_has_an_end_and_work_has_none() -> None:
         assert clients.shut == shut
 
 
-def test_one_line_a_minute_tells_all_that_happened(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_line_a_minute_shows_all_that_happened(caplog: pytest.LogCaptureFixture) -> None:
     clients = Clients(connections_per_address=1)
     with caplog.at_level(logging.WARNING):
         for round in range(3):

@@ -10,8 +10,7 @@ import pytest
 
 from headrace.herder.errors import BadRequestError, RebalanceNeededError
 from headrace.kafka.admin.consumer_groups import ActiveGroupError
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetsChange
+from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetsChange, PartitionBounds
 
 OFFSETS = {"offsets": [{"partition": {"filename": "f"}, "offset": {"position": 1234567890123456789, "ratio": 0.5}}]}
 JSON = {"Accept": "application/json"}
@@ -38,7 +37,7 @@ def test_who_asks_for_json_gets_kafkas_message(client: httpx2.Client, accept: st
         assert (answer.status_code, answer.json()) == (200, {"message": "The offsets are others now"})
 
 
-def test_a_dry_run_tells_the_difference(client: httpx2.Client, herder: Any) -> None:
+def test_a_dry_run_shows_the_difference(client: httpx2.Client, herder: Any) -> None:
     change = {"partition": {"filename": "f"}, "before": {"position": 3}, "after": None}
     told = {"message": "The offsets are others now", "changes": [change]}
     answer = client.patch("/connectors/c/offsets?dryRun=true", json=OFFSETS, headers=ANY)
@@ -47,6 +46,15 @@ def test_a_dry_run_tells_the_difference(client: httpx2.Client, herder: Any) -> N
     answer = client.delete("/connectors/c/offsets?dryRun=true", headers=ANY)
     assert (answer.status_code, answer.json()) == (200, told)
     assert herder.asked == ("c", OffsetsChange(None, dry_run=True))
+
+
+def test_bounds_are_added_on_request(client: httpx2.Client, herder: Any) -> None:
+    assert client.get("/connectors/c/offsets").json() == {"offsets": []}
+    assert client.get("/connectors/c/offsets?expand=bounds").json() == {"offsets": [], "bounds": None}
+    partition = {"kafka_topic": "t", "kafka_partition": 0}
+    herder.bounds["c"] = OffsetBounds("earliest", (PartitionBounds(partition, 4, 10),))
+    bounds = {"reset": "earliest", "partitions": [{"partition": partition, "first": 4, "end": 10}]}
+    assert client.get("/connectors/c/offsets?expand=bounds&expand=other").json() == {"offsets": [], "bounds": bounds}
 
 
 def test_null_deletes_an_offset(client: httpx2.Client, herder: Any) -> None:

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.config.mac_algorithms import mac_algorithm
+from headrace.config.session_key_config import mac_algorithm
 from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.state import TargetState
@@ -54,6 +54,12 @@ class Cluster:
 
     def write_logger_level(self, logger: str, level: str) -> Future[None]:
         return self._asked(logger, lambda: self.levels.append((logger, level)))
+
+    def task_health(self, connector: str | None) -> Future[Any]:
+        future: Future[Any] = Future()
+        if connector != "slow":
+            future.set_result({connector or "all": {0: {"id": 0}}})
+        return future
 
     def fence_zombies(self, name: str) -> Future[None]:
         return self._asked(name, lambda: self.fenced.append(name))
@@ -318,6 +324,17 @@ def test_a_follower_asks_for_a_loggers_level_in_the_whole_cluster(name: str, lea
     with pytest.raises(ConnectError, match=r"answered 400 .* has to be signed"):
         client.put_logger_level(leader.url, name, "INFO", None)
     assert leader.cluster.levels == [(name, "DEBUG")]
+
+
+@pytest.mark.parametrize("name", ["c", "a/b", "ü %", "..", None])
+def test_any_worker_answers_for_its_tasks(name: str | None, follower: Worker) -> None:
+    assert SHA256 is not None
+    client = LeaderClient(RestClient(), SHA256)
+    assert client.task_health(follower.url, name, KEY) == {name or "all": {0: {"id": 0}}}
+    with pytest.raises(ConnectError, match=r"answered 400 to GET /internal/health.* has to be signed"):
+        client.task_health(follower.url, name, None)
+    with pytest.raises(ConnectError, match=r"answered 500 to GET /internal/health/slow: .* timed out"):
+        client.task_health(follower.url, "slow", KEY)
 
 
 def test_a_leader_that_is_none_any_more_passes_a_level_on(workers: tuple[Worker, Worker]) -> None:

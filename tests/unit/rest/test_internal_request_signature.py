@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.api.errors import RetriableError
-from headrace.config.mac_algorithms import NAMES, MacAlgorithm, mac_algorithm
+from headrace.config.session_key_config import NAMES, MacAlgorithm, mac_algorithm
 from headrace.herder.errors import BadRequestError, ForbiddenError
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import (
@@ -109,7 +109,7 @@ def test_time_nonce_and_digest_cannot_be_changed(header: str, verifier: Signatur
         verifier.verify_head(PARTS.method, PARTS.path, headers, KEY)
 
 
-def test_the_head_alone_tells_who_signed_and_uses_nothing_up(verifier: SignatureVerifier) -> None:
+def test_the_head_alone_shows_who_signed_and_uses_nothing_up(verifier: SignatureVerifier) -> None:
     for _ in range(2):
         verifier.verify_head(PARTS.method, PARTS.path, signed(), KEY)
     verifier.verify(PARTS, signed(), KEY)

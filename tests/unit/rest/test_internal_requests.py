@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Scope
 
-from headrace.config.mac_algorithms import mac_algorithm
+from headrace.config.session_key_config import mac_algorithm
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign
 from headrace.rest.middleware.body_limit import BodyBudget, BodyLimit
@@ -91,6 +91,10 @@ def test_signed_ones_pass_and_all_others_that_need_no_signature() -> None:
         ("POST", "/connectors/c/tasks/", True),
         ("PUT", "/connectors/c/fence", True),
         ("PUT", "/internal/loggers/root", True),
+        ("GET", "/internal/health", True),
+        ("GET", "/internal/health/a%2Fb", True),
+        ("POST", "/internal/logs/a%2Fb", True),
+        ("GET", "/connectors/c/health", False),
         ("GET", "/connectors/c/tasks", False),
         ("POST", "/connectors/c/tasks/0/restart", False),
         ("POST", "/connectors//tasks", False),

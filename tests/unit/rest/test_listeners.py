@@ -36,7 +36,7 @@ def test_a_bad_listener_is_named(text: str) -> None:
         Listener.parse(text, "admin.listeners")
 
 
-def test_a_busy_port_is_told_in_one_line_and_nothing_stays_open() -> None:
+def test_a_busy_port_is_reported_in_one_line_and_nothing_stays_open() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         busy = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ConfigError) as raised:
@@ -66,7 +66,7 @@ def test_the_advertised_url_prefers_what_was_configured() -> None:
     assert without_sockets(Listener("::1", 1)).advertised_url() == "http://[::1]:1"
 
 
-def test_of_listeners_of_both_schemes_http_is_advertised_unless_told_otherwise() -> None:
+def test_of_listeners_of_both_schemes_http_is_advertised_by_default() -> None:
     both = without_sockets(Listener("a", 1, "https"), Listener("b", 2))
     assert both.advertised_url() == "http://b:2"
     assert both.advertised_url(scheme="https") == "https://a:1"
@@ -81,7 +81,7 @@ def test_admin_listeners_are_neither_local_nor_advertised() -> None:
     assert BoundListeners((regular,)).admin_url is None
 
 
-def test_a_busy_admin_port_is_told_with_its_property() -> None:
+def test_a_busy_admin_port_is_reported_with_its_property() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match=r"configuration admin\."):
         BoundListeners.bind(["http://127.0.0.1:0"], [f"http://127.0.0.1:{taken.getsockname()[1]}"])
 

@@ -15,7 +15,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from headrace.api.errors import ConnectError
-from headrace.config.mac_algorithms import mac_algorithm
+from headrace.config.session_key_config import mac_algorithm
 from headrace.herder.errors import NotLeaderError
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.app import OtherWorkers, create_app

@@ -202,7 +202,7 @@ def call(api: Any, url: str) -> int:
     return RestClient(api.endpoints.tls.client).call(Call("GET", url, 5)).status
 
 
-def test_workers_trust_what_they_are_told_to(serve_api: Serve, certificates: Any) -> None:
+def test_workers_trust_the_configured_authorities(serve_api: Serve, certificates: Any) -> None:
     trust = {"ssl.truststore.certificates": Path(certificates.ca).read_text().replace("\n", " ")}
     worker = serve_api({**HTTPS, **trust, **location(certificates.worker, "")})
     assert call(worker, worker.url) == 200
@@ -218,7 +218,7 @@ def test_workers_show_their_own_certificate(serve_api: Serve, certificates: Any)
     assert call(worker, worker.url) == 200
 
 
-def test_the_host_has_to_be_that_of_the_certificate_unless_told_otherwise(serve_api: Serve, certificates: Any) -> None:
+def test_the_host_has_to_be_that_of_the_certificate_by_default(serve_api: Serve, certificates: Any) -> None:
     trust = {"ssl.truststore.location": certificates.ca}
     worker = serve_api({**HTTPS, **trust, **location(certificates.elsewhere, "")})
     with pytest.raises(RetriableError, match=r"certificate is not valid for '127\.0\.0\.1'"):
@@ -272,7 +272,7 @@ def test_a_worker_without_https_needs_no_certificates(serve_api: Serve) -> None:
         ),
     ],
 )
-def test_what_cannot_be_used_is_told_in_one_line(
+def test_what_cannot_be_used_is_reported_in_one_line(
     serve_api: Serve, certificates: Any, properties: dict[str, str], property: str, reason: str
 ) -> None:
     paths = {"<ca>": certificates.ca, "<worker>": certificates.worker}

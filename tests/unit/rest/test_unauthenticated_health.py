@@ -35,12 +35,12 @@ def serve(serve_api: Serve, served: tuple[Any, Any], tmp_path: Path) -> Callable
     return start
 
 
-def test_nobody_is_told_anything_by_default(serve: Callable[..., tuple[str, Any]]) -> None:
+def test_by_default_nothing_is_answered_without_a_password(serve: Callable[..., tuple[str, Any]]) -> None:
     url, _ = serve()
     assert httpx2.get(f"{url}/health").status_code == 401
 
 
-def test_probes_are_told_the_status_and_users_what_it_comes_from(serve: Callable[..., tuple[str, Any]]) -> None:
+def test_probes_get_the_status_and_users_its_cause(serve: Callable[..., tuple[str, Any]]) -> None:
     url, herder = serve(**{"rest.health.unauthenticated": "true"})
     healthy = httpx2.get(f"{url}/health")
     assert (healthy.status_code, healthy.json()) == (200, {"status": "healthy"})

@@ -29,7 +29,7 @@ def assert_error(answer: httpx2.Response, status: int, message: str) -> None:
 # ---- admin.listeners
 
 
-def test_admin_is_served_with_the_rest_unless_told_otherwise(serve_api: Serve) -> None:
+def test_admin_is_served_with_the_rest_by_default(serve_api: Serve) -> None:
     url = serve_api({}).url
     assert httpx2.get(f"{url}/connectors").json()["path"] == "/connectors"
     assert httpx2.get(f"{url}/admin/loggers").json()["path"] == "/admin/loggers"

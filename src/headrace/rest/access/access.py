@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
 from starlette.types import Scope
@@ -14,6 +14,9 @@ from headrace.herder.errors import ForbiddenError
 from headrace.rest.access.authentication import ANONYMOUS, Principal
 from headrace.rest.access.operations import Role
 from headrace.rest.access.rules import ALLOW_ALL, Decision, Rules, plugins_of
+
+if TYPE_CHECKING:
+    from headrace.rest.access.change_audit import ChangeAudit
 
 _ACCESS: Final = "headrace.access"
 
@@ -27,7 +30,9 @@ class Access:
     principal: Principal
     rules: Rules
     record: Callable[[Role, str | None, Decision], None]
-    """Writes a decision to the audit log."""
+    """Writes a decision to the audit record."""
+    change: ChangeAudit | None = None
+    """The request's line of ``headrace.audit``; None for one that changes nothing."""
 
     def may(self, role: Role, connector: str) -> bool:
         """Return True if the rules allow the role; for leaving out what a user may not see, so not audited."""

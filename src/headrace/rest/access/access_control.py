@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Authentication and authorization of each request, as middleware."""
+"""Authentication, authorization and audit of each request, as middleware."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError
@@ -22,6 +23,7 @@ from headrace.rest.access.authentication import (
     RefusedCredentialsError,
     UndecidedCredentialsError,
 )
+from headrace.rest.access.change_audit import UNSIGNED, AskedFor, ChangeAudit, address_of, is_change
 from headrace.rest.access.forwarded_user import HEADER as FORWARDED
 from headrace.rest.access.forwarded_user import ForgedBodyError, checked_body
 from headrace.rest.access.operations import Role, operation
@@ -32,11 +34,22 @@ from headrace.rest.raw_path import sent_path
 
 log = logging.getLogger(__name__)
 
-_LONGEST: Final = 4096
-"""Characters of a connector's name in the audit log; no connector's name is so long."""
-
+_CHANGE: Final = "headrace.change"
+_UNSIGNED_STATUSES: Final = (400, 403)
+"""The answers to requests between workers that are not signed, or not by the session key."""
 
 Record = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """The worker that is asked, ``worker``, by its host:port; ``in_group``: by other workers' signed requests too.
+
+    These pass without a user.
+    """
+
+    worker: str
+    in_group: bool = False
 
 
 class AccessControl:
@@ -52,23 +65,44 @@ class AccessControl:
         rules: Callable[[], Rules],
         record: Record,
         failures: FailureLimit,
-        in_group: bool = False,
+        audience: Audience,
     ) -> None:
-        """``record`` writes a decision to the audit log; a request whose decision cannot be recorded fails.
-
-        ``in_group``: other workers' signed requests pass here without a user.
-        """
+        """``record`` writes a decision to the audit record; a request whose decision cannot be recorded fails."""
         self._app = app
         self._authenticators = authenticators
         self._rules = rules
         self._record = record
         self._failures = failures
-        self._in_group = in_group
+        self._in_group = audience.in_group
+        self._worker = audience.worker
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._in_group and is_internal(scope):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, self._noting_unsigned(scope, send) if is_change(scope) else send)
             return
+        if not is_change(scope):
+            await self._serve(scope, receive, send)
+            return
+        change = ChangeAudit(scope, self._worker)
+        try:
+            await self._serve({**scope, _CHANGE: change}, receive, change.watched(send))
+        finally:
+            change.end()
+
+    def _noting_unsigned(self, scope: Scope, send: Send) -> Send:
+        """Return a ``send`` that writes the line of a refused change between workers; those of workers have none."""
+        change = ChangeAudit(scope, self._worker)
+        change.by(AskedFor.by(scope, UNSIGNED))
+        watching = change.watched(send)
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] not in _UNSIGNED_STATUSES:
+                change.drop()
+            await watching(message)
+
+        return noting
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer, scope = await self._admit(scope)
         except ConnectError as error:
@@ -85,7 +119,7 @@ class AccessControl:
 
     async def _admit(self, scope: Scope) -> tuple[ASGIApp | None, Scope]:
         """Return the answer to a refused request, or None and the scope for an accepted one."""
-        address = scope["client"][0] if scope.get("client") else "unknown"
+        address = address_of(scope)
         principal, refusal = None, None
         wait = self._wait(scope, address)
         if not wait:
@@ -95,16 +129,16 @@ class AccessControl:
                 refusal = error
             wait = self._wait(scope, address)  # others of the address may have failed meanwhile
         if wait:
-            self._audit(scope, address, ANONYMOUS, None, "throttled")
+            self._audit(scope, ANONYMOUS, None, "throttled")
             return error_response(429, "Too many failed logins from this address", {"Retry-After": str(wait)}), scope
         if refusal is not None:
             if not isinstance(refusal, UndecidedCredentialsError):
                 self._failures.failed(address)
             log.warning("A login from %s was refused: %s", address, refusal)
         if principal is None:
-            self._audit(scope, address, ANONYMOUS, None, "unauthenticated")
+            self._audit(scope, ANONYMOUS, None, "unauthenticated")
             return self._challenge(), scope
-        return self._authorize(scope, principal, address)
+        return self._authorize(scope, principal)
 
     def _wait(self, scope: Scope, address: str) -> int:
         """Return the seconds that the request's address has to wait; 0 for a request without guessable credentials."""
@@ -124,41 +158,33 @@ class AccessControl:
             return Principal(str(user.display_name), frozenset(getattr(user, "groups", ())), "extension")
         return None if self._authenticators else ANONYMOUS
 
-    def _authorize(self, scope: Scope, principal: Principal, address: str) -> tuple[ASGIApp | None, Scope]:
+    def _authorize(self, scope: Scope, principal: Principal) -> tuple[ASGIApp | None, Scope]:
         try:
             wanted = operation(scope["method"], sent_path(scope))
         except BadRequestError as error:
-            self._audit(scope, address, principal, None, "refused")
+            self._audit(scope, principal, None, "refused")
             return error_response(400, str(error)), scope
         rules = self._rules()
         decision = rules.decide(principal, wanted.role, wanted.connector)
-        self._audit(scope, address, principal, wanted.connector, decision)
+        self._audit(scope, principal, wanted.connector, decision)
         if not decision.allowed:
             what = f" connector {wanted.connector}" if wanted.connector is not None else ""
             message = f"User {principal.name} may not {scope['method']}{what} here: it takes the role"
             return error_response(403, f"{message} {wanted.role.name.lower()}"), scope
 
         def record(role: Role, connector: str | None, decision: Decision) -> None:
-            self._audit(scope, address, principal, connector, decision)
+            self._audit(scope, principal, connector, decision)
 
-        return None, with_access(scope, Access(principal, rules, record))
+        return None, with_access(scope, Access(principal, rules, record, scope.get(_CHANGE)))
 
-    def _audit(
-        self, scope: Scope, address: str, principal: Principal, connector: str | None, decision: Decision | str
-    ) -> None:
-        """Write to the audit log; ``decision``: a text where the rules were not consulted."""
-        self._record(
-            {
-                "user": principal.name,
-                "by": principal.method,
-                "address": address,
-                "method": scope["method"],
-                "path": sent_path(scope),
-                "connector": connector and connector[:_LONGEST],
-                "rule": decision.rule if isinstance(decision, Decision) else None,
-                "result": _result(decision),
-            }
-        )
+    def _audit(self, scope: Scope, principal: Principal, connector: str | None, decision: Decision | str) -> None:
+        """Write a decision to the audit record; ``decision``: a text where the rules were not consulted."""
+        asked_for = AskedFor.by(scope, principal, connector)
+        change: ChangeAudit | None = scope.get(_CHANGE)
+        if change is not None:
+            change.by(asked_for)
+        rule = decision.rule if isinstance(decision, Decision) else None
+        self._record(asked_for.decision(rule, _result(decision)))
 
     def _challenge(self) -> ASGIApp:
         schemes = [each.scheme for each in self._authenticators if each.scheme]

@@ -21,7 +21,7 @@ from headrace.config.access_config import (
     MAX_FAILURES,
 )
 from headrace.config.worker_config import WorkerConfig
-from headrace.rest.access.access_control import AccessControl
+from headrace.rest.access.access_control import AccessControl, Audience
 from headrace.rest.access.audit_log import AuditLog
 from headrace.rest.access.authentication import Authenticator, FailureLimit
 from headrace.rest.access.bearer_tokens import BearerTokens
@@ -37,25 +37,30 @@ _CLIENT_AUTH = "ssl.client.auth"
 class WorkersAccess:
     """A worker's authentication, authorization and audit log; ``wrap`` puts them before each application."""
 
-    def __init__(self, config: WorkerConfig, forwarded: ForwardedUsers | None = None) -> None:
-        """Raise ConfigError, with property and file, for invalid properties. ``forwarded``: in a group of workers."""
+    def __init__(self, config: WorkerConfig) -> None:
+        """Raise ConfigError, with property and file, for invalid properties."""
         kinds = config.get(AUTHENTICATION)
         self._authenticators = [_authenticator(kind, config) for kind in kinds]
-        if forwarded is not None and kinds:
-            self._authenticators.insert(0, forwarded)
-        self._in_group = forwarded is not None
+        self._in_group = False
         self._rules = _rules(config.get(AUTHORIZATION_FILE))
         self._failures = FailureLimit(config.get(MAX_FAILURES))
         path = config.get(AUDIT_FILE)
         self._audit = AuditLog(path, config.get(AUDIT_CHAIN)) if path else None
-        self._needed = bool(kinds or path or config.get(AUTHORIZATION_FILE))
 
-    def wrap(self, app: ASGIApp) -> ASGIApp:
-        """Return the application behind access control, or as it is if no property asks for any."""
-        if not self._needed:
-            return app
+    def accept_forwarded(self, users: ForwardedUsers) -> None:
+        """Accept users of requests that other workers of the group forward. Called before ``wrap``."""
+        self._in_group = True
+        if self._authenticators:
+            self._authenticators.insert(0, users)
+
+    def wrap(self, app: ASGIApp, worker: str) -> ASGIApp:
+        """Return the application behind access control; ``worker`` is this worker's host:port.
+
+        Without properties for access all users may do everything, and changes are audited.
+        """
         record = self._audit.write if self._audit is not None else lambda entry: None
-        return AccessControl(app, self._authenticators, self._rules, record, self._failures, self._in_group)
+        audience = Audience(worker, self._in_group)
+        return AccessControl(app, self._authenticators, self._rules, record, self._failures, audience)
 
     def close(self) -> None:
         """Close the audit log."""

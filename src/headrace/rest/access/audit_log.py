@@ -28,7 +28,7 @@ class AuditLog:
     When the file was renamed or removed, as by log rotation, a new one is opened at its path.
 
     With ``chain`` each line has, as ``previous``, the SHA-256 of the line before: changed, removed and inserted lines
-    are detectable, unless all that follow are written anew.
+    are detectable, unless all that follow are written again.
     """
 
     def __init__(self, path: str, chain: bool, clock: Callable[[], float] = time.time) -> None:

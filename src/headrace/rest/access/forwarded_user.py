@@ -21,8 +21,8 @@ from starlette.types import Message, Receive, Scope
 
 from headrace.api.errors import ConnectError
 from headrace.config.access_config import BASIC, CERTIFICATE, JWT, PROXY
-from headrace.config.mac_algorithms import MacAlgorithm
-from headrace.herder.cluster_herder import ClusterHerder
+from headrace.config.session_key_config import MacAlgorithm
+from headrace.herder.herder import ClusterHerder
 from headrace.rest.access.access import access_of
 from headrace.rest.access.authentication import Principal, RefusedCredentialsError
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts, sign

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masking of secrets in answers about connectors, for users who may not change them.
+"""Masking of secrets in answers about connectors, for users who may not change them, and in the audit.
 
 Secrets are recognized by the plugins' definitions, by names and by the shape of values. A stack trace may contain one
 too, so the values are masked in all texts.
@@ -10,22 +10,21 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import Type
 from headrace.api.errors import ConnectError
+from headrace.config.secret_properties import REFERENCE, is_reference, is_secret_name
 from headrace.herder.herder import Herder
+from headrace.plugins.secret_options import secret_values
 from headrace.rest.access.access import Access
 from headrace.rest.access.operations import Role
 from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
 from headrace.rest.herder_request_handler import RequestHandler
 
 HIDDEN: Final = "[hidden]"
-_NAME: Final = re.compile(
-    r"(?i)pass(word|wd|phrase|code)|pwd|secret|token|credential|jaas|private|keytab|authori[sz]ation|basic\.auth"
-    r"|user\.info|(api|access|account|encryption|shared|sas|ssl|keystore)[._-]?key($|[._-])|certificate\.chain"
-)
 _PAIR: Final = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)?|secret|token|pwd|sig|(?:account|access|api|shared)[._-]?key)\s*=\s*\"?([^\"\s;&,]*)"
 )
@@ -35,14 +34,46 @@ _LONG_LOGIN: Final = re.compile(r"://[^/@\s:]*:(\S+)@")
 _HEADER: Final = re.compile(r"(?i)^\s*(?:bearer|basic)\s+(\S+)")
 _PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)")
 _SHAPES: Final = (_PAIR, _LOGIN, _LONG_LOGIN, _HEADER, _PEM)
-_REFERENCES: Final = re.compile(r"(\$\{[^{}]*\})+")
+_REFERENCE_MARK: Final = 0xF0000
+"""The first of the characters that stand for references, whose own characters would be separators."""
 _SHORTEST: Final = 4
 """Shortest value that is masked in texts: shorter ones are in any text, and no secrets."""
 _REMEMBERED: Final = 256
 _BROKEN_SECONDS: Final = 60.0
 _CONFIG: Final = "config"
 
+_NO_SECRETS: Final = (CLASS, "name", "tasks.max", *CONVERTERS)
+
 Config = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The secrets in some configurations: the properties of type PASSWORD, and the values to mask in all texts.
+
+    Not ``complete``: a plugin has not returned its definition, so that all values may be secrets.
+    """
+
+    passwords: frozenset[str] = frozenset()
+    values: Sequence[str] = ()
+    complete: bool = True
+
+    @classmethod
+    def all_of(cls, *configs: Config) -> Secrets:
+        """Return all values as secrets."""
+        values = {text for config in configs for name, text in config.items() if text and name not in _NO_SECRETS}
+        return cls(values=_longest_first(text for text in values if not is_reference(text)), complete=False)
+
+    def masked(self, name: str, text: str) -> str:
+        """Return a property's value with HIDDEN in the place of secrets."""
+        if not text or is_reference(text):
+            return text
+        unknown = not self.complete and name not in _NO_SECRETS
+        return HIDDEN if unknown or _is_hidden(name, text, self.passwords) else self.masked_text(text)
+
+    def masked_text(self, text: str) -> str:
+        """Return a text about the configurations with HIDDEN in the place of secrets."""
+        return _mask_text(text, self.values)
 
 
 class HiddenSecrets:
@@ -52,35 +83,47 @@ class HiddenSecrets:
         self._herder = herder
         self._handler = handler
         self._clock = clock
-        self._passwords: dict[str, tuple[frozenset[str], float]] = {}
-        """The properties of type PASSWORD by class, and the time until which they are valid."""
+        self._passwords: dict[str, tuple[frozenset[str] | None, float]] = {}
+        """The properties of type PASSWORD by class, None if it is broken, and the time until which they are valid."""
 
     async def mask(self, access: Access, connector: str, answer: Any) -> Any:
         """Return a JSON answer about a connector as the user may see it. Raise NotFoundError for no such connector."""
         if access.may(Role.EDITOR, connector):
             return answer
         config = self._herder.connector_info(connector).config
-        passwords = await self._passwords_of(config)
-        return _mask(answer, passwords, secrets_of(config, passwords))
+        secrets = await self.secrets_in(config)
+        return _mask(answer, secrets.passwords, secrets.values)
 
-    async def _passwords_of(self, config: Config) -> frozenset[str]:
+    async def secrets_in(self, *configs: Config) -> Secrets:
+        """Return the secrets in configurations of one connector."""
+        found = [await self._passwords_of(config) for config in configs]
+        passwords = frozenset().union(*(names for names, _ in found))
+        values = {text for config in configs for text in secrets_of(config, passwords)}
+        return Secrets(passwords, _longest_first(values), all(complete for _, complete in found))
+
+    async def _passwords_of(self, config: Config) -> tuple[frozenset[str], bool]:
+        """Return the PASSWORD properties, and True if all plugins have returned their definitions."""
         prefixes = {CLASS: "", **{name: f"{name}." for name in CONVERTERS}}
         prefixes |= {f"{step}.type": f"{step}." for step in steps_of(config)}
         found: set[str] = set()
+        complete = True
         for name, prefix in prefixes.items():
             if plugin := (config.get(name) or "").strip():
-                found.update(prefix + key for key in await self._passwords_in(plugin))
-        return frozenset(found)
+                passwords = await self._passwords_in(plugin)
+                complete = complete and passwords is not None
+                found.update(prefix + key for key in passwords or ())
+        return frozenset(found), complete
 
-    async def _passwords_in(self, plugin: str) -> frozenset[str]:
-        """Return a plugin's PASSWORD properties; for a minute none if it is broken: names and shapes must do."""
-        known, end = self._passwords.get(plugin, (frozenset(), 0.0))
+    async def _passwords_in(self, plugin: str) -> frozenset[str] | None:
+        """Return a plugin's PASSWORD properties; for a minute None if it is broken: names and shapes must do."""
+        known, end = self._passwords.get(plugin, (None, 0.0))
         if self._clock() < end:
             return known
+        found: frozenset[str] | None
         try:
             keys = await self._handler.complete(self._herder.connector_plugin_config(plugin))
         except ConnectError:
-            found, end = frozenset[str](), self._clock() + _BROKEN_SECONDS
+            found, end = None, self._clock() + _BROKEN_SECONDS
         else:
             found, end = frozenset(key.name for key in keys if key.type == Type.PASSWORD.value), math.inf
         if len(self._passwords) >= _REMEMBERED:
@@ -92,20 +135,28 @@ class HiddenSecrets:
 def secrets_of(config: Config, passwords: Set[str]) -> list[str]:
     """Return the values that must be masked everywhere, and their secret parts, the longest first."""
     hidden = {text for name, text in config.items() if text and _is_hidden(name, text, passwords)}
-    found = {each.strip() for text in hidden for each in (text, *_parts(text))}
-    return sorted((text for text in found if len(text) >= _SHORTEST), key=len, reverse=True)
+    found = {each.strip() for text in hidden for each in (text, *_parts(text))} | secret_values(config)
+    return _longest_first(found)
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
 
 
 def _parts(text: str) -> Iterator[str]:
-    for shape in _SHAPES:
-        yield from shape.findall(text)
+    """Yield the parts of a text that have a secret's shape. References show where a secret is, and are none."""
+    references = dict(enumerate(REFERENCE.findall(text), _REFERENCE_MARK))
+    marks = iter(references)
+    marked = REFERENCE.sub(lambda _: chr(next(marks)), text)
+    found = (part.translate(references) for shape in _SHAPES for part in shape.findall(marked))
+    yield from (part for part in found if not is_reference(part))
 
 
 def _is_hidden(name: str, text: str, passwords: Set[str]) -> bool:
     """Return True for a secret; references to config providers are none."""
-    if _REFERENCES.fullmatch(text):
+    if is_reference(text):
         return False
-    return name in passwords or _NAME.search(name) is not None or any(shape.search(text) for shape in _SHAPES)
+    return name in passwords or is_secret_name(name) or any(_parts(text)) or bool(secret_values({name: text}))
 
 
 def _mask(answer: Any, passwords: Set[str], secrets: Collection[str]) -> Any:

@@ -17,9 +17,9 @@ class Role(IntEnum):
     VIEWER = 1
     """See connectors, with secrets masked, their status, plugins and metrics."""
     OPERATOR = 2
-    """Pause, resume, stop and restart; see offsets."""
+    """Pause, resume, stop and restart; see offsets and log lines."""
     EDITOR = 3
-    """Create, change and delete connectors; change offsets; validate configurations."""
+    """Create, change and delete connectors; change offsets; validate; see records; see and redrive dead letters."""
     ADMIN = 4
     """Change log levels, and everything else."""
 
@@ -34,13 +34,17 @@ class Operation:
 
 _READING: Final = ("GET", "HEAD", "OPTIONS")
 _CONNECTOR: Final = re.compile(r"/connectors/([^/]+)(?:/(.*))?")
+_TO_READ: Final = {"offsets": Role.OPERATOR, "logs": Role.OPERATOR, "topics/statistics": Role.VIEWER}
+"""Below a connector. Records, which are below topics, are for those who could have a connector copy them."""
 _OPERATING: Final = re.compile(r"pause|resume|stop|restart|tasks/[^/]+/restart|topics/reset")
+_RECORDS: Final = re.compile(r"dead-letters(/.*)?")
+"""Paths whose answers have records in them."""
 
 
 def operation(method: str, path: str) -> Operation:
     """Return a request's operation; ``path`` percent-encoded, as sent. Raise BadRequestError for a name not in UTF-8.
 
-    Unknown paths require ``ADMIN``: a new path that is missing here is closed.
+    Changes at unknown paths require ``ADMIN``: a new path that is missing here is closed.
     """
     path = path.rstrip("/")
     reading = method in _READING
@@ -56,6 +60,8 @@ def operation(method: str, path: str) -> Operation:
 
 
 def _role_at_connector(reading: bool, below: str) -> Role:
+    if reading and _RECORDS.fullmatch(below):
+        return Role.EDITOR
     if reading:
-        return Role.OPERATOR if below == "offsets" else Role.VIEWER
+        return _TO_READ.get(below, Role.EDITOR if below.startswith("topics/") else Role.VIEWER)
     return Role.OPERATOR if _OPERATING.fullmatch(below) else Role.EDITOR

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.config.worker_config import ALLOWED_ORIGINS
+from headrace.config.rest_config import ALLOWED_ORIGINS
 from headrace.rest.exception_mapper import error_response
 
 _READING: Final = ("GET", "HEAD", "OPTIONS")

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.api.errors import ConnectError
-from headrace.config.header_rules import HeaderRule
-from headrace.herder.cluster_herder import ClusterHerder
+from headrace.config.rest_config import HeaderRule
+from headrace.herder.herder import ClusterHerder
 from headrace.rest.exception_mapper import error_response, on_connect_error
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.middleware.body_limit import send_and_drain
@@ -31,6 +31,8 @@ _INTERNAL: Final = (
     ("POST", re.compile(r"/connectors/[^/]+/tasks")),
     ("PUT", re.compile(r"/connectors/[^/]+/fence")),
     ("PUT", re.compile(r"/internal/loggers/[^/]+")),
+    ("GET", re.compile(r"/internal/health(/[^/]+)?")),
+    ("POST", re.compile(r"/internal/logs/[^/]+")),
 )
 
 

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.config.worker_config import ALLOWED_HOSTS, ALLOWED_ORIGINS, WorkerConfig
+from headrace.config.rest_config import ALLOWED_HOSTS, ALLOWED_ORIGINS
+from headrace.config.worker_config import WorkerConfig
 from headrace.rest.exception_mapper import error_response
 from headrace.rest.server.endpoints import Endpoints
 

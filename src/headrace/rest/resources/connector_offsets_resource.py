@@ -12,10 +12,10 @@ from starlette.responses import JSONResponse
 from headrace.api.errors import DataError
 from headrace.herder.errors import BadRequestError
 from headrace.herder.herder import Herder
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetsChange
+from headrace.model.info import ConnectorOffset, OffsetsChange, OffsetsChanged
+from headrace.rest.access.change_audit import note, note_no_change, offsets_text
 from headrace.rest.api_schemas import body_doc
-from headrace.rest.entities import connector_offsets, offsets_changed
+from headrace.rest.entities import connector_offsets, offsets_changed, to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.request_body import malformed
 from headrace.rest.resources.connectors_resource import Name
@@ -23,6 +23,13 @@ from headrace.rest.routing import JSON, accepted_types, json_router
 from headrace.storage import json_bytes
 
 OFFSETS_DOC: Final = body_doc("NewOffsets")
+_BOUNDS: Final = "bounds"
+Expand = Annotated[
+    list[str] | None,
+    Query(
+        description="bounds adds the first and the end offset of each partition that a sink may read; null of a source"
+    ),
+]
 DryRun = Annotated[bool, Query(alias="dryRun", description="Tell what would be different, and change nothing")]
 
 
@@ -31,9 +38,12 @@ def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRout
     router = json_router("offsets", "/connectors")
 
     @router.get("/{connector}/offsets", summary="A connector's committed offsets")
-    async def get_offsets(name: Name) -> Response:
+    async def get_offsets(name: Name, expand: Expand = None) -> Response:
         offsets = await handler.complete(herder.connector_offsets(name))
-        return JSONResponse(connector_offsets(offsets))
+        found = connector_offsets(offsets)
+        if _BOUNDS in (expand or ()):
+            found["bounds"] = to_json(await handler.complete(herder.offset_bounds(name)))
+        return JSONResponse(found)
 
     @router.patch("/{connector}/offsets", summary="Change offsets of a stopped connector", openapi_extra=OFFSETS_DOC)
     async def alter_offsets(name: Name, request: Request, dry_run: DryRun = False) -> Response:
@@ -45,7 +55,11 @@ def connector_offsets_router(herder: Herder, handler: RequestHandler) -> APIRout
         return await _change(name, request, OffsetsChange(None, dry_run))
 
     async def _change(name: str, request: Request, change: OffsetsChange) -> Response:
+        if change.dry_run:
+            note_no_change(request)
+        note(request, _asked(change))
         changed = await handler.complete(herder.change_offsets(name, change))
+        note(request, _changed(changed))
         if change.dry_run or _accepts_json(request):
             return JSONResponse(offsets_changed(changed, dry_run=change.dry_run))
         return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -85,6 +99,17 @@ def _check_fields(value: dict[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(value.keys() - known)
     if unknown:
         raise BadRequestError(f"Unrecognized field '{unknown[0]}' in {where}: known are {', '.join(sorted(known))}")
+
+
+def _asked(change: OffsetsChange) -> str:
+    """Return a text for the audit of a request that another worker serves."""
+    if change.offsets is None:
+        return "all offsets are reset"
+    return offsets_text((each.partition, each.offset) for each in change.offsets)
+
+
+def _changed(changed: OffsetsChanged) -> str:
+    return offsets_text((each.partition, each.before, each.after) for each in changed.differences)
 
 
 def _accepts_json(request: Request) -> bool:

@@ -12,11 +12,15 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import JSONResponse
 
+from headrace.api.errors import ConnectError
 from headrace.herder.errors import NotFoundError
 from headrace.herder.herder import Herder, PutResult
+from headrace.logs.audit import work_text
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import TargetState
+from headrace.model.info import ConnectorStateInfo
+from headrace.model.state import State, TargetState
 from headrace.rest.access.access import access_of
+from headrace.rest.access.change_audit import note, note_config
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.operations import Role
 from headrace.rest.entities import Json, active_topics, connector_status, to_json
@@ -26,6 +30,7 @@ from headrace.rest.request_body import CONFIG_DOC, CREATE_DOC, named, read_confi
 from headrace.rest.routing import java_boolean, json_router
 
 _SPARK: Final = "spark"
+_HEALTH: Final = "health"
 _DIGITS: Final = 10
 """Digits of a task's number, which is an int in Java."""
 
@@ -44,7 +49,7 @@ def connectors_router(herder: Herder, handler: RequestHandler) -> APIRouter:
     hidden = HiddenSecrets(herder, handler)
     _add_list(router, herder, handler, hidden)
     _add_queries(router, herder, handler, hidden)
-    _add_config_changes(router, herder, handler)
+    _add_config_changes(router, herder, handler, hidden)
     _add_state_changes(router, herder, handler)
     _add_restarts(router, herder, handler, hidden)
     return router
@@ -56,7 +61,10 @@ def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden
         request: Request,
         expand: Annotated[
             list[str] | None,
-            Query(description="info and status, each by a parameter of its own; spark adds to status what Spark runs"),
+            Query(
+                description="info, status and health, each by a parameter of its own; spark adds to status what Spark "
+                "runs"
+            ),
         ] = None,
     ) -> Response:
         access = access_of(request)
@@ -65,8 +73,11 @@ def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden
             return JSONResponse(names)
         wanted = {*expand, "status"} if _SPARK in expand else set(expand)
         found = {name: parts for name in names if (parts := _expanded(herder, name, wanted)) is not None}
+        health = await handler.complete(herder.connector_health(tuple(found))) if _HEALTH in wanted else {}
         shown = {}
         for name, parts in found.items():
+            if name in health:
+                parts["health"] = health[name]
             with suppress(NotFoundError):  # it was deleted meanwhile
                 if _SPARK in wanted:
                     parts["status"] = await _status_with_spark(herder, handler, name)
@@ -94,6 +105,14 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         status = await _status_with_spark(herder, handler, name) if with_spark else _status(herder, name)
         return JSONResponse(await hidden.mask(access_of(request), name, status))
 
+    @router.get("/{connector}/health", summary="How a connector and its tasks fare: progress, errors, and a verdict")
+    async def get_health(name: Name, request: Request) -> Response:
+        herder.connector_status(name)  # raises the error for a connector that does not exist
+        found = await handler.complete(herder.connector_health((name,)))
+        if name not in found:
+            raise NotFoundError(f"Connector {name} not found")
+        return JSONResponse(await hidden.mask(access_of(request), name, found[name]))
+
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
     async def get_tasks(name: Name, request: Request) -> Response:
         tasks = to_json(herder.task_infos(name))
@@ -109,12 +128,13 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
         return JSONResponse(active_topics(name, herder.active_topics(name)))
 
 
-def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandler) -> None:
+def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.post("", summary="Create a connector", status_code=HTTPStatus.CREATED, openapi_extra=CREATE_DOC)
     async def create_connector(request: Request) -> Response:
         create = await read_create_request(request)
         config = named(create.name, create.config)
         access_of(request).check_config(create.name, config)
+        await note_config(request, hidden, {}, config)
         put = herder.put_connector_config(create.name, config, target_state=create.initial_state, allow_replace=False)
         return _put_response(request, await handler.complete(put))
 
@@ -122,13 +142,16 @@ def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandl
     async def put_config(name: Name, request: Request) -> Response:
         config = named(name, await read_config(request))
         access_of(request).check_config(name, config)
+        await note_config(request, hidden, _known_config(herder, name), config)
         put = herder.put_connector_config(name, config, target_state=None, allow_replace=True)
         return _put_response(request, await handler.complete(put))
 
     @router.patch("/{connector}/config", summary="Change properties of a connector", openapi_extra=CONFIG_DOC)
     async def patch_config(name: Name, request: Request) -> Response:
         patch = await read_config(request)
-        access_of(request).check_config(name, {**_config(herder, name), **patch})
+        before = _config(herder, name)
+        access_of(request).check_config(name, {**before, **patch})
+        await note_config(request, hidden, before, _patched(before, patch))
         patched = await handler.complete(herder.patch_connector_config(name, named(name, patch)))
         return JSONResponse(to_json(patched.info))
 
@@ -178,6 +201,7 @@ def _add_restarts(router: APIRouter, herder: Herder, handler: RequestHandler, hi
     ) -> Response:
         wanted = herder.restart_connector(name, only_failed=only_failed, include_tasks=include_tasks)
         status = await handler.complete(wanted)
+        note(request, f"restarts {_restarting(status)}")
         if not include_tasks and not only_failed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         shown = await hidden.mask(access_of(request), name, to_json(status))
@@ -216,6 +240,24 @@ def _config(herder: Herder, name: str) -> Mapping[str, str | None]:
     with suppress(NotFoundError):
         return herder.connector_info(name).config
     return {}
+
+
+def _known_config(herder: Herder, name: str) -> Mapping[str, str | None]:
+    """Return the same for the audit; empty also while the worker is starting, for which the request waits."""
+    with suppress(ConnectError):
+        return _config(herder, name)
+    return {}
+
+
+def _patched(config: Mapping[str, str | None], patch: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {key: text for key, text in {**config, **patch}.items() if patch.get(key, "") is not None}
+
+
+def _restarting(status: ConnectorStateInfo) -> str:
+    restarting = State.RESTARTING.value
+    connectors = [status.name] if status.connector.state == restarting else []
+    tasks = [ConnectorTaskId(status.name, task.id) for task in status.tasks if task.state == restarting]
+    return work_text(connectors, tasks)
 
 
 _EXPANSIONS: Final[Mapping[str, Callable[[Herder, str], Json]]] = {"status": _status, "info": _info}

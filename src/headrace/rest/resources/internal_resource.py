@@ -8,20 +8,25 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi import APIRouter, Depends, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 
 from headrace.api.errors import RetriableError
-from headrace.herder.cluster_herder import ClusterHerder
-from headrace.herder.errors import BadRequestError, RequestTimeoutError
+from headrace.herder.connector_logs import ConnectorLogs, LogQuery
+from headrace.herder.errors import BadRequestError, NotFoundError, RequestTimeoutError
+from headrace.herder.herder import ClusterHerder
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
-from headrace.rest.leader_client import INTERNAL_LOGGERS
+from headrace.rest.leader_client import INTERNAL_HEALTH, INTERNAL_LOGGERS, INTERNAL_LOGS
 from headrace.rest.raw_path import decoded, raw_path
 from headrace.rest.request_body import connector_config
 from headrace.rest.resources.connectors_resource import Name
 from headrace.rest.resources.loggers_resource import read_level
 
 
-def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier) -> APIRouter:
+def internal_router(
+    herder: ClusterHerder, handler: RequestHandler, verifier: SignatureVerifier, logs: ConnectorLogs | None = None
+) -> APIRouter:
     """Return the routes, which are not part of the users' API. The signature is checked before anything else."""
 
     async def check_signature(request: Request) -> None:
@@ -43,6 +48,21 @@ def internal_router(herder: ClusterHerder, handler: RequestHandler, verifier: Si
         await handler.complete(herder.write_logger_level(decoded(logger), level))
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
+    @router.get(INTERNAL_HEALTH)
+    async def health_of_all_tasks() -> Response:
+        return JSONResponse(await handler.complete(herder.task_health(None)))
+
+    @router.get(f"{INTERNAL_HEALTH}/{{connector}}")
+    async def health_of_tasks(name: Name) -> Response:
+        return JSONResponse(await handler.complete(herder.task_health(name)))
+
+    @router.post(f"{INTERNAL_LOGS}/{{connector}}")
+    async def log_lines(name: Name, request: Request) -> Response:
+        if logs is None:
+            raise NotFoundError("This worker keeps no log lines")
+        query = _log_query(name, await request.body())
+        return JSONResponse(await run_in_threadpool(logs.here, query))
+
     @router.put("/connectors/{connector}/fence")
     async def fence_zombies(name: Name) -> Response:
         try:
@@ -62,3 +82,10 @@ def _task_configs(body: bytes) -> list[Mapping[str, str | None]]:
     if not isinstance(configs, list):
         raise BadRequestError("Expected a JSON array with a configuration for each task in the body")
     return [connector_config(config, f"element {at} of the body") for at, config in enumerate(configs)]
+
+
+def _log_query(connector: str, body: bytes) -> LogQuery:
+    try:
+        return LogQuery(**{**json.loads(body), "connector": connector})
+    except (ValueError, TypeError) as error:
+        raise BadRequestError(f"The body is no request for log lines: {error}") from error

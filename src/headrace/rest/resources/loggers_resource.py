@@ -12,7 +12,9 @@ from starlette.responses import JSONResponse
 
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.herder import Herder
+from headrace.logs.audit import cut
 from headrace.logs.loggers import Loggers, level_of
+from headrace.rest.access.change_audit import note
 from headrace.rest.api_schemas import body_doc
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
@@ -58,6 +60,7 @@ def loggers_router(loggers: Loggers, herder: Herder, handler: RequestHandler) ->
         scope: Annotated[str, Query(description="worker, for this one, or cluster, for all that run now")] = _WORKER,
     ) -> Response:
         level = read_level(await request.body())
+        note(request, f"level of {cut(name)}: {level}")
         if scope.lower() == _CLUSTER:
             await handler.complete(herder.put_logger_level(name, level))
             return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
-from headrace.metrics import Exposition
+from headrace.metrics.exposition import STRIMZI, Exposition, Naming
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
@@ -71,10 +71,10 @@ def _answer(status: HTTPStatus, name: str, message: str) -> Response:
     return JSONResponse({"status": name, "message": message}, status)
 
 
-def metrics_router(herder: Herder) -> APIRouter:
-    """Return the route of ``GET /metrics``."""
+def metrics_router(herder: Herder, namings: Sequence[Naming] = STRIMZI) -> APIRouter:
+    """Return the route of ``GET /metrics``, with a name by each of ``namings`` for every metric."""
     router = APIRouter(tags=["worker"])
-    exposition = Exposition(herder.figures)
+    exposition = Exposition(herder.figures, namings)
 
     # No coroutine: rendering the metrics of many tasks takes time, so it runs on another thread than the event loop's.
     @router.get(

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from headrace.api.errors import ConfigError
-from headrace.config.worker_config import ADMIN_LISTENERS, LISTENERS
+from headrace.config.rest_config import ADMIN_LISTENERS, LISTENERS
 from headrace.rest.server.connection_limits import ListeningSocket
 
 _BACKLOG: Final = 128

@@ -130,33 +130,33 @@ def _definition(prefix: str) -> ConfigDef:
     return (
         ConfigDef()
         .define(f"{prefix}{_KEYSTORE}type", Type.STRING, None, importance=low,
-                doc="PEM, PKCS12 or JKS; by default the file itself tells.")
+                doc="PEM, PKCS12 or JKS; by default detected from the file.")
         .define(f"{prefix}{_KEYSTORE}location", Type.STRING, None, importance=low,
                 doc="File with the private key and the certificates of the worker.")
         .define(f"{prefix}{_KEYSTORE}password", Type.PASSWORD, None, importance=low,
                 doc="Password of a PKCS12 or JKS file.")
         .define(f"{prefix}{_KEYSTORE}certificate.chain", Type.PASSWORD, None, importance=low,
-                doc="The certificates themselves, in place of a file.")
+                doc="The certificates as PEM text, instead of a file.")
         .define(f"{prefix}{_KEYSTORE}key", Type.PASSWORD, None, importance=low,
-                doc="The private key itself, in place of a file.")
+                doc="The private key as PEM text, instead of a file.")
         .define(f"{prefix}ssl.key.password", Type.PASSWORD, None, importance=low,
-                doc="Password of an encrypted private key, or of a key in a JKS file if it is not the file's.")
+                doc="Password of an encrypted private key, or of a key in a JKS file if it differs from the file's.")
         .define(f"{prefix}{_TRUSTSTORE}type", Type.STRING, None, importance=low,
-                doc="PEM, PKCS12 or JKS; by default the file itself tells.")
+                doc="PEM, PKCS12 or JKS; by default detected from the file.")
         .define(f"{prefix}{_TRUSTSTORE}location", Type.STRING, None, importance=low,
-                doc="File with certificates of whom to trust.")
+                doc="File with the certificates of trusted authorities.")
         .define(f"{prefix}{_TRUSTSTORE}password", Type.PASSWORD, None, importance=low,
                 doc="Password of a PKCS12 or JKS file.")
         .define(f"{prefix}{_TRUSTSTORE}certificates", Type.PASSWORD, None, importance=low,
-                doc="These certificates themselves, in place of a file.")
+                doc="The trusted certificates as PEM text, instead of a file.")
         .define(f"{prefix}{_CLIENT_AUTH}", Type.STRING, "none", importance=low, validator=ValidString(*_VERIFY_MODES),
-                doc="Whether clients have to have a certificate.")
+                doc="Whether clients need a certificate: required, requested or none.")
         .define(f"{prefix}{_PROTOCOLS}", Type.LIST, "TLSv1.2,TLSv1.3", importance=low,
                 validator=ValidList(*_VERSIONS, allow_empty=False), doc="Versions of TLS.")
         .define(f"{prefix}{_SUITES}", Type.LIST, [], importance=low,
-                doc="Cipher suites, by Java's names or OpenSSL's; by default what OpenSSL has on.")
+                doc="Cipher suites, with Java's names or OpenSSL's; by default those of OpenSSL.")
         .define(f"{prefix}{_IDENTIFICATION}", Type.STRING, "https", importance=low,
-                doc="Empty: the host name of another worker need not be that of its certificate.")
+                doc="Empty: another worker's host name need not match its certificate.")
     )
 
 

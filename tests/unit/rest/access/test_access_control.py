@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.requests import Request
 
 from headrace.api.errors import ConfigError
-from headrace.config.mac_algorithms import mac_algorithm
+from headrace.config.session_key_config import mac_algorithm
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.errors import NotLeaderError
 from headrace.model.cluster_config_state import SessionKey
@@ -35,7 +35,7 @@ from headrace.rest.access.rules import ALLOW_ALL
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.rest_client import RestClient
-from tests.support.jwt_issuer import Issuer
+from tests.support.oidc_server import OidcServer
 from tests.support.polling import wait_for
 
 Serve = Callable[..., Any]
@@ -102,6 +102,9 @@ def ask(serve_api: Serve, files: dict[str, str], herder: Any) -> As:
         ("vera", "DELETE", "/connectors/pay-1", 403),
         ("olga", "PUT", "/connectors/pay-1/pause", 202),
         ("olga", "GET", "/connectors/pay-1/offsets", 200),
+        ("olga", "GET", "/connectors/pay-1/dead-letters", 403),
+        ("olga", "GET", "/connectors/pay-1/dead-letters/redrive", 403),
+        ("olga", "POST", "/connectors/pay-1/dead-letters/redrive", 403),
         ("olga", "PUT", "/connectors/orders/pause", 403),
         ("olga", "GET", "/connectors/orders", 403),
         ("olga", "DELETE", "/connectors/pay-1", 403),
@@ -141,7 +144,8 @@ def test_a_viewer_sees_no_secrets(ask: As, herder: Any) -> None:
     assert "swordfish" not in ask("vera", "GET", "/connectors?expand=info&expand=status").text
     assert "swordfish" not in ask("olga", "GET", "/connectors/pay-1").text
     herder.trace = "No login by jdbc:x://h?user=a&password=swordfish, nor by swordfish"
-    for path in ("pay-1/status", "pay-1/status?expand=spark", "pay-1/tasks/0/status", "?expand=status"):
+    paths = ("pay-1/status", "pay-1/status?expand=spark", "pay-1/tasks/0/status", "?expand=status")
+    for path in (*paths, "pay-1/health", "?expand=health"):
         assert "swordfish" not in ask("vera", "GET", f"/connectors/{path}".replace("/?", "?")).text, path
         assert "swordfish" in ask("root", "GET", f"/connectors/{path}".replace("/?", "?")).text, path
     assert "swordfish" not in ask("olga", "POST", "/connectors/pay-1/restart?includeTasks=true").text
@@ -317,13 +321,14 @@ def test_passwords_by_pbkdf2_need_no_bcrypt(serve_api: Serve, files: dict[str, s
 
 
 @pytest.fixture
-def issuer() -> Iterator[Issuer]:
-    made = Issuer()
-    yield made
-    made.close()
+def issuer() -> Iterator[OidcServer]:
+    with OidcServer() as running:
+        yield running
 
 
-def test_a_token_of_the_issuer_is_good_and_no_other(serve_api: Serve, files: dict[str, str], issuer: Issuer) -> None:
+def test_a_token_of_the_issuer_is_good_and_no_other(
+    serve_api: Serve, files: dict[str, str], issuer: OidcServer
+) -> None:
     properties = {"rest.authentication": "jwt", "rest.jwt.issuer": issuer.url, "rest.jwt.audience": "headrace"}
     url = serve_api({**files, **properties}).url
 
@@ -359,7 +364,7 @@ def test_a_token_of_the_issuer_is_good_and_no_other(serve_api: Serve, files: dic
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="headrace"')
 
 
-def test_strangers_do_not_have_the_issuer_asked(serve_api: Serve, files: dict[str, str], issuer: Issuer) -> None:
+def test_strangers_do_not_have_the_issuer_asked(serve_api: Serve, files: dict[str, str], issuer: OidcServer) -> None:
     properties = {"rest.authentication": "jwt", "rest.jwt.issuer": issuer.url, "rest.jwt.audience": "headrace"}
     url = serve_api({**files, **properties, "rest.authentication.max.failures": "3"}).url
     issuer.broken = True
@@ -442,6 +447,17 @@ class Group:
         return KEY
 
 
+def in_group(users: ForwardedUsers) -> Callable[[WorkerConfig], WorkersAccess]:
+    """Makes the access of a worker that other workers forward requests to."""
+
+    def make(config: WorkerConfig) -> WorkersAccess:
+        access = WorkersAccess(config)
+        access.accept_forwarded(users)
+        return access
+
+    return make
+
+
 def test_a_forwarded_request_is_of_its_user_and_of_nobody_who_says_so(
     serve_api: Serve, files: dict[str, str], served: tuple[Any, Any], herder: Any
 ) -> None:
@@ -456,7 +472,7 @@ def test_a_forwarded_request_is_of_its_user_and_of_nobody_who_says_so(
             others = OtherWorkers(Group(), RestClient(None), verifier, users.headers)  # type: ignore[arg-type]
             return create_app(herder, request_timeout=1, others=others)
 
-        return serve_api({**files, **properties}, app, herder, lambda config: WorkersAccess(config, users))
+        return serve_api({**files, **properties}, app, herder, in_group(users))
 
     # The leader believes no proxy: it is told the user by the follower alone.
     leader = serve(herder, **{"rest.authentication": "proxy", "rest.proxy.addresses": "10.0.0.0/8"})
@@ -493,7 +509,7 @@ def test_a_forwarded_user_is_not_taken_for_the_worker_that_forwards(
         shows = RestClient(lambda: client(certificates, certificates.vera))
         others = OtherWorkers(Group(), shows, verifier, users.headers)  # type: ignore[arg-type]
         app = create_app(herder, request_timeout=1, others=others)
-        return serve_api({**files, **properties}, lambda _: app, herder, lambda config: WorkersAccess(config, users))
+        return serve_api({**files, **properties}, lambda _: app, herder, in_group(users))
 
     leader = serve(herder, **https(certificates), **{"rest.authentication": "certificate,basic"})
     behind = type(served[0])()
@@ -515,7 +531,7 @@ def test_a_forwarded_request_with_another_body_is_refused(serve_api: Serve, file
     assert sha256 is not None
     users = ForwardedUsers(Group(), sha256, SignatureVerifier([sha256]))  # type: ignore[arg-type]
     app = create_app(herder, request_timeout=1)
-    leader = serve_api(files, lambda _: app, herder, lambda config: WorkersAccess(config, users))
+    leader = serve_api(files, lambda _: app, herder, in_group(users))
     path, given = "/connectors/pay-1/config", {"connector.class": "FileStreamSource"}
     access = Access(Principal("emil", method="proxy"), ALLOW_ALL, lambda *noted: None)
     request = Request(with_access({"type": "http", "method": "PUT", "path": path, "headers": []}, access))

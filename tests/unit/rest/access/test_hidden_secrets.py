@@ -57,12 +57,12 @@ def test_a_plugin_that_is_broken_is_asked_once_a_minute(herder: Any) -> None:
         assert asked == ["Door"] * times
 
 
-def test_a_trace_tells_no_secret_of_a_config_provider(herder: Any) -> None:
+def test_a_trace_shows_no_secret_of_a_config_provider(herder: Any) -> None:
     seen = shown(herder, "vera", {"trace": "at jdbc:x://h/d?user=a&password=halibut&x=1: halibut"}, {"url": "${f:a:b}"})
     assert seen == {"trace": "at jdbc:x://h/d?user=a&password=[hidden]&x=1: [hidden]"}
 
 
-def test_a_trace_tells_no_secret(herder: Any) -> None:
+def test_a_trace_shows_no_secret(herder: Any) -> None:
     trace = "Cannot log in at jdbc:x://anna:dog/fish@h/db: swordfish, halibut, dog/fish\n  at login"
     seen = shown(herder, "vera", [{"id": 0, "trace": trace}])[0]["trace"]
     assert not any(secret in seen for secret in ("swordfish", "halibut", "fish"))
@@ -82,6 +82,7 @@ def test_a_trace_tells_no_secret(herder: Any) -> None:
         ("url", "jdbc:x://h/db?user=a&password=abcd1234", "abcd1234"),
         ("url", "mongodb://anna:abcd@1234@h", "abcd@1234"),
         ("pem", "-----BEGIN PRIVATE KEY-----\nabcd1234\n-----END PRIVATE KEY-----", "abcd1234"),
+        ("transforms.q.table.t", "format:jdbc,url:jdbc:x://h/db,user:a,password:abcd1234", "abcd1234"),
         ("mixed", "${file:/a:b}password=abcd1234${file:/a:b}", "abcd1234${file:/a:b}"),
     ],
 )
@@ -97,6 +98,8 @@ def test_secrets_by_name_and_by_shape(name: str, text: str, secret: str) -> None
         ("url", "https://example.org/a:b"),
         ("db.password", "${file:/f:password}"),
         ("db.password", "${env:A}${env:B}"),
+        ("url", "jdbc:x://${env:U}:${file:/f:p}@h/db?password=${file:/f:p}&x=1"),
+        ("options", 'Module required password="${file:/f:p}";'),
         ("db.password", "abc"),
         ("db.password", None),
     ],

@@ -19,14 +19,7 @@ from headrace.cli.main import app
 from headrace.rest.access.audit_log import AuditLog, broken_lines
 from headrace.rest.access.authentication import FailureLimit
 from headrace.rest.watched_files import WatchedFiles
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.unit.clock import Clock
 
 
 def read(path: str) -> int:
@@ -201,7 +194,7 @@ def test_a_chain_is_of_one_worker_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("take_away", [lambda path: path.rename(path.with_suffix(".1")), lambda path: path.unlink()])
-def test_a_record_that_is_taken_away_is_begun_anew(tmp_path: Path, take_away: Callable[[Path], object]) -> None:
+def test_a_record_that_is_taken_away_is_begun_again(tmp_path: Path, take_away: Callable[[Path], object]) -> None:
     path = tmp_path / "audit.jsonl"
     log = AuditLog(str(path), chain=True)
     log.write({"user": "a"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.rest.access.authentication import RefusedCredentialsError, UndecidedCredentialsError
-from headrace.rest.access.issuer_keys import IssuerKeys, KeysUnavailableError
+from headrace.rest.access.bearer_tokens import IssuerKeys, KeysUnavailableError
 
 
 class FakeIssuer:

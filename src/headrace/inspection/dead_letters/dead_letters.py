@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dead letters of a cluster's connectors, as REST shows and redrives them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.api.errors import ConnectError
+from headrace.config import client_configs
+from headrace.config.connector_config import (
+    HEADER_CONVERTER,
+    KEY_CONVERTER,
+    PREDICATES,
+    TRANSFORMS,
+    VALUE_CONVERTER,
+)
+from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.herder.errors import BadRequestError, NotFoundError
+from headrace.inspection.dead_letters.letter import Letter
+from headrace.inspection.dead_letters.letter_decoder import original
+from headrace.inspection.dead_letters.letter_json import letter_to_json, outcome_from_json
+from headrace.inspection.dead_letters.letter_topic import LetterTopic, NoDeadLettersError
+from headrace.inspection.dead_letters.letter_view import LetterPage, LetterQuery
+from headrace.inspection.dead_letters.redrive import Redrive
+from headrace.inspection.dead_letters.redrive_job import RedriveJob
+from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, original_record
+from headrace.inspection.decoded_record import RecordDecoder
+from headrace.inspection.sandbox import Sandbox, SandboxBusyError
+from headrace.model.cluster_config_state import Config
+from headrace.model.deadline import Deadline
+from headrace.worker.runnable_configs import RunnableConfigs
+from headrace.worker.stages import Stages
+from headrace.worker.worker import Worker
+
+log = logging.getLogger(__name__)
+_EDITABLE: Final = (KEY_CONVERTER, VALUE_CONVERTER, HEADER_CONVERTER, TRANSFORMS, PREDICATES)
+_BATCH_TIMEOUT_S: Final = 120.0
+_BUSY_S: Final = 60.0
+_CHUNK_BYTES: Final = 4 << 20
+_SCAN_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Connector:
+    """A connector with its configuration resolved, for as long as its secrets are hidden in errors."""
+
+    config: dict[str, str]
+    is_source: bool
+    topic: LetterTopic
+
+
+class DeadLetters:
+    """Reads, redrives and discards dead letters of any connector, on this worker. Thread-safe; no method blocks.
+
+    Futures raise NotFoundError for an unknown connector and one without a dead letter topic, BadRequestError for a
+    request that cannot be served, RetriableError and ConnectError for what Kafka refuses.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        connector_config: Callable[[str], Config],
+        sandbox: Sandbox,
+        worker_id: str,
+        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        """``connector_config`` raises NotFoundError; ``worker_id`` is this worker's, as in statuses."""
+        self._worker = worker
+        self._connector_config = connector_config
+        self._configs = RunnableConfigs(worker.transformer, worker.override_policy, worker.plugins)
+        self._sandbox = sandbox
+        self._worker_id = worker_id
+        self._clock_ms = clock_ms
+        self._stages = Stages(time.monotonic)
+        self._jobs: dict[str, RedriveJob] = {}
+
+    def show(self, name: str, query: LetterQuery) -> Future[dict[str, Any]]:
+        """Return the pending letters: groups of all, and a page of those that the query selects."""
+        config = self._connector_config(name)
+        return self._stages.run_in_background(f"dead letters of connector {name}", lambda: self._show(config, query))
+
+    def start(self, name: str, request: LetterRequest) -> Future[dict[str, Any]]:
+        """Begin a redrive or discard in the background and return its job; of a dry run, what it would do."""
+        config = self._connector_config(name)
+        stage = f"{request.action.value} of dead letters of connector {name}"
+        return self._stages.run_in_background(stage, lambda: self._start(name, config, request))
+
+    def job(self, name: str) -> dict[str, Any]:
+        """Return the progress of the connector's last job on this worker. NotFoundError if there is none."""
+        self._connector_config(name)
+        job = self._jobs.get(name)
+        if job is None:
+            raise NotFoundError(
+                f"This worker, {self._worker_id}, has redriven no dead letters of connector {name} since it was"
+                " started; ask the worker that began the redrive"
+            )
+        return job.to_json()
+
+    def close(self) -> None:
+        """Have all jobs end after their present transactions."""
+        for job in list(self._jobs.values()):
+            job.cancel()
+
+    def _show(self, config: Config, query: LetterQuery) -> dict[str, Any]:
+        with self._opened(config) as connector:
+            topic = connector.topic
+            pending = topic.pending()
+            page = LetterPage(query)
+            deadline = Deadline.after(_SCAN_S)
+            for letter in topic.letters(pending):
+                page.add(letter)
+                if deadline.expired:
+                    page.complete = False
+                    break
+            estimate = sum(range.end - range.begin for range in pending.values())
+            return {
+                "connector": topic.connector,
+                "type": "source" if connector.is_source else "sink",
+                "topic": topic.topic,
+                "group": topic.group,
+                **page.to_json(estimate, self._decoded(connector, page.letters) if query.decode else None),
+            }
+
+    def _start(self, name: str, config: Config, request: LetterRequest) -> dict[str, Any]:
+        with self._opened(config) as connector:
+            self._check(connector, request)
+            if request.dry_run:
+                plan = self._redrive(connector, request, lambda: False).plan()
+                return {"dry_run": True, "action": request.action.value, "counts": plan.counts.to_json()}
+        job = RedriveJob(name, request, self._worker_id, self._clock_ms)
+        self._jobs[name] = job
+
+        def create(cancelled: Callable[[], bool]) -> Redrive:
+            with self._opened(config) as connector:
+                return self._redrive(connector, request, cancelled)
+
+        job.start(create)
+        return job.to_json()
+
+    @contextmanager
+    def _opened(self, config: Config) -> Iterator[_Connector]:
+        resolved = self._configs.resolve_connector(config)
+        with resolved.hidden_errors():
+            known = {name: text for name, text in resolved.config.items() if text is not None}
+            try:
+                topic = LetterTopic(self._worker.config, known)
+            except NoDeadLettersError as error:
+                raise NotFoundError(str(error)) from error
+            yield _Connector(known, self._worker.connector_type(config) == "source", topic)
+
+    def _check(self, connector: _Connector, request: LetterRequest) -> None:
+        """Raise BadRequestError or ConfigError for a request that no letter could be served by."""
+        if request.to_topic == connector.topic.topic:
+            raise BadRequestError(f"to_topic {request.to_topic} is the dead letter topic itself")
+        if request.to_topic is not None and not connector.topic.partitions(request.to_topic):
+            raise BadRequestError(f"to_topic {request.to_topic} does not exist")
+        for name in request.config or ():
+            if not name.startswith(_EDITABLE):
+                raise BadRequestError(
+                    f"Property {name} cannot be edited for a redrive; those that can begin with {', '.join(_EDITABLE)}"
+                )
+        if not connector.is_source and request.action is Action.REDRIVE:
+            self._check_cluster(connector)
+
+    def _check_cluster(self, connector: _Connector) -> None:
+        """Raise BadRequestError for a sink whose topics and dead letters are in two Kafka clusters."""
+        consumer = client_configs.sink_task_consumer(self._worker.config, connector.config, 0)
+        here, there = connector.topic.props["bootstrap.servers"], consumer["bootstrap.servers"]
+        if here != there:
+            raise BadRequestError(
+                f"The connector reads from {there} and writes its dead letters to {here}: a redrive is one transaction,"
+                " which cannot be in two Kafka clusters"
+            )
+
+    def _redrive(self, connector: _Connector, request: LetterRequest, cancelled: Callable[[], bool]) -> Redrive:
+        producer = client_configs.redrive_producer(self._worker.config, connector.config)
+        return Redrive(connector.topic, request, self._redriver(connector, request, cancelled), producer, cancelled)
+
+    def _redriver(
+        self, connector: _Connector, request: LetterRequest, cancelled: Callable[[], bool]
+    ) -> Callable[[Sequence[Letter]], Sequence[Outcome]]:
+        if request.action is Action.DISCARD:
+            return lambda letters: [Outcome()] * len(letters)
+        if not connector.is_source and request.config is None:
+            sink = SinkConnectorConfig(connector.config)
+            return lambda letters: [original_record(letter, request.to_topic, sink.reads) for letter in letters]
+        spec = self._chain_spec(connector, request)
+        return lambda letters: [
+            outcome for chunk in _chunks(letters) for outcome in self._converted(spec, chunk, cancelled)
+        ]
+
+    def _chain_spec(self, connector: _Connector, request: LetterRequest) -> dict[str, Any]:
+        edit = self._edited(connector, request)
+        return {
+            "worker": dict(self._worker.config.raw),
+            "connector": edit,
+            "writer": edit if connector.is_source else connector.config,
+            "source": connector.is_source,
+            "to_topic": request.to_topic,
+        }
+
+    def _edited(self, connector: _Connector, request: LetterRequest) -> dict[str, str]:
+        """Return the configuration that reads and transforms letters.
+
+        A sink transforms the record again when it gets it: only transformations of the edit apply to its letters.
+        """
+        base: Mapping[str, str] = connector.config
+        if not connector.is_source:
+            base = {name: text for name, text in base.items() if not name.startswith((TRANSFORMS, PREDICATES))}
+        edit = request.config or {}
+        # A part that the edit names is the edit's alone: none of the former one's properties stay.
+        replaced = tuple(f"{name}." for name in _EDITABLE if name in edit)
+        base = {name: text for name, text in base.items() if not replaced or not name.startswith(replaced)}
+        resolved = self._configs.resolve_connector({**base, **edit})
+        return {name: text for name, text in resolved.config.items() if text is not None}
+
+    def _converted(
+        self, spec: Mapping[str, Any], letters: Sequence[Letter], cancelled: Callable[[], bool]
+    ) -> Sequence[Outcome]:
+        whole = {**spec, "letters": [letter_to_json(letter) for letter in letters]}
+        items = self._run("redrive of dead letters", whole, cancelled)
+        if len(items) != len(letters):
+            raise ConnectError(f"{len(letters)} dead letters were to be transformed, {len(items)} were")
+        return [outcome_from_json(item) for item in items]
+
+    def _decoded(self, connector: _Connector, letters: Sequence[Letter]) -> list[dict[str, Any]]:
+        """Return the letters' records in the form of ``decoded_record``; without their values if no converter can."""
+        if not letters:
+            return []
+        spec = {
+            "worker": dict(self._worker.config.raw),
+            "connector": connector.config,
+            "source": connector.is_source,
+            "letters": [letter_to_json(letter) for letter in letters],
+        }
+        try:
+            items = self._run("decoding of dead letters", spec, lambda: False)
+        except ConnectError as error:
+            log.warning("Dead letters of connector %s cannot be decoded: %s", connector.topic.connector, error)
+            items = []
+        bytes_only = RecordDecoder()
+        return [*items, *(bytes_only.decode(original(letter)) for letter in letters[len(items) :])]
+
+    def _run(self, job: str, spec: Mapping[str, Any], cancelled: Callable[[], bool]) -> list[dict[str, Any]]:
+        """Run a job in the sandbox; wait a while if that is busy."""
+        deadline = Deadline.after(_BUSY_S)
+        while True:
+            try:
+                return self._sandbox.run(job, spec, _BATCH_TIMEOUT_S, cancel=cancelled)
+            except SandboxBusyError:
+                if deadline.expired or cancelled():
+                    raise
+                time.sleep(0.5)
+
+
+def _chunks(letters: Sequence[Letter]) -> Iterator[list[Letter]]:
+    """Yield the letters in lists of a size that fits into a job."""
+    chunk: list[Letter] = []
+    size = 0
+    for letter in letters:
+        chunk.append(letter)
+        size += len(letter.record.key or b"") + len(letter.record.value or b"")
+        if size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

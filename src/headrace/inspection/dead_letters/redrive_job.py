@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A redrive or discard that a worker does in the background, and its progress."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from headrace.api.error_text import error_line, error_text
+from headrace.api.errors import ConnectError
+from headrace.inspection.dead_letters.redrive import CancelledError, Redrive
+from headrace.inspection.dead_letters.redrive_rules import LetterRequest
+from headrace.kafka.errors import ProducerFencedError
+from headrace.logs.context import within
+
+log = logging.getLogger(__name__)
+
+
+class JobState(str, Enum):
+    """The states of a job. FENCED: another redrive of the connector has begun, on this worker or another one."""
+
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    FENCED = "FENCED"
+    CANCELLED = "CANCELLED"
+
+
+class RedriveJob:
+    """One job, on a daemon thread of its own. Thread-safe."""
+
+    def __init__(self, connector: str, request: LetterRequest, worker_id: str, clock_ms: Callable[[], int]) -> None:
+        """``clock_ms`` returns milliseconds since the epoch."""
+        self.id = uuid.uuid4().hex
+        self._connector = connector
+        self._request = request
+        self._worker_id = worker_id
+        self._clock_ms = clock_ms
+        self._started = clock_ms()
+        self._ended: int | None = None
+        self._state = JobState.RUNNING
+        self._error: str | None = None
+        self._redrive: Redrive | None = None
+        self._cancelled = threading.Event()
+
+    def start(self, create: Callable[[Callable[[], bool]], Redrive]) -> None:
+        """Begin; ``create`` returns the redrive for a function that returns True once it is cancelled."""
+        run = within(self._connector, lambda: self._run(create))
+        threading.Thread(target=run, name=f"dead-letters-{self._connector}", daemon=True).start()
+
+    def cancel(self) -> None:
+        """Have the job end after its present transaction."""
+        self._cancelled.set()
+
+    def to_json(self) -> dict[str, Any]:
+        redrive = self._redrive
+        return {
+            "id": self.id,
+            "connector": self._connector,
+            "worker_id": self._worker_id,
+            "action": self._request.action.value,
+            "state": self._state.value,
+            "error": self._error,
+            "started": self._started,
+            "ended": self._ended,
+            "counts": redrive.counts.to_json() if redrive is not None else None,
+            "failures": [*redrive.failures] if redrive is not None else [],
+        }
+
+    def _run(self, create: Callable[[Callable[[], bool]], Redrive]) -> None:
+        try:
+            self._redrive = create(self._cancelled.is_set)
+            self._redrive.run()
+        except ProducerFencedError:
+            self._end(JobState.FENCED, "another redrive of the connector's dead letters has begun")
+        except CancelledError as error:
+            self._end(JobState.CANCELLED, error_text(error))
+        except ConnectError as error:
+            self._end(JobState.FAILED, error_text(error))
+        except Exception as error:
+            log.exception("The %s of dead letters failed unexpectedly", self._request.action.value)
+            self._end(JobState.FAILED, error_line(error))
+        else:
+            self._end(JobState.COMPLETED, None)
+
+    def _end(self, state: JobState, error: str | None) -> None:
+        self._ended, self._error = self._clock_ms(), error
+        self._state = state
+        counts = self._redrive.counts.to_json() if self._redrive is not None else {}
+        shown = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+        log.info("The %s of dead letters is %s: %s", self._request.action.value, state.value, error or shown or "none")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decisions of a redrive: which letters it takes, and which records they become. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.inspection.dead_letters.letter import Letter, kept_headers, original_headers
+from headrace.inspection.dead_letters.letter_filter import ALL, LetterFilter
+from headrace.task.errors.redriven import with_redriven
+
+RawHeader = tuple[str, bytes | None]
+
+
+class Action(str, Enum):
+    """An action on letters: their records are written again, or they are passed without that."""
+
+    REDRIVE = "redrive"
+    DISCARD = "discard"
+
+
+class Choice(Enum):
+    """The decision about a letter."""
+
+    TAKEN = "taken"
+    NOT_SELECTED = "not_selected"
+    REDRIVEN_BEFORE = "redriven_before"
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRequest:
+    """A request to redrive or discard letters. ``config`` has the properties of an edited chain, if there is one."""
+
+    action: Action
+    filter: LetterFilter = ALL
+    limit: int | None = None
+    again: bool = False
+    to_topic: str | None = None
+    config: Mapping[str, str] | None = None
+    dry_run: bool = False
+
+    def choose(self, letter: Letter) -> Choice:
+        """Return whether the request takes the letter: a redriven record that came back needs ``again``."""
+        if not self.filter.matches(letter):
+            return Choice.NOT_SELECTED
+        if self.action is Action.REDRIVE and letter.redriven and not self.again:
+            return Choice.REDRIVEN_BEFORE
+        return Choice.TAKEN
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRecord:
+    """A record to write. A ``partition`` of None is chosen by the key."""
+
+    topic: str
+    partition: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[RawHeader]
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for a letter: records, none if a transformation drops it; or the reason why it stays a letter."""
+
+    records: tuple[OutgoingRecord, ...] = ()
+    failure: str | None = None
+
+
+Redriver = Callable[[Sequence[Letter]], Sequence[Outcome]]
+"""Returns the outcome of each letter, in their order."""
+
+
+def original_record(letter: Letter, to_topic: str | None, accepts: Callable[[str], bool]) -> Outcome:
+    """Return the record that a sink consumed, for its topic and partition, or for ``to_topic``.
+
+    ``accepts`` returns True for topics that the connector consumes: anyone who writes to the dead letter topic, or
+    whose headers are in it, could name any other.
+    """
+    failure, record = letter.failure, letter.record
+    topic, partition = to_topic, None
+    if topic is None:
+        topic = failure.get("topic")
+        if topic is None:
+            return Outcome(failure="the letter has no header with its topic; name one with to_topic")
+        if not accepts(topic):
+            return Outcome(failure=f"the connector does not consume topic {topic}; name a topic with to_topic")
+        number = failure.get("partition", "")
+        partition = int(number) if number.isdecimal() and len(number) < 10 else None
+    outgoing = OutgoingRecord(
+        topic, partition, record.key, record.value, original_headers(record.headers), record.timestamp
+    )
+    return Outcome((outgoing,))
+
+
+def marked(letter: Letter, outgoing: OutgoingRecord) -> OutgoingRecord:
+    """Return the record with the header that says that it was redriven."""
+    record = letter.record
+    headers = with_redriven([*outgoing.headers], letter.connector, record.topic, record.partition, record.offset)
+    return OutgoingRecord(outgoing.topic, outgoing.partition, outgoing.key, outgoing.value, headers, outgoing.timestamp)
+
+
+def kept_letter(letter: Letter) -> OutgoingRecord:
+    """Return a letter as it is written again behind the others, as these are passed."""
+    record = letter.record
+    return OutgoingRecord(
+        record.topic, record.partition, record.key, record.value, kept_headers(letter), record.timestamp
+    )

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts that serve requests about records, dead letters and log lines, outside of tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.inspection.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from headrace.herder.connector_logs import ConnectorLogs
+    from headrace.inspection.dead_letters.dead_letters import DeadLetters
+    from headrace.inspection.topics.topic_records import TopicRecords
+
+
+@dataclass(frozen=True, slots=True)
+class Inspections:
+    """The parts that serve such requests, which share one sandbox; what a part that is None serves is not found."""
+
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    topics: TopicRecords | None = None
+    dead_letters: DeadLetters | None = None
+    logs: ConnectorLogs | None = None

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The preview of a sink: real records of its topics, what converters and the chain make of them, and what is written.
+
+Neither the connector nor a task is started, no group is joined and nothing is committed: `put` is never called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headrace.api.record import SinkRecord
+from headrace.api.sink import SinkConnector
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
+from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.inspection.preview.observed_steps import Steps, create_observed_chain
+from headrace.inspection.preview.preview_progress import Progress
+from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
+from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, create_decoder, record_json
+from headrace.inspection.readable_json import ReadableJson
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.kafka.data.consumed_messages import ConsumedMessages
+from headrace.kafka.data.sink_consumer import SinkConsumer
+from headrace.kafka.data.topic_reader import ReadLimits, TopicReader
+from headrace.model.deadline import Deadline
+from headrace.model.raw_record import RawRecord, TimestampType
+from headrace.task.assembly import TaskAssembly
+from headrace.task.errors.processing_context import ConsumedRecord
+from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
+from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
+
+Assembly = TaskAssembly[SinkConnectorConfig, ConsumedRecord]
+Json = dict[str, Any]
+_BYTES: Final = 16 << 20
+_KINDS: Final = {TimestampType.NONE: 0, TimestampType.CREATE_TIME: 1, TimestampType.LOG_APPEND_TIME: 2}
+
+
+def preview_sink(
+    connector: SinkConnector, previewed: PreviewedTask, spec: Mapping[str, Any], progress: Progress
+) -> None:
+    """Show the records of the connector's topics, and what ``dry_run`` returns for them."""
+    config = SinkConnectorConfig(previewed.spec.connector_config)
+    assembly: Assembly = TaskAssembly(previewed.spec, config, previewed.link, previewed.control)
+    with progress.calling("creation of converters and transformations"):
+        records = _SinkRecords(assembly, progress)
+    deadline = Deadline(spec["until"], Deadline.after(0).clock)
+    found: list[SinkRecord] = []
+    with progress.calling("reading the topics"):
+        consumed = _read(config, previewed.spec.consumer, spec, deadline)
+        ends = "time" if deadline.expired else "end"
+    for raw in consumed:
+        found += records.show(raw)
+    records.close()
+    with progress.calling(f"{type(connector).__name__}.dry_run"):
+        dry_run = connector.dry_run(dict(config.raw), found) if found else None
+        if dry_run is not None:
+            rows = [ReadableJson(PART_SIZE).value(row) for row in dry_run.rows]
+            progress.emit("dryRun", {"rows": rows, "schema": dry_run.schema})
+            for note in dry_run.notes:
+                progress.emit("note", note)
+    if dry_run is None and found:
+        progress.emit("note", "what put makes of these records is not previewed: the connector has no dry_run")
+    progress.end("records" if len(consumed) >= spec["records"] else ends)
+
+
+def _read(
+    config: SinkConnectorConfig, consumer: Mapping[str, str], spec: Mapping[str, Any], deadline: Deadline
+) -> list[RawRecord]:
+    """Return records of the topics, which exist or not, up to the number that is wanted."""
+    committed = {
+        (str(partition["kafka_topic"]), int(partition["kafka_partition"])): int(offset["kafka_offset"])
+        for partition, offset in spec["offsets"]
+    }
+    found: list[RawRecord] = []
+    admin = TopicAdmin({name: text for name, text in consumer.items() if not name.startswith(("group.", "isolation"))})
+    try:
+        for topic in _topics(config, consumer):
+            wanted = spec["records"] - len(found)
+            if wanted <= 0 or deadline.expired:
+                break
+            reader = TopicReader(consumer, topic)
+            try:
+                partitions = admin.partitions(topic)
+                limits = ReadLimits(wanted, _BYTES, deadline)
+                if spec["from_end"]:
+                    read = reader.tail(partitions, limits)
+                else:
+                    read = reader.read({number: committed.get((topic, number), 0) for number in partitions}, limits)
+            finally:
+                reader.close()
+            found += read.records
+    finally:
+        admin.close()
+    return found
+
+
+def _topics(config: SinkConnectorConfig, consumer: Mapping[str, str]) -> Sequence[str]:
+    pattern: re.Pattern[str] | None = config.topics_regex
+    if pattern is None:
+        return config.topics
+    looking = SinkConsumer(consumer)
+    try:
+        return sorted(topic for topic in looking.existing(None) if pattern.fullmatch(topic))
+    finally:
+        looking.close()
+
+
+class _RawMessages(ConsumedMessages):
+    """Raw records in the place of a client's messages."""
+
+    def __init__(self, records: Sequence[RawRecord]) -> None:
+        super().__init__(())
+        self.messages = records  # type: ignore[assignment]
+        self.topics = [each.topic for each in records]
+        self.partitions = [each.partition or 0 for each in records]
+        self.offsets = [each.offset or 0 for each in records]
+        self.keys = [each.key for each in records]
+        self.values = [each.value for each in records]
+        self.timestamps = [(_KINDS[each.timestamp_type], each.timestamp or 0) for each in records]
+        self.headers = [list(each.headers) or None for each in records]
+
+
+class _SinkRecords:
+    """Shows consumed records one by one. One thread."""
+
+    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+        self._config = assembly.config
+        self._progress = progress
+        self._failures: Failures[ConsumedRecord] = Failures()
+        self._steps = Steps()
+        errors = error_handling(assembly, self._failures)
+        operation, create_header = assembly.converters.header_converter()
+        self._converter = SinkRecordConverter(
+            Reader(*assembly.converters.create_converter(KEY_CONVERTER)),
+            Reader(*assembly.converters.create_converter(VALUE_CONVERTER)),
+            HeadersReader(operation, create_header()),
+            create_observed_chain(assembly.config, assembly.plugins, errors, self._steps, record_json),
+            errors,
+            reportable=False,
+        )
+        self._decoder = create_decoder(assembly.converters)
+
+    def show(self, raw: RawRecord) -> list[SinkRecord]:
+        """Emit what becomes of a record, and return the records that the task would be given."""
+        self._progress.enter("transformations and converters")
+        shown: Json = {"consumed": self._decoder.decode(raw)}
+        outcome, records = "dropped", list[SinkRecord]()
+        try:
+            records = self._converter.records(_RawMessages([raw]))
+            outcome = "put" if records else outcome
+        except ToleranceExceededError:
+            pass
+        except Exception as error:
+            outcome, shown["error"] = "fails the task", error_json(error, self._progress.stage)
+        if (failure := self._failures.take()) is not None:
+            outcome, shown["error"] = failure_json(failure, self._config)
+        result = record_json(records[0]) if records else None
+        self._progress.emit("record", {**shown, "steps": self._steps.take(), "outcome": outcome, "result": result})
+        return records
+
+    def close(self) -> None:
+        self._converter.close()

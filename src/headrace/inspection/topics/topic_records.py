@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about the topics of connectors and their records.
+
+The worker has credentials for all topics that any of its connectors uses, so a request is served for topics of its
+connector only, and never for the workers' own topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.api.error_text import error_text
+from headrace.api.errors import ConnectError
+from headrace.config import client_configs
+from headrace.config.worker_config import WorkerConfig
+from headrace.herder.errors import ForbiddenError, NotFoundError
+from headrace.herder.herder import Herder
+from headrace.inspection.sandbox import Sandbox, SandboxError
+from headrace.inspection.topics.connector_topics import ConnectorTopics, Direction
+from headrace.inspection.topics.records_job import RecordsSpec
+from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.plugins.resolved_config import ResolvedConfig
+from headrace.worker.runnable_configs import RunnableConfigs
+
+Json = dict[str, Any]
+MOST_RECORDS: Final = 1000
+LONGEST_WAIT_S: Final = 30
+_START_S: Final = 45.0
+"""Seconds for the start of a process, and for a read that does not wait for records."""
+_SINK: Final = "sink"
+_INTERNAL: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
+_KAFKAS_OWN: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsRequest:
+    """A choice of records of a topic: see ``RecordsSpec``."""
+
+    begin: str
+    limit: int
+    wait: float = 0
+    partition: int | None = None
+    raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    resolved: ResolvedConfig
+    is_sink: bool
+    topics: ConnectorTopics
+
+    @property
+    def config(self) -> dict[str, str]:
+        return {name: text for name, text in self.resolved.config.items() if text is not None}
+
+
+class TopicRecords:
+    """Answers about topics. All methods block, for Kafka, config providers or a process; any thread may call."""
+
+    def __init__(self, herder: Herder, worker: WorkerConfig, configs: RunnableConfigs, sandbox: Sandbox) -> None:
+        self._herder = herder
+        self._worker = worker
+        self._configs = configs
+        self._sandbox = sandbox
+
+    def statistics(self, connector: str) -> list[Json]:
+        """Return the topics of a connector, sorted: what it does with each, its partitions and number of records.
+
+        The number is that of offsets, so it includes markers of transactions and what compaction has removed; None,
+        with an ``error``, for a topic that does not exist or may not be described. Raise NotFoundError.
+        """
+        known = self._known(connector)
+        admin = TopicAdmin(self._admin_properties(known))
+        try:
+            return [_statistics(admin, topic, how) for topic, how in sorted(known.topics.directions.items())]
+        finally:
+            admin.close()
+
+    def records(self, connector: str, topic: str, request: RecordsRequest, cancelled: Callable[[], bool]) -> Json:
+        """Return records of a topic, and the positions to continue at.
+
+        Raise NotFoundError for a topic that the connector does not use or that does not exist, and ForbiddenError for
+        one of the workers' own topics.
+        """
+        known = self._known(connector)
+        self._check_access(connector, topic, known.topics)
+        spec = RecordsSpec(
+            dict(self._worker.raw),
+            known.config,
+            self._consumer_properties(known),
+            topic,
+            request.begin,
+            request.limit,
+            request.wait,
+            request.partition,
+            request.raw,
+        )
+        try:
+            items = self._sandbox.run("read of records", spec.to_json(), request.wait + _START_S, cancel=cancelled)
+        except SandboxError as error:
+            raise _of_job(error, known.resolved) from None
+        end = items.pop()
+        return {"topic": topic, "records": [item["record"] for item in items], **end}
+
+    def _known(self, connector: str) -> _Known:
+        info = self._herder.connector_info(connector)
+        active: tuple[str, ...] = ()
+        with suppress(ForbiddenError):  # the worker does not track them
+            active = self._herder.active_topics(connector)
+        resolved = self._configs.resolve_connector(info.config)
+        is_sink = info.type == _SINK
+        return _Known(resolved, is_sink, ConnectorTopics.of(resolved.config, active, is_sink=is_sink))
+
+    def _check_access(self, connector: str, topic: str, topics: ConnectorTopics) -> None:
+        if not topics.includes(topic):
+            used = ", ".join(sorted(topics.directions)) or "none yet"
+            raise NotFoundError(f"Connector {connector} does not use topic {topic}. Its topics: {used}")
+        own = {self._worker.raw.get(name) for name in _INTERNAL}
+        if topic in own or topic in _KAFKAS_OWN:
+            raise ForbiddenError(f"Topic {topic} is internal, and has more than connector {connector} may see")
+
+    def _consumer_properties(self, known: _Known) -> dict[str, str]:
+        if known.is_sink:
+            found = client_configs.sink_task_consumer(self._worker, known.resolved.config, 0)
+        else:
+            found = client_configs.source_offsets_consumer(self._worker, known.resolved.config)
+        return {**found, "client.id": f"{found['client.id']}-records"}
+
+    def _admin_properties(self, known: _Known) -> dict[str, str]:
+        if known.is_sink:
+            return client_configs.consumer_group_admin(self._worker, known.resolved.config)
+        return client_configs.source_offsets_admin(self._worker, known.resolved.config)
+
+
+def _statistics(admin: TopicAdmin, topic: str, direction: Direction) -> Json:
+    shown: Json = {"topic": topic, "direction": direction.value, "partitions": None, "records": None}
+    try:
+        begin, end = admin.begin_offsets(topic), admin.end_offsets(topic)
+    except ConnectError as error:
+        return {**shown, "error": error_text(error)}
+    if not end:
+        return {**shown, "error": "It does not exist"}
+    return {**shown, "partitions": len(end), "records": _total(end) - _total(begin)}
+
+
+def _total(offsets: Mapping[int, int]) -> int:
+    return sum(offsets.values())
+
+
+def _of_job(error: SandboxError, resolved: ResolvedConfig) -> ConnectError:
+    """Return the error to answer with, without values of references."""
+    message = resolved.hide(error_text(error))
+    return NotFoundError(message) if error.type == "UnknownTopicError" else ConnectError(message)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import base64
+
+from headrace.inspection.preview.hidden_values import HiddenValues
+
+
+def encoded(text: bytes) -> str:
+    return base64.b64encode(text).decode()
+
+
+def test_values_are_hidden_in_texts_keys_and_bytes() -> None:
+    hidden = HiddenValues(["s3cret", 'qu"ote', "no"])
+    assert hidden.hide({"a s3cret": ["is s3cret", 7, None], "no": "no"}) == {
+        "a [hidden]": ["is [hidden]", 7, None],
+        "no": "no",
+    }
+    assert hidden.hide(encoded(b"\xff a s3cret")) == encoded(b"\xff a [hidden]")
+    assert hidden.hide(encoded(b'{"a":"qu\\"ote"}')) == encoded(b'{"a":"[hidden]"}')
+    assert hidden.hide(encoded(b"\xff nothing")) == encoded(b"\xff nothing")
+
+
+def test_the_longest_value_is_hidden_first_and_none_is_nothing() -> None:
+    assert HiddenValues(["word", "password"]).hide("password") == "[hidden]"
+    assert HiddenValues([]).hide({"a": "word"}) == {"a": "word"}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics that a connector may be asked about, and positions in requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.herder.errors import BadRequestError
+from headrace.inspection.topics.connector_topics import ConnectorTopics, Direction
+from headrace.inspection.topics.positions import check_positions, positions_of, positions_text
+
+BOUNDS = {0: (3, 10), 1: (0, 5)}
+
+
+def test_a_source_writes_its_active_topics_and_no_configured_ones() -> None:
+    found = ConnectorTopics.of({"topics": "other", "topics.regex": ".*"}, ["a"], is_sink=False)
+    assert found.directions == {"a": Direction.WRITES}
+    assert found.includes("a") and not found.includes("other")
+
+
+def test_a_sink_reads_configured_and_active_topics_and_writes_dead_letters() -> None:
+    config = {"topics": "a, b", "errors.deadletterqueue.topic.name": " dead "}
+    found = ConnectorTopics.of(config, ["b", "c"], is_sink=True)
+    assert found.directions == {
+        "a": Direction.READS,
+        "b": Direction.READS,
+        "c": Direction.READS,
+        "dead": Direction.DEAD_LETTERS,
+    }
+    assert not found.includes("d")
+
+
+def test_a_pattern_matches_whole_names() -> None:
+    found = ConnectorTopics.of({"topics.regex": "orders-.*"}, [], is_sink=True)
+    assert found.includes("orders-1") and not found.includes("my-orders-1") and not found.includes("orders")
+    assert not ConnectorTopics.of({"topics.regex": "("}, [], is_sink=True).includes("(")
+    assert not ConnectorTopics.of({"topics.regex": ""}, [], is_sink=True).includes("")
+
+
+@pytest.mark.parametrize("text", ["begin", "end", "tail", "0", "17", "0:17", "0:17,12:4"])
+def test_positions_are_words_offsets_or_pairs(text: str) -> None:
+    check_positions(text)
+
+
+@pytest.mark.parametrize("text", ["", "first", "-1", "0:", "0:1,", "0:-1", "1:2:3", "9" * 19, "٣", "0:17 "])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(BadRequestError, match="from="):
+        check_positions(text)
+
+
+def test_positions_begin_where_they_say() -> None:
+    assert positions_of("begin", BOUNDS) == {0: 3, 1: 0}
+    assert positions_of("end", BOUNDS) == {0: 10, 1: 5}
+    assert positions_of("4", BOUNDS) == {0: 4, 1: 4}
+    assert positions_of("1:2,7:1", BOUNDS) == {1: 2}
+    assert positions_of(positions_text({1: 4, 0: 17}), BOUNDS) == {0: 17, 1: 4}
