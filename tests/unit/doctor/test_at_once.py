@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on threads of their own."""
+
+from __future__ import annotations
+
+import threading
+
+from headrace.doctor.at_once import call_all
+
+
+def test_a_call_that_hangs_is_late_and_the_others_are_in_order() -> None:
+    never = threading.Event()
+
+    def call(item: int) -> str:
+        if item == 2:
+            never.wait()
+        return str(item)
+
+    assert call_all(call, [1, 2, 3], 0.3, "late") == ["1", "late", "3"]
+    never.set()
+
+
+def test_nothing_to_call() -> None:
+    assert call_all(str, [], 0.1, "late") == []
