@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.api.errors import ConnectError
+from headrace.cli.console import print_error
 
 if TYPE_CHECKING:
     from headrace.broker.embedded_broker import EmbeddedBroker
@@ -30,10 +31,13 @@ def broker(
     """Run a single Kafka broker on loopback until Ctrl-C; its topics are there again next time."""
     from headrace.broker.broker_template import broker_template
     from headrace.broker.embedded_broker import EmbeddedBroker
+    from headrace.broker.free_port import check_free
 
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         properties = _parse(set_ or [])
+        if port:  # before the first start of all downloads Kafka
+            check_free(port)
         broker_template(lambda name: typer.echo(f"Downloading {name}", err=True))
         embedded = EmbeddedBroker(data_dir or _default_data_dir(port), port, properties)
         with embedded:
@@ -45,7 +49,7 @@ def broker(
     except KeyboardInterrupt:
         typer.echo("Kafka has stopped")
     except ConnectError as error:
-        typer.echo(f"Error: {error}", err=True)
+        print_error(error)
         raise typer.Exit(1) from error
 
 

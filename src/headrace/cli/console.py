@@ -14,9 +14,11 @@ import typer
 
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError, ConnectError
+from headrace.jvm.java_runtime import NoJavaError
+from headrace.logs.audit import AUDIT
 from headrace.logs.context import CONTEXT
-from headrace.logs.formats import TEXT, formatter
-from headrace.logs.records import escaped
+from headrace.logs.formats import TEXT, escaped, formatter
+from headrace.logs.log_ring import LogRing
 from headrace.plugins.log_hiding import LOG_FILTER
 
 EXIT_FAILED: Final = 1
@@ -35,8 +37,13 @@ class LogLevel(str, Enum):
         return self.value
 
 
+def examples(*commands: str) -> str:
+    """Return the end of a command's help page; each example is to fit a line of 80 columns."""
+    return "\n\n".join(("Examples:", *(f"  {each}" for each in commands)))
+
+
 def configure_logging(level: LogLevel) -> None:
-    """Log to standard error: headrace from `level` on, libraries only warnings.
+    """Log to standard error: headrace from `level` on, its audit at any level, libraries only warnings.
 
     What a connector or task logs shows which ("[connector|task-0] ") before the message. Values that config providers
     hand out are not shown.
@@ -52,6 +59,7 @@ def configure_logging(level: LogLevel) -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("headrace").setLevel(level.value)
+    logging.getLogger(AUDIT).setLevel(logging.INFO)
     # Their errors are reported in messages of headrace's own.
     for library in ("kafka", "py4j", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
@@ -69,11 +77,33 @@ def use_log_format(name: str) -> None:
             handler.setFormatter(formatter(name))
 
 
+def keep_log_lines(max_bytes: int) -> LogRing:
+    """Return a ring that keeps from now on what is logged, so many bytes of it."""
+    ring = LogRing(max_bytes)
+    root = logging.getLogger()
+    for printing in root.handlers:
+        if CONTEXT in printing.filters:
+            ring.filters = list(printing.filters)
+    root.addHandler(ring)
+    return ring
+
+
 def fail(error: BaseException) -> NoReturn:
-    """Print the error in one line on standard error, and exit with its code."""
-    text = escaped(" ".join(error_text(error).split())) or type(error).__name__
-    typer.echo(f"Error: {text}", err=True)
+    """Print the error, and exit with its code."""
+    print_error(error)
     raise typer.Exit(EXIT_MISCONFIGURED if isinstance(error, ConfigError) else EXIT_FAILED)
+
+
+def print_error(error: BaseException) -> None:
+    """Print the error in one line on standard error; what to do about a missing Java has a line of its own."""
+    if isinstance(error, NoJavaError):
+        typer.echo(f"Error: {_one_line(error.reason)}\n{error.remedy}", err=True)
+    else:
+        typer.echo(f"Error: {_one_line(error_text(error)) or type(error).__name__}", err=True)
+
+
+def _one_line(text: str) -> str:
+    return escaped(" ".join(text.split()))
 
 
 @contextmanager

@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from headrace.api.protected_files import protect
 from headrace.cli.console import use_log_format
-from headrace.cli.worker_process import WorkerProcess, leave_no_core_dumps, resolved_properties
+from headrace.cli.stop_signals import StopSignals, run_until_stopped
+from headrace.cli.worker_process import (
+    CheckedParts,
+    WorkerProcess,
+    check_java,
+    leave_no_core_dumps,
+    resolved_properties,
+    worker_files,
+)
+from headrace.cli.worker_properties import check_worker_properties, log_unused_properties
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.properties_file import read_properties
-from headrace.config.worker_files import worker_files
 from headrace.logs.loggers import Loggers
 from headrace.rest.server.endpoints import Endpoints
 
@@ -24,59 +33,98 @@ def run_distributed_worker(worker_properties: Path) -> int:
 
     The sockets are bound before the slow imports, so that clients need not retry.
     """
+    return run_until_stopped(lambda signals: _run(worker_properties, signals))
+
+
+def _run(worker_properties: Path, signals: StopSignals) -> int:
     leave_no_core_dumps()
     with resolved_properties(read_properties(worker_properties)) as properties:
+        check_worker_properties(DistributedConfig, properties)
         config = DistributedConfig(properties)
         use_log_format(config.log_format)
+        log_unused_properties(config)
         endpoints = Endpoints.open(config)
         try:
-            return _serve(config, endpoints, worker_properties)
+            return _serve(config, endpoints, worker_properties, signals)
         finally:
             endpoints.close()
 
 
-def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: Path) -> int:
+def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: Path, signals: StopSignals) -> int:
+    check_java()
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)
-    protect((*worker_files(config, worker_properties), launcher.directory))
     try:
+        protect((*worker_files(config, worker_properties), launcher.directory))
+        parts = CheckedParts.of(config, endpoints.advertised_url)
         launcher.prepare()
-        return _worker(config, endpoints, launcher, loggers).run()
+        try:
+            return _worker(config, endpoints, parts, launcher, loggers).run(signals)
+        finally:
+            parts.close()
     except BaseException:
         launcher.stop(0)  # no effect if it was stopped in order
         raise
 
 
 def _worker(
-    config: DistributedConfig, endpoints: Endpoints, launcher: SparkTaskLauncher, loggers: Loggers
+    config: DistributedConfig, endpoints: Endpoints, parts: CheckedParts, launcher: SparkTaskLauncher, loggers: Loggers
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
-    from headrace.plugins.discovery import plugins_of
-    from headrace.rest.access.assembly import WorkersAccess
+    from headrace.herder.connector_logs import LogQuery
+    from headrace.metrics.exposition import NAMINGS
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
     from headrace.rest.internal_request_signature import SignatureVerifier
     from headrace.rest.leader_client import LeaderClient
     from headrace.rest.middleware.filters import InternalRequestCheck
     from headrace.rest.rest_client import RestClient
-    from headrace.rest.rest_extensions import RestExtensions
     from headrace.rest.worker_api import worker_api
+    from headrace.worker.tasks.traced_launcher import with_traces
 
-    plugins, timeout = plugins_of(config.raw), config.rest_request_timeout
-    extensions = RestExtensions(config, plugins)
-    client = RestClient(endpoints.tls.client)
+    timeout = config.rest_request_timeout
+    client = RestClient(endpoints.tls.client, parts.tracing.outgoing_headers)
     leader = LeaderClient(client, config.signature_algorithm, timeout)
-    herder = distributed_herder(config, plugins, launcher, endpoints.advertised_url, leader, loggers=loggers)
-    extensions.register(herder)
+    herder = distributed_herder(
+        config,
+        parts.plugins,
+        with_traces(launcher, parts.tracing),
+        endpoints.advertised_url,
+        leader,
+        loggers=loggers,
+        tracing=parts.tracing,
+    )
+    parts.extensions.register(herder)
+    parts.observe(herder, config.bootstrap_servers)
     verifier = SignatureVerifier(config.verification_algorithms)
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
     others = OtherWorkers(herder, client, verifier, users.headers)
-    app = create_app(herder, request_timeout=timeout, others=others, loggers=loggers, engine_failure=launcher.trouble)
-    access = WorkersAccess(config, users)
+    advertised = urlsplit(endpoints.advertised_url)
+
+    def ask(worker: str, query: LogQuery) -> dict[str, Any]:
+        return leader.log_lines(f"{advertised.scheme}://{worker}", query, herder.session_key())
+
+    app = create_app(
+        herder,
+        request_timeout=timeout,
+        others=others,
+        loggers=loggers,
+        engine_failure=launcher.trouble,
+        namings=NAMINGS[config.metrics_naming],
+        tracing=parts.tracing,
+        inspections=parts.inspections(herder, config, advertised.netloc, ask),
+    )
+    parts.access.accept_forwarded(users)
     server = worker_api(
-        app, endpoints, config, extensions, access, lambda app: InternalRequestCheck(app, herder, verifier)
+        app,
+        endpoints,
+        config,
+        parts.extensions,
+        parts.access,
+        lambda app: InternalRequestCheck(app, herder, verifier),
+        parts.sandbox.close,
     )
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

@@ -4,26 +4,53 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from headrace import __version__
-from headrace.cli.audit import audit
 from headrace.cli.broker import broker
-from headrace.cli.console import LogLevel, configure_logging, one_line_errors
+from headrace.cli.console import LogLevel, configure_logging, examples, one_line_errors
+from headrace.cli.ctl.register import add_operator_commands
+from headrace.cli.doctor import doctor
+from headrace.cli.init import init
 from headrace.cli.offsets import offsets
+from headrace.cli.quickstart.command import quickstart
 
 app = typer.Typer(
     name="headrace",
     help="Kafka Connect for Python, with every task's data path on Apache Spark.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+audit = typer.Typer(
+    name="audit", help="The record of decisions about requests (rest.audit.file).", no_args_is_help=True
+)
+
+_SHOWN: Final = 20
 
 
-@app.command()
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _headrace(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Kafka Connect for Python, with every task's data path on Apache Spark."""
+
+
+@app.command(
+    epilog=examples(
+        "headrace distributed worker.properties",
+        "headrace distributed worker.properties --log-level debug",
+    )
+)
 def distributed(
     worker_properties: Annotated[Path, typer.Argument(help="The worker's properties file.", show_default=False)],
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
@@ -37,7 +64,12 @@ def distributed(
     raise typer.Exit(code)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "headrace standalone worker.properties orders.properties",
+        "headrace standalone worker.properties orders.json invoices.json",
+    )
+)
 def standalone(
     worker_properties: Annotated[Path, typer.Argument(help="The worker's properties file.", show_default=False)],
     connectors: Annotated[
@@ -55,12 +87,16 @@ def standalone(
     raise typer.Exit(code)
 
 
-app.command()(broker)
+app.command(epilog=examples("headrace broker", "headrace broker --port 9093 --data-dir kafka"))(broker)
+app.command(epilog=examples("headrace doctor", "headrace doctor worker.properties -o json"))(doctor)
+app.command(epilog=examples("headrace init", "headrace init connect --force"))(init)
+app.command(epilog=examples("headrace quickstart", "headrace quickstart --throughput 100 --keep"))(quickstart)
 app.add_typer(offsets)
 app.add_typer(audit)
+add_operator_commands(app, offsets)
 
 
-@app.command()
+@app.command(epilog=examples("headrace prepare", "headrace prepare --log-level info"))
 def prepare(
     log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.WARNING,
 ) -> None:
@@ -72,7 +108,36 @@ def prepare(
         typer.echo(make_class_archive().path)
 
 
-@app.command()
+@app.command(epilog=examples("headrace version", "headrace version | cut -d ' ' -f 2"))
 def version() -> None:
     """Show the version."""
     typer.echo(f"headrace {__version__}")
+
+
+@audit.callback()
+def _audit_group() -> None:
+    """Keep the name of the command necessary, though it is the only one."""
+
+
+@audit.command(
+    epilog=examples("headrace audit verify audit.jsonl", "headrace audit verify /var/log/headrace/audit.jsonl")
+)
+def verify(
+    file: Annotated[Path, typer.Argument(help="A file of rest.audit.file.", show_default=False)],
+) -> None:
+    """Check that no line was changed, removed or inserted, in a file that was written with rest.audit.chain=true.
+
+    Exit code 1 if one was, or if the file cannot be read.
+    """
+    from headrace.rest.access.audit_log import broken_lines
+
+    try:
+        broken = broken_lines(str(file))
+    except OSError as error:
+        typer.echo(f"{file} cannot be read: {error.strerror}", err=True)
+        raise typer.Exit(1) from error
+    if broken:
+        more = f" and {len(broken) - _SHOWN} more" if len(broken) > _SHOWN else ""
+        typer.echo(f"{file}: the chain is broken before line {', '.join(map(str, broken[:_SHOWN]))}{more}", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{file}: the chain is whole")

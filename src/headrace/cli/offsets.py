@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace offsets`: operations on source offsets beside those of the REST API."""
+"""`headrace offsets migrate`, which needs Kafka and no REST API; ``ctl`` has the other commands of the group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.cli.console import LogLevel, configure_logging, one_line_errors
+from headrace.cli.console import LogLevel, configure_logging, examples, one_line_errors
 
 if TYPE_CHECKING:
     from headrace.config.distributed_config import DistributedConfig
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
     from headrace.worker.offsets.offset_stores import Migration
 
-offsets = typer.Typer(name="offsets", help="Source offsets, beside what the REST API does.", no_args_is_help=True)
+offsets = typer.Typer(
+    name="offsets", help="Offsets of connectors: show, compare, change and carry them.", no_args_is_help=True
+)
 
 _TIMEOUT: Final = 60.0
 
 
-@offsets.callback()
-def _group() -> None:
-    """Keep the name of the command necessary, though it is the only one."""
-
-
-@offsets.command()
+@offsets.command(
+    epilog=examples(
+        "headrace offsets migrate worker.properties orders",
+        "headrace offsets migrate worker.properties orders --log-level info",
+    )
+)
 def migrate(
     worker_properties: Annotated[Path, typer.Argument(help="A worker's properties file.", show_default=False)],
     connector: Annotated[str, typer.Argument(help="The connector's name. It has to be stopped.", show_default=False)],
@@ -95,7 +97,7 @@ def _check(connector: str, state: ClusterConfigState) -> None:
     if target is not TargetState.STOPPED:
         raise ConnectError(
             f"Connector {connector} is {target.value}, and its offsets may move: stop it first "
-            f"(PUT /connectors/{connector}/stop), and resume it afterwards"
+            f"(headrace connectors stop {connector} --wait), and resume it afterwards"
         )
 
 

@@ -9,22 +9,32 @@ from collections.abc import Sequence, Set
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConnectError
 from headrace.api.protected_files import protect
-from headrace.cli.connector_files import ConnectorFile, read_connector_files
+from headrace.cli.connector_files import ConnectorFile, check_classes, read_connector_files, unusable
 from headrace.cli.console import use_log_format
-from headrace.cli.worker_process import WorkerProcess, leave_no_core_dumps, resolved_properties
+from headrace.cli.stop_signals import StopSignals, run_until_stopped
+from headrace.cli.worker_process import (
+    CheckedParts,
+    WorkerProcess,
+    check_java,
+    leave_no_core_dumps,
+    resolved_properties,
+    worker_files,
+)
+from headrace.cli.worker_properties import check_worker_properties, log_unused_properties
 from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import StandaloneConfig
-from headrace.config.worker_files import worker_files
+from headrace.logs import audit
 from headrace.logs.loggers import Loggers
 from headrace.rest.server.endpoints import Endpoints
 from headrace.worker.stages import Stages
 
 if TYPE_CHECKING:
+    from headrace.herder.engine.worker_herder import WorkerHerder
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
-    from headrace.standalone.standalone_herder import StandaloneHerder
 
 log = logging.getLogger(__name__)
 
@@ -35,76 +45,118 @@ def run_standalone_worker(worker_properties: Path, connectors: Sequence[Path]) -
     As in Kafka Connect, a connector that cannot be created or started ends the worker.
     """
     files = read_connector_files(connectors)
+    return run_until_stopped(lambda signals: _run(worker_properties, files, signals))
+
+
+def _run(worker_properties: Path, files: Sequence[ConnectorFile], signals: StopSignals) -> int:
     leave_no_core_dumps()
     with resolved_properties(read_properties(worker_properties)) as properties:
+        check_worker_properties(StandaloneConfig, properties)
         config = StandaloneConfig(properties)
         use_log_format(config.log_format)
+        log_unused_properties(config)
         endpoints = Endpoints.open(config)
         try:
-            own = worker_files(config, worker_properties, config.offsets_file, *connectors)
-            return _serve(config, endpoints, files, own)
+            own = worker_files(config, worker_properties, config.offsets_file, *(file.path for file in files))
+            return _serve(config, endpoints, files, own, signals)
         finally:
             endpoints.close()
 
 
-def _serve(config: StandaloneConfig, endpoints: Endpoints, files: Sequence[ConnectorFile], own: Set[str]) -> int:
+def _serve(
+    config: StandaloneConfig,
+    endpoints: Endpoints,
+    files: Sequence[ConnectorFile],
+    own: Set[str],
+    signals: StopSignals,
+) -> int:
+    check_java()
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)
-    protect((*own, launcher.directory))
     try:
+        protect((*own, launcher.directory))
+        parts = CheckedParts.of(config, endpoints.advertised_url)
+        check_classes(files, parts.plugins)
+        _check_offsets_file(config)
         launcher.prepare()
-        return _worker(config, endpoints, launcher, loggers, files).run()
+        try:
+            return _worker(config, endpoints, parts, launcher, loggers, files).run(signals)
+        finally:
+            parts.close()
     except BaseException:
         launcher.stop(0)  # no effect if it was stopped in order
         raise
 
 
+def _check_offsets_file(config: StandaloneConfig) -> None:
+    """Raise ConfigError for an offsets file that cannot be used, before Spark is started."""
+    from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
+
+    store = FileOffsetBackingStore(config.offsets_file)
+    store.start()
+    store.stop()
+
+
 def _worker(
     config: StandaloneConfig,
     endpoints: Endpoints,
+    parts: CheckedParts,
     launcher: SparkTaskLauncher,
     loggers: Loggers,
     files: Sequence[ConnectorFile],
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
-    from headrace.plugins.discovery import plugins_of
+    from headrace.metrics.exposition import NAMINGS
     from headrace.rest.app import create_app
-    from headrace.rest.rest_extensions import RestExtensions
     from headrace.rest.worker_api import worker_api
     from headrace.standalone.assembly import standalone_herder
+    from headrace.worker.tasks.traced_launcher import with_traces
 
-    plugins = plugins_of(config.raw)
-    extensions = RestExtensions(config, plugins)
-    herder = standalone_herder(config, plugins, launcher, endpoints.advertised_url, loggers=loggers)
-    extensions.register(herder)
+    herder = standalone_herder(
+        config, parts.plugins, with_traces(launcher, parts.tracing), endpoints.advertised_url, loggers=loggers
+    )
+    parts.extensions.register(herder)
+    parts.observe(herder, config.bootstrap_servers)
     timeout = config.rest_request_timeout
+    worker = urlsplit(endpoints.advertised_url).netloc
     app = create_app(
         herder,
         request_timeout=timeout,
         loggers=loggers,
         engine_failure=launcher.trouble,
         warning=herder.remark,
+        namings=NAMINGS[config.metrics_naming],
+        tracing=parts.tracing,
+        inspections=parts.inspections(herder, config, worker),
     )
-    server = worker_api(app, endpoints, config, extensions)
+    server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=parts.sandbox.close)
     url = endpoints.listeners.local_url
-    return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files))
+    return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files, worker))
 
 
-def _begin(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> Future[None]:
-    return Stages(time.monotonic).run_in_background("creation of connectors", lambda: create_connectors(herder, files))
+def _begin(herder: WorkerHerder, files: Sequence[ConnectorFile], worker: str) -> Future[None]:
+    stages = Stages(time.monotonic)
+    return stages.run_in_background("creation of connectors", lambda: create_connectors(herder, files, worker))
 
 
-def create_connectors(herder: StandaloneHerder, files: Sequence[ConnectorFile]) -> None:
-    """Create the connectors and wait until all run. Raise the first failure, with the name of its file."""
+def create_connectors(herder: WorkerHerder, files: Sequence[ConnectorFile], worker: str) -> None:
+    """Create the connectors and wait until all run. Raise the first failure, with the name of its file.
+
+    ``worker``: host:port of this worker, for the audit.
+    """
     for file in files:
+        what = f"connector {file.name} of {file.path}"
         try:
             herder.put_connector_config(
                 file.name, file.config, target_state=file.target_state, allow_replace=False
             ).result()
         except ConnectError as error:
-            raise ConfigError(f"Connector file {file.path}: {error}") from error
+            # Without the reason, which the worker ends with: it may quote a secret.
+            audit.write_own(audit.FILE, worker, what, failed=True)
+            raise unusable(file.path, str(error)) from error
+        audit.write_own(audit.FILE, worker, what)
     for file in files:
         try:
             herder.connector_started(file.name).result()

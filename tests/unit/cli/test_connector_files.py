@@ -57,7 +57,7 @@ def test_an_initial_state(tmp_path: Path) -> None:
         ('{"name": "a", "config": {}, "initial_state": "ASLEEP"}', "Invalid value 'ASLEEP' for initial_state"),
     ],
 )
-def test_what_describes_none_is_told_in_one_line(tmp_path: Path, content: str, text: str) -> None:
+def test_what_describes_none_is_reported_in_one_line(tmp_path: Path, content: str, text: str) -> None:
     path = file(tmp_path, content)
     with pytest.raises(ConfigError) as raised:
         read_connector_file(path)

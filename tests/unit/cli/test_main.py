@@ -19,6 +19,7 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.console import LogLevel, configure_logging, fail, use_log_format
 from headrace.cli.main import app
 from headrace.logs.context import log_context
+from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 WORKER = {
     "group.id": "g",
@@ -42,16 +43,6 @@ def worker_file(directory: Path, **changes: str) -> str:
     return str(path)
 
 
-@pytest.fixture(autouse=True)
-def untouched_logging() -> object:
-    root = logging.getLogger()
-    handlers, level, ours = root.handlers[:], root.level, logging.getLogger("headrace").level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("headrace").setLevel(ours)
-
-
 def test_version() -> None:
     assert invoke("version") == (0, f"headrace {__version__}\n", "")
 
@@ -69,7 +60,7 @@ def test_help_names_every_command() -> None:
     assert all(command in out for command in ("distributed", "standalone", "broker", "version"))
 
 
-def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_properties_file_is_reported_in_one_line(tmp_path: Path) -> None:
     code, out, err = invoke("distributed", str(tmp_path / "none"))
     assert (code, out) == (2, "")
     assert err == f"Error: Properties file {tmp_path / 'none'} cannot be read: No such file or directory\n"
@@ -87,14 +78,36 @@ def test_a_missing_properties_file_is_told_in_one_line(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_property_is_told_in_one_line(tmp_path: Path, changes: dict[str, str], text: str) -> None:
+def test_a_bad_property_is_reported_in_one_line(tmp_path: Path, changes: dict[str, str], text: str) -> None:
     code, _, err = invoke("distributed", worker_file(tmp_path, **changes))
     assert code == 2
     assert text in err
     assert err.startswith("Error: ") and err.count("\n") == 1
 
 
-def test_a_busy_port_is_told_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"key_converter": "NoSuchConverter"}, "'NoSuchConverter' for configuration key.converter"),
+        ({"header_converter": "NoSuchConverter"}, "'NoSuchConverter' for configuration header.converter"),
+        ({"connector_client_config_override_policy": "NoSuch"}, "'NoSuch' for configuration connector.client.config"),
+        ({"rest_extension_classes": "no.such:Extension"}, "for configuration rest.extension.classes"),
+        ({"rest_authentication": "certificate"}, "for configuration rest.authentication"),
+        ({"retry_backoff_ms": "soon"}, "'soon' for configuration retry.backoff.ms"),
+    ],
+)
+def test_a_bad_property_is_refused_before_spark_is_started(
+    tmp_path: Path, changes: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[SparkTaskLauncher] = []
+    monkeypatch.setattr(SparkTaskLauncher, "prepare", started.append)
+    code, _, err = invoke("distributed", worker_file(tmp_path, listeners="http://127.0.0.1:0", **changes))
+    assert (code, started) == (2, []), err
+    assert text in err
+    assert err.startswith("Error: ") and err.count("\n") == 1
+
+
+def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listener = f"http://127.0.0.1:{taken.getsockname()[1]}"
         code, _, err = invoke("distributed", worker_file(tmp_path, listeners=listener))
@@ -110,6 +123,12 @@ def test_an_error_becomes_one_line_and_an_exit_code(capsys: pytest.CaptureFixtur
             fail(error)
         assert raised.value.exit_code == code  # type: ignore[attr-defined]
     assert capsys.readouterr().err == "Error: bad value\nError: failed\n"
+
+
+def test_names_of_metrics_that_are_none(tmp_path: Path) -> None:
+    code, _, err = invoke("distributed", worker_file(tmp_path, bootstrap_servers="b:1", metrics_naming="java"))
+    said = "Invalid value 'java' for configuration metrics.naming: String must be one of: strimzi, confluent, both"
+    assert (code, err) == (2, f"Error: {said}\n")
 
 
 def test_log_lines_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

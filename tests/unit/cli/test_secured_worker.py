@@ -13,7 +13,9 @@ import trustme
 
 from headrace.api.errors import ConfigError
 from headrace.cli import distributed, standalone
+from headrace.cli.stop_signals import StopSignals
 from headrace.cli.worker_process import WorkerProcess
+from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 PROPERTIES = """
 bootstrap.servers=127.0.0.1:1
@@ -57,7 +59,7 @@ def test_a_worker_serves_as_its_properties_say(
 ) -> None:
     answers: list[httpx2.Response] = []
 
-    def serve_only(process: WorkerProcess) -> int:
+    def serve_only(process: WorkerProcess, signals: StopSignals) -> int:
         """Without herder, Kafka and Spark."""
         process._server.start()
         context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
@@ -69,6 +71,8 @@ def test_a_worker_serves_as_its_properties_say(
         process._server.stop()
         return 0
 
+    # Started without a herder that stops it, Spark would go on in the process of the tests that follow.
+    monkeypatch.setattr(SparkTaskLauncher, "prepare", lambda launcher: None)
     monkeypatch.setattr(WorkerProcess, "run", serve_only)
     assert run(properties) == 0
     assert [answer.status_code for answer in answers] == [401, 200, 404, 413]

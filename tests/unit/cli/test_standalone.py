@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,9 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.connector_files import ConnectorFile
 from headrace.cli.main import app
 from headrace.cli.standalone import create_connectors
+from headrace.logs.audit import AUDIT
 from headrace.model.futures import done_future, failed_future
-
-
-@pytest.fixture(autouse=True)
-def untouched_logging() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level, ours = root.handlers[:], root.level, logging.getLogger("headrace").level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("headrace").setLevel(ours)
+from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 
 def invoke(directory: Path, connectors: dict[str, str], **changes: str) -> tuple[int, str]:
@@ -59,11 +51,29 @@ def invoke(directory: Path, connectors: dict[str, str], **changes: str) -> tuple
         ({}, {"offset_storage_file_filename": "/no/such/directory/offsets"}, "No such file or directory"),
     ],
 )
-def test_a_users_mistake_is_told_in_one_line(
+def test_a_users_mistake_is_reported_in_one_line(
     tmp_path: Path, connectors: dict[str, str], changes: dict[str, str], text: str
 ) -> None:
     code, error = invoke(tmp_path, connectors, **changes)
     assert code == 2
+    assert text in error
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "text"),
+    [
+        ({}, {"value_converter": "NoSuchConverter"}, "NoSuchConverter"),
+        ({}, {"header_converter": "NoSuchConverter"}, "NoSuchConverter"),
+        ({"connector.class": "NoSuchConnector"}, {}, "c.json: Invalid value 'NoSuchConnector'"),
+    ],
+)
+def test_a_class_that_does_not_exist_is_refused_before_spark_is_started(
+    tmp_path: Path, config: dict[str, str], changes: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[SparkTaskLauncher] = []
+    monkeypatch.setattr(SparkTaskLauncher, "prepare", started.append)
+    code, error = invoke(tmp_path, {"c.json": json.dumps({"name": "c", **config})}, **changes)
+    assert (code, started) == (2, []), error
     assert text in error
 
 
@@ -84,7 +94,8 @@ class Herder:
 
 def create(*names: str) -> list[str]:
     herder = Herder()
-    create_connectors(herder, [ConnectorFile(Path(f"{name}.json"), name, {}) for name in names])  # type: ignore[arg-type]
+    files = [ConnectorFile(Path(f"{name}.json"), name, {}) for name in names]
+    create_connectors(herder, files, "w:8083")  # type: ignore[arg-type]
     return herder.calls
 
 
@@ -92,7 +103,17 @@ def test_connectors_are_created_in_order_and_awaited() -> None:
     assert create("a", "b") == ["put a", "put b", "started a", "started b"]
 
 
-def test_what_cannot_be_created_is_told_with_its_file() -> None:
+def test_the_audit_has_a_line_for_each_file(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, AUDIT), pytest.raises(ConfigError):
+        create("a", "refused", "b")
+    lines = [record.getMessage() for record in caplog.records if record.name == AUDIT]
+    assert lines == [
+        'audit who=file worker=w:8083 what="connector a of a.json" result=done',
+        'audit who=file worker=w:8083 what="connector refused of refused.json" result=failed',
+    ]
+
+
+def test_what_cannot_be_created_is_reported_with_its_file() -> None:
     with pytest.raises(ConfigError, match=r"^Connector file refused\.json: no such class$"):
         create("a", "refused", "b")
     with pytest.raises(ConnectError, match=r"^Connector file failing\.json: no database$") as raised:

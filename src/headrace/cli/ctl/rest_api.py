@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to a worker's REST API, and its errors as errors of commands."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from headrace import __version__
+from headrace.cli.ctl.address import URL_VARIABLE, Address, Login, verifies
+from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+
+if TYPE_CHECKING:
+    import httpx2
+
+TIMEOUT_S: Final = 100.0
+"""Longer than the 90 s that a worker has for an answer."""
+_REBALANCE_S: Final = 20.0
+_CODES: Final = {
+    HTTPStatus.NOT_FOUND: ExitCode.NOT_FOUND,
+    HTTPStatus.UNAUTHORIZED: ExitCode.NOT_ALLOWED,
+    HTTPStatus.FORBIDDEN: ExitCode.NOT_ALLOWED,
+}
+_MESSAGE_CHARS: Final = 2000
+
+
+def path(*segments: str | int) -> str:
+    """Return a path of the API; each segment is encoded whole, also one with slashes."""
+    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
+
+
+class RestApi:
+    """A worker's API. Close it after use; for one thread."""
+
+    def __init__(self, address: Address, login: Login, timeout: float = TIMEOUT_S) -> None:
+        import httpx2
+
+        self._address = address
+        self.patience = _REBALANCE_S
+        """Seconds for which requests are repeated that a worker refuses because of a rebalance."""
+        headers = {"Accept": "application/json", "User-Agent": f"headrace/{__version__}"}
+        if login.token is not None:
+            headers["Authorization"] = f"Bearer {login.token}"
+        self._http = httpx2.Client(
+            base_url=address.url,
+            auth=login.user,
+            headers=headers,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, 5.0)),
+            verify=_tls(address) if address.url.startswith("https:") else True,
+        )
+        self._failures = (httpx2.TransportError, httpx2.InvalidURL, UnicodeEncodeError)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Return the answer's JSON, an object or array."""
+        found = self.send("GET", path, params=params)
+        if not isinstance(found, dict | list):
+            raise self._no_worker()
+        return found
+
+    def find(self, path: str) -> Any:
+        """Return the same, but None if there is no such thing."""
+        try:
+            return self.get(path)
+        except CtlError as error:
+            if error.code is not ExitCode.NOT_FOUND:
+                raise
+            return None
+
+    def send(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
+        """Return the answer's JSON, None for an empty answer. Raise CtlError with the server's message.
+
+        Requests that are refused because of a rebalance (409) had no effect: they are sent again, for ``patience``.
+        """
+        content = {} if body is None else {"json": body}
+        request = self._http.build_request(method, path, params=params or None, **content)
+        deadline = time.monotonic() + self.patience
+        while _is_rebalancing(response := self._sent(lambda: self._http.send(request))):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.5)
+        return self._content(response)
+
+    def _sent(self, send: Callable[[], httpx2.Response]) -> httpx2.Response:
+        try:
+            return send()
+        except self._failures as error:
+            address = self._address
+            reason = " ".join(str(error).split()) or type(error).__name__
+            remedy = f"Name another address with --url, --context, {URL_VARIABLE} or: headrace context use NAME"
+            raise CtlError(
+                f"No answer from {address.url} ({address.source}): {reason}", ExitCode.NO_ANSWER, remedy
+            ) from error
+
+    def _content(self, response: httpx2.Response) -> Any:
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            raise self._refused(response)
+        if response.is_redirect:
+            where, remedy = response.headers.get("location", ""), "Name that address, if it is a worker's, with --url"
+            raise CtlError(f"{self._address.url} ({self._address.source}) refers to {where}", remedy=remedy)
+        if not response.content:
+            return None
+        try:
+            return response.json()
+        except ValueError as error:
+            raise self._no_worker() from error
+
+    def _no_worker(self) -> CtlError:
+        return CtlError(f"{self._address.url} ({self._address.source}) does not answer as a worker of Kafka Connect")
+
+    def _refused(self, response: httpx2.Response) -> CtlError:
+        status = response.status_code
+        code = _CODES.get(HTTPStatus(status), ExitCode.ERROR) if status in set(HTTPStatus) else ExitCode.ERROR
+        remedy = None
+        if status == HTTPStatus.UNAUTHORIZED:
+            remedy = "Name a user: headrace context set NAME --url URL --username USER"
+        return CtlError(_message(response)[:_MESSAGE_CHARS], code, remedy)
+
+
+def _message(response: httpx2.Response) -> str:
+    try:
+        found = response.json()
+    except ValueError:
+        found = None
+    message = found.get("message") if isinstance(found, dict) else None
+    return str(message) if message else f"HTTP {response.status_code} {response.reason_phrase}"
+
+
+def _is_rebalancing(response: httpx2.Response) -> bool:
+    """Return True for a conflict that passes; Java has no header for it, only these messages."""
+    message = _message(response)
+    if response.status_code != HTTPStatus.CONFLICT:  # Java answers 500 to a GET of a configuration
+        return response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR and "a rebalance is expected" in message
+    return "retry-after" in response.headers or "rebalance" in message or "momentarily" in message
+
+
+def _tls(address: Address) -> ssl.SSLContext:
+    settings = address.settings
+    try:
+        context = ssl.create_default_context(cafile=_text(settings.get("ca")))
+        if certificate := _text(settings.get("certificate")):
+            context.load_cert_chain(certificate, _text(settings.get("key")))
+    except OSError as error:  # ssl.SSLError is one
+        files = ", ".join(f"{key}={settings[key]}" for key in ("ca", "certificate", "key") if key in settings)
+        raise CtlError(f"Files for TLS cannot be used ({address.source}, {files}): {error}") from error
+    if not verifies(settings):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _text(value: str | bool | None) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.responses import Response
+
+from headrace.broker.free_port import free_port
+from headrace.cli.ctl.address import Address, find_address
+from headrace.cli.ctl.ctl_error import CtlError
+from headrace.rest.app import create_app
+from tests.unit.cli.ctl.conftest import Cluster, Commands
+from tests.unit.rest.conftest import Certificates, ServedApi
+
+
+def written(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+CONTEXTS = 'current = "a"\n[contexts.a]\nurl = "http://a:1/"\ntoken_env = "TOKEN"\n[contexts.b]\nurl = "http://b:1"\n'
+
+
+def test_precedence(contexts_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_address(None, None) == Address("http://127.0.0.1:8083", {}, "the default")
+    written(contexts_file, CONTEXTS)
+    assert find_address(None, None).url == "http://a:1"
+    monkeypatch.setenv("HEADRACE_URL", "http://env:1/connect/")
+    assert find_address(None, None) == Address("http://env:1/connect", {}, "HEADRACE_URL")
+    assert find_address(None, "b").url == "http://b:1"
+    assert find_address("http://u%40:p@option:1", None) == Address(
+        "http://option:1", {"username": "u@", "password": "p"}, "--url"
+    )
+    with pytest.raises(CtlError, match="cannot both be given"):
+        find_address("http://x:1", "b")
+
+
+@pytest.mark.parametrize("url", ["localhost:8083", "ftp://h", "http://", "http://h:99999", "http://[h"])
+def test_urls_that_are_none(url: str, commands: Commands) -> None:
+    code, out, err = commands.run("connectors", "ls", "--url", url)
+    assert (code, out) == (1, "")
+    assert err == f"Error: Invalid URL '{url}' (--url)\nExpected is an address such as http://127.0.0.1:8083\n"
+
+
+def test_contexts_are_written_and_read(commands: Commands, contexts_file: Path) -> None:
+    commands.environment = {}
+    assert commands.run("context", "ls")[0] == 0
+    assert commands.run("context", "set", "local", "--url", commands.url)[0] == 0
+    more = ("--url", "https://c.example.org", "--username", 'a "b" é', "--password-env", "PW", "--no-verify")
+    assert commands.run("context", "set", "pro duction", *more)[0] == 0
+    assert tomllib.loads(contexts_file.read_text()) == {
+        "current": "local",
+        "contexts": {
+            "local": {"url": commands.url},
+            "pro duction": {
+                "url": "https://c.example.org",
+                "username": 'a "b" é',
+                "password_env": "PW",
+                "verify": False,
+            },
+        },
+    }
+    assert contexts_file.stat().st_mode & 0o777 == 0o600
+    assert commands.run("connectors", "ls", "-o", "name") == (0, "orders\n", "")
+    assert commands.run("context", "use", "pro duction")[0] == 0
+    assert commands.run("context", "set", "local", "--ca", "")[0] == 0
+    assert commands.run("context", "ls")[1].splitlines()[2].startswith("*  pro duction  https://c.example.org")
+    assert commands.run("context", "delete", "pro duction", "--yes")[0] == 0
+    assert "current" not in tomllib.loads(contexts_file.read_text())
+
+
+def test_secrets_that_the_user_has_written_are_not_shown(commands: Commands, contexts_file: Path) -> None:
+    written(contexts_file, '[contexts.a]\nurl = "http://a:1"\nusername = "u"\npassword = "geheim"\n')
+    for output in ("table", "json", "yaml"):
+        assert "geheim" not in commands.run("context", "ls", "-o", output)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("current = [", "is not valid TOML"),
+        ("contexts = 1", "expected are current and the tables"),
+        ("curent = 'a'", "Not known: curent"),
+        ("[contexts.a]\nuri = 'x'", "invalid setting uri in [contexts.a]"),
+        ("[contexts.a]\nverify = 'no'", "invalid setting verify in [contexts.a]"),
+    ],
+)
+def test_a_file_that_is_none(commands: Commands, contexts_file: Path, text: str, said: str) -> None:
+    written(contexts_file, text)
+    commands.environment = {}
+    code, out, err = commands.run("connectors", "ls")
+    assert (code, out) == (1, "")
+    assert said in err and len(err.splitlines()) <= 2
+
+
+def test_an_unknown_context(commands: Commands, contexts_file: Path) -> None:
+    written(contexts_file, CONTEXTS)
+    said = "Error: There is no context 'c'. Contexts: a, b\nAdd it with: headrace context set c --url URL\n"
+    assert commands.run("connectors", "ls", "--context", "c") == (3, "", said)
+
+
+def test_no_worker_answers(commands: Commands) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    code, out, err = commands.run("connectors", "ls", "--url", url)
+    assert (code, out) == (4, "")
+    said, remedy = err.splitlines()
+    assert said == f"Error: No answer from {url} (--url): [Errno 111] Connection refused"
+    assert remedy == "Name another address with --url, --context, HEADRACE_URL or: headrace context use NAME"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Response(status_code=204), "does not answer as a worker of Kafka Connect"),
+        (Response("<html>"), "does not answer as a worker of Kafka Connect"),
+        (Response(status_code=302, headers={"Location": "https://x/"}), "refers to https://x/"),
+        (Response("<html>", status_code=502), "HTTP 502 Bad Gateway"),
+    ],
+)
+def test_what_is_no_worker(
+    serve_api: Callable[..., ServedApi], commands: Commands, answer: Response, said: str
+) -> None:
+    url = serve_api({}, lambda _: answer).url
+    code, out, err = commands.run("connectors", "ls", "--url", url)
+    assert (code, out, said in err.splitlines()[0]) == (1, "", True), err
+
+
+def test_passwords(
+    serve_api: Callable[..., ServedApi],
+    commands: Commands,
+    cluster: Cluster,
+    contexts_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "users").write_text("ann=secret\n")
+    properties = {"rest.authentication": "basic", "rest.basic.auth.credentials.file": str(tmp_path / "users")}
+    url = serve_api(properties, lambda _: create_app(cluster, request_timeout=1), cluster).url
+    commands.environment = {}
+    table = f'current = "a"\n[contexts.a]\nurl = "{url}"\n'
+
+    written(contexts_file, table)
+    code, _, err = commands.run("connectors", "ls")
+    assert (code, err.splitlines()[1]) == (5, "Name a user: headrace context set NAME --url URL --username USER")
+
+    written(contexts_file, f'{table}username = "ann"\n')
+    code, _, err = commands.run("connectors", "ls", "-o", "name", input="secret\n")
+    assert (code, err.startswith(f"Password of ann at {url}:")) == (0, True)
+    assert commands.run("connectors", "ls", input="wrong\n")[0] == 5
+
+    written(contexts_file, f'{table}username = "ann"\npassword_env = "PW"\n')
+    code, _, err = commands.run("connectors", "ls")
+    assert (code, err) == (1, "Error: The environment variable PW is not set (context a, password_env)\n")
+    monkeypatch.setenv("PW", "secret")
+    assert commands.run("connectors", "ls", "-o", "name") == (0, "orders\n", "")
+
+    (tmp_path / "password").write_text("secret\n")
+    written(contexts_file, f'{table}username = "ann"\npassword_file = "{tmp_path}/password"\n')
+    assert commands.run("connectors", "ls", "-o", "name") == (0, "orders\n", "")
+    # The context's login is for its own address.
+    assert commands.run("connectors", "ls", "--url", url)[0] == 5
+    assert commands.run("connectors", "ls", "--url", url.replace("://", "://ann:secret@"), "-o", "name")[0] == 0
+
+
+def test_tls(
+    serve_api: Callable[..., ServedApi],
+    commands: Commands,
+    cluster: Cluster,
+    certificates: Certificates,
+    tmp_path: Path,
+) -> None:
+    properties = {
+        "listeners": "https://127.0.0.1:0",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": certificates.worker,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": certificates.ca,
+        "ssl.client.auth": "required",
+    }
+    api = serve_api(properties, lambda _: create_app(cluster, request_timeout=1), cluster)
+    commands.environment = {}
+    commands.run(
+        "context", "set", "tls", "--url", api.url, "--ca", certificates.ca, "--certificate", certificates.client
+    )
+    code, out, err = commands.run("connectors", "ls", "-o", "name")
+    assert (code, out, err) == (0, "orders\n", "")
+    commands.run("context", "set", "tls", "--ca", "")
+    code, _, err = commands.run("loggers", "get")
+    assert (code, "certificate verify failed" in err) == (4, True)
+    commands.run("context", "set", "tls", "--no-verify")
+    assert commands.run("loggers", "get", "-o", "json")[0] == 0
+    commands.run("context", "set", "tls", "--ca", str(tmp_path / "none"))
+    code, _, err = commands.run("loggers", "get")
+    assert (code, err.startswith("Error: Files for TLS cannot be used (context tls, ca=")) == (1, True)
+
+
+def test_completion_of_connectors(commands: Commands, cluster: Cluster) -> None:
+    cluster.configs["other"] = {}
+    commands.environment |= {
+        "_HEADRACE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "headrace connectors get o",
+        "COMP_CWORD": "3",
+    }
+    assert commands.run()[1].split() == ["orders", "other"]
+    commands.environment["HEADRACE_URL"] = f"http://127.0.0.1:{free_port()}"
+    assert commands.run()[1].split() == []
+
+
+def imported_by(*args: str, **environment: str) -> set[str]:
+    shows = "print(*sys.modules, file=sys.stderr)"
+    code = f"import sys\nfrom headrace.cli.main import app\ntry:\n    app(sys.argv[1:])\nfinally:\n    {shows}"
+    run = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+    return {name.partition(".")[0] for name in run.stderr.splitlines()[-1].split()}
+
+
+HEAVY = {"pyspark", "confluent_kafka", "kafka", "fastapi", "starlette", "uvicorn", "pandas", "pyarrow", "numpy"}
+
+
+def test_commands_import_little(commands: Commands) -> None:
+    assert imported_by("--version") & {*HEAVY, "httpx2", "yaml", "cryptography"} == set()
+    assert imported_by("connectors", "ls", **commands.environment) & HEAVY == set()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.cli.ctl.preview_text import differences, preview_lines
+
+
+def part(value: Any, schema: Any = None, **more: Any) -> dict[str, Any]:
+    return {"bytes": None, "schema": schema, "value": value, **more}
+
+
+def record(value: Any, topic: str = "t", **more: Any) -> dict[str, Any]:
+    between = {"topic": topic, "partition": None, "timestamp": None, "key": part(None), "headers": []}
+    return {**between, "value": value if isinstance(value, dict) and "bytes" in value else part(value), **more}
+
+
+def lines(**more: Any) -> list[str]:
+    polled = {"polled": record({"a": 1}), "sourcePartition": None, "sourceOffset": {"n": 1}, "steps": []}
+    shown = {"outcome": "written", "result": None, **polled, **more}
+    preview = {"task": 0, "tasks": 1, "records": [shown], "end": "records", "error": None, "notes": []}
+    return [line.text for line in preview_lines(preview)]
+
+
+def test_differences() -> None:
+    header = {"key": "h", "value": part("x")}
+    after = record({"a": 2, "c": {"d": 3}}, "u", headers=[header])
+    assert [line.text for line in differences(record({"a": 1, "b": 5}), after)] == [
+        "    - value.b: 5",
+        '    ~ topic: "t" → "u"',
+        "    ~ value.a: 1 → 2",
+        "    + value.c.d: 3",
+        '    + header h: "x"',
+    ]
+
+
+def test_a_schema_is_shown_in_short() -> None:
+    fields = [{"field": "a", "type": "int32"}, {"field": "b", "type": "int64", "name": "T"}]
+    after = record(part({"a": 1}, {"type": "struct", "fields": fields}))
+    assert '    ~ value\'s schema: null → "struct(a int32, b T)"' in [
+        line.text for line in differences(record({"a": 1}), after)
+    ]
+
+
+def test_steps_with_predicates_and_what_is_not_written() -> None:
+    tested = {"predicate": "p", "result": False, "negate": False}
+    steps = [
+        {"transform": "x", "class": "a.B$Value", "outcome": "skipped", "predicate": tested},
+        {"transform": "y", "class": "a.C", "outcome": "dropped"},
+    ]
+    found = lines(steps=steps, outcome="dropped")
+    assert found[2:5] == [
+        "  x (B$Value): skipped, predicate p is false",
+        "  y (C): dropped",
+        "  Nothing would be written",
+    ]
+
+
+def test_dead_letters_and_truncated_values() -> None:
+    error = {"stage": "VALUE_CONVERTER", "error": "DataError", "message": "bad", "hint": "do it"}
+    letter = lines(outcome="dead letter", error={**error, "transform": None, "deadLetterTopic": "letters"})
+    assert letter[2] == "  The record would go to the dead letter topic letters: VALUE_CONVERTER: DataError: bad"
+    assert letter[3] == "  Hint: do it"
+    written = lines(result=record({**part("long", truncated=True), "bytes": "AAAA"}))
+    assert written[2].endswith('value of 3 bytes: "long" (truncated)')
+
+
+def test_a_consumed_record() -> None:
+    consumed = record("v", partition=2, offset=7)
+    found = lines(consumed=consumed, polled=None, outcome="put", result=record("w"))
+    assert found[0] == "Record 1: t-2, offset 7" and found[1] == '  consumed: topic t, value "v"'
+    assert found[2] == '  Would be put: topic t, value "w"'
