@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import psutil
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -20,6 +19,7 @@ from demo.cluster import Cluster, DemoError, wait_for
 from demo.text import default_text, read_lines
 from demo.verdict import Verdict, verdict
 from headrace.api.errors import ConnectError
+from tests.support.processes import alive
 
 NAME = "demo"
 TOPIC = "demo-lines"
@@ -111,7 +111,7 @@ def _survive(cluster: Cluster, progress: Progress, bar: TaskID, size: int, at: f
     progress.console.print(f"  {position * 100 // size:3d} %: killing {name} (SIGKILL, pid {victim.pid})")
     killed = time.monotonic()
     victim.kill()
-    wait_for(lambda: not _alive(victim) and not _alive(task), 30, "the end of the task's process")
+    wait_for(lambda: not alive(victim) and not alive(task), 30, "the end of the task's process")
     position = cluster.committed(NAME)
     wait_for(lambda: cluster.committed(NAME) > position or position >= size, 90, "data to flow again")
     progress.console.print(f"         data flows again after {time.monotonic() - killed:.1f} s")
@@ -165,10 +165,6 @@ Try:
   curl -s {cluster.url}/connector-plugins
   curl -s -X DELETE {cluster.url}/connectors/{NAME}""")
     signal.pause()
-
-
-def _alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 if __name__ == "__main__":

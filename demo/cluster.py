@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,10 +15,13 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 import psutil
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import KafkaException
 
 from headrace.broker.child_process import start_child
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.free_port import free_port
+from tests.support.processes import children_of
+from tests.support.topics import values
 
 T = TypeVar("T")
 _WORKER = """\
@@ -48,7 +50,7 @@ class Cluster:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.broker = EmbeddedBroker(directory / "broker", port=0)
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.worker_log = directory / "worker.log"
         self._worker: subprocess.Popen[bytes] | None = None
@@ -114,29 +116,10 @@ class Cluster:
 
     def values(self, topic: str) -> list[bytes | None]:
         """All that a read_committed consumer sees of a topic of one partition, to its end."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.broker.bootstrap_servers,
-                "group.id": "demo-reader",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-            }
-        )
         try:
-            consumer.assign([TopicPartition(topic, 0, 0)])
-            values: list[bytes | None] = []
-            while True:
-                for message in consumer.consume(10_000, 1.0):
-                    error = message.error()
-                    if error is None:
-                        values.append(message.value())
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        return values
-                    else:
-                        raise DemoError(f"the topic cannot be read: {error.str()}")
-        finally:
-            consumer.close()
+            return values(self.broker.bootstrap_servers, topic)
+        except KafkaException as error:
+            raise DemoError(f"the topic cannot be read: {error.args[0].str()}") from error
 
     def _answers(self) -> bool:
         if self._worker is not None and self._worker.poll() is not None:
@@ -148,10 +131,7 @@ class Cluster:
             return False
 
     def _below(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self._worker.pid).children(recursive=True) if self._worker else []
-        except psutil.NoSuchProcess:
-            return []
+        return children_of(self._worker.pid, recursive=True) if self._worker else []
 
 
 def wait_for(condition: Callable[[], T], seconds: float, what: str, pause: float = 0.02) -> T:
@@ -162,10 +142,3 @@ def wait_for(condition: Callable[[], T], seconds: float, what: str, pause: float
             raise DemoError(f"waited {seconds:g} s for {what}")
         time.sleep(pause)
     return value
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

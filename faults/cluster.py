@@ -20,7 +20,6 @@ from faults.wire import Api
 from headrace.broker.broker_files import storage_directory
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.broker.free_port import free_port
-from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess
 
@@ -86,7 +85,7 @@ class Cluster:
             for worker in self.workers:
                 worker.launch()
             for worker in self.workers:
-                wait_for(lambda worker=worker: answers(worker), 90, lambda worker=worker: worker.log[-3000:])
+                worker.await_answer(90, "/connectors")
             self._stack = stack.pop_all()
         return self
 
@@ -206,13 +205,6 @@ class Cluster:
             (directory / f"{topic}.txt").write_text(
                 "".join(f"{one.timestamp} {one.key!r} {one.value!r}\n" for one in records)
             )
-
-
-def answers(worker: WorkerProcess) -> bool:
-    """Whether the worker serves requests. AssertionError if it has ended."""
-    if worker.launched.poll() is not None:
-        raise AssertionError(f"a worker ended with {worker.launched.returncode}:\n{worker.log[-3000:]}")
-    return _asked(worker, "GET", "/connectors") is not None
 
 
 def _answer(worker: WorkerProcess, method: str, path: str) -> int | None:

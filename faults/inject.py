@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from faults.cluster import CONFIG_TOPIC, GROUP, NAME, OFFSETS_TOPIC, SESSION_S, Cluster, answers
+from faults.cluster import CONFIG_TOPIC, GROUP, NAME, OFFSETS_TOPIC, SESSION_S, Cluster
 from faults.plan import Fault, Kind
 from faults.proxy import Direction, How, Trap
 from faults.wire import Api
@@ -80,8 +80,7 @@ class Injector:
             time.sleep(0.5 + 4 * fault.length)
             # Its port is its own again only when all that it started is gone.
             wait_for(lambda: not worker.leftovers(), 30, lambda: f"the end of {worker.leftovers()}")
-            worker.launch()
-            wait_for(lambda: answers(worker), 90, lambda: worker.log[-3000:])
+            worker.start(90, "/connectors")
             return f"worker {number}"
 
     def _kill_executor(self, fault: Fault) -> str:

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from headrace.kafka.data import transactional_producer
 from headrace.kafka.data.transactional_producer import ProducerState
+from headrace.spark.task import attempt_machine
+from headrace.spark.task.attempt_state import Phase
 from headrace.worker.tasks import task_phase
 from headrace.worker.tasks.task_phase import TaskPhase
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md"
 _BLOCK: Final = re.compile(r"(<!-- diagram: ([\w-]+) -->\n).*?(<!-- end of diagram -->)", re.DOTALL)
 
+E = TypeVar("E", bound=Enum)
 Move = tuple[str, str, str]
 """From, to, and the event's name, which may be empty."""
 
@@ -27,7 +31,10 @@ def diagrams() -> Mapping[str, str]:
     """Return the Mermaid text of each diagram by its name in the page."""
     return {
         "task": _state_diagram(TaskPhase.LAUNCHED.name, TaskPhase.STOPPED.name, _task_moves()),
-        "producer": _state_diagram(ProducerState.NEW.name, ProducerState.CLOSED.name, _producer_moves()),
+        "attempts": _state_diagram(Phase.NEW.name, Phase.ENDED.name, _reachable(attempt_machine.TRANSITIONS)),
+        "producer": _state_diagram(
+            ProducerState.NEW.name, ProducerState.CLOSED.name, _reachable(transactional_producer.TRANSITIONS)
+        ),
     }
 
 
@@ -42,8 +49,8 @@ def _task_moves() -> Iterator[Move]:
         yield phase.name, to.name, event.name
 
 
-def _producer_moves() -> Iterator[Move]:
-    for state, reachable in transactional_producer.TRANSITIONS.items():
+def _reachable(table: Mapping[E, frozenset[E]]) -> Iterator[Move]:
+    for state, reachable in table.items():
         for to in sorted(reachable, key=lambda each: each.name):
             yield state.name, to.name, ""
 

@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any, Final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 _LOCK: Final = Path(__file__).parents[1] / "requirements.lock"
 _OSI: Final = "License :: OSI Approved :: "
@@ -23,18 +27,40 @@ written by `scripts/sbom.py --table`. Beside them there are, only downloaded whe
 (`headrace broker`, Apache-2.0, its jars are listed in `src/headrace/broker/pins`), and a Java runtime by the extra
 `jvm` (GPL-2.0 with the classpath exception).
 
-| package | version | licence |
-|---|---|---|
 """
+_HEAD: Final = "| package | version | licence |\n|---|---|---|\n"
+_MORE: Final = """
+
+Beside these, with the extras `lineage` and `otel`, as locked for development:
+
+"""
+_EXTRAS: Final = ("lineage", "otel")
 
 
 def main(arguments: list[str]) -> int:
     packages = [(name, version, licence(name)) for name, version in locked()]
     if arguments == ["--table"]:
-        print(_TABLE + "\n".join(f"| {name} | {version} | {found} |" for name, version, found in packages))
+        more = sorted(set(_required("headrace", _EXTRAS)) - {name for name, _, _ in packages})
+        print(_TABLE + _rows(packages) + _MORE + _rows([(name, version(name), licence(name)) for name in more]))
     else:
         print(json.dumps(_bill(packages), indent=1))
     return 0
+
+
+def _rows(packages: list[tuple[str, str, str]]) -> str:
+    return _HEAD + "\n".join(f"| {name} | {version} | {found} |" for name, version, found in packages)
+
+
+def _required(package: str, extras: tuple[str, ...] = ()) -> Iterator[str]:
+    """Names of the installed packages that an installed one requires for some extras, and theirs."""
+    environments = [{"extra": extra} for extra in extras or ("",)]
+    for text in distribution(package).requires or ():
+        wanted = Requirement(text)
+        if wanted.marker is not None and not any(map(wanted.marker.evaluate, environments)):
+            continue
+        name = canonicalize_name(wanted.name)
+        yield name
+        yield from _required(name)
 
 
 def locked() -> list[tuple[str, str]]:

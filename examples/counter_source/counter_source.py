@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts: every task writes 0, 1, 2, ... to a topic, and goes on where it was, whatever happens in between."""
+"""A counter: every task writes 0, 1, 2, ... to a topic, and continues after the last number after any failure."""
 
 import threading
 
@@ -34,9 +34,9 @@ class CounterSourceTask(SourceTask):
     def start(self, props):
         self.topic = props["topic"]
         self.seconds = 1 / int(props.get("per.second", 10))
-        self.source = {"counter": props["counter"]}  # what we read from ...
+        self.source = {"counter": props["counter"]}  # the source partition
         offset = self.context.offset_storage_reader.offset(self.source)
-        self.next = offset["next"] if offset else 0  # ... and where to go on
+        self.next = offset["next"] if offset else 0  # the source offset: the next number
 
     def poll(self):
         if self.stopping.wait(self.seconds):
