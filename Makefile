@@ -69,6 +69,10 @@ audit: $(READY) ## Known vulnerabilities of what is locked; skipped, and said, w
 demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own file, KEEP=1 leaves it running)
 	@$(PY) -m demo $${FILE:+--file "$$FILE"} $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
+.PHONY: session
+session: setup ## Record docs/session: a terminal session on a real worker, as asciicast and as text
+	@$(PY) -m scripts.record_session
+
 .PHONY: bench
 bench: setup ## Side by side with Java Kafka Connect on the same broker (about twenty minutes)
 	@$(PY) -m bench

@@ -17,12 +17,17 @@ from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests import tiers
-from tests.support import kerberos_packages as kerberos
-from tests.support.h2 import h2_jar, h2_url
-from tests.support.postgres import Postgres, driver_jars, found_postgres, postgres_programs
+from tests.support.debian import or_skip
+from tests.support.postgres import H2, Postgres, fetched_driver, found_postgres, h2_url
 from tests.support.worker_process import WorkerProcess, once_settled
 
 _numbers = itertools.count()
+QUICK_GROUPS = {
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+}
+"""A broker's properties: consumers may ask for short sessions, and those of the new protocol soon learn of others."""
 # Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -35,16 +40,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What has to be installed is installed now: it can take longer than a test may."""
     wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    for fixture, install in (("postgres", found_postgres), ("kerberos_packages", kerberos.built_packages)):
-        if fixture in wanted and not session.config.option.collectonly:
-            with suppress(ConfigError):  # its tests skip themselves, and say why
-                install()
+    if "postgres" in wanted and not session.config.option.collectonly:
+        with suppress(ConfigError):  # its tests skip themselves, and say why
+            found_postgres()
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """The one broker of the run; a test that stops it starts it again, or uses one of its own."""
-    with EmbeddedBroker(port=0) as running:
+    with EmbeddedBroker(port=0, properties=QUICK_GROUPS) as running:
         yield running
 
 
@@ -52,6 +56,7 @@ def broker() -> Iterator[EmbeddedBroker]:
 def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """An exactly-once worker that lives as long as the run."""
     with WorkerProcess(tmp_path_factory.mktemp("worker"), broker.bootstrap_servers) as running:
+        running.await_answer(path="/connectors")  # before, while it starts, it is 503
         yield running
 
 
@@ -87,20 +92,14 @@ def no_files_stay_protected(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """The one PostgreSQL of the run; a test that kills it starts it again."""
-    with Postgres(postgres_programs()) as running:
+    with Postgres(or_skip(found_postgres)) as running:
         yield running
-
-
-@pytest.fixture(scope="session")
-def kerberos_packages() -> Path:
-    """Of Python, for PYTHONPATH: those with which Kafka clients speak Kerberos."""
-    return kerberos.kerberos_packages()
 
 
 @pytest.fixture(scope="session")
 def jdbc_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     """An exactly-once worker, as `worker`, in a group of its own, whose Spark has the drivers of PostgreSQL and H2."""
-    jars = {"group.id": "headrace-jdbc-tests", "spark.jars": f"{driver_jars()},{h2_jar()}"}
+    jars = {"group.id": "headrace-jdbc-tests", "spark.jars": or_skip(lambda: fetched_driver(H2))}
     jars["spark.jdbc.urls.allowed"] = f"jdbc:postgresql:*,jdbc:mysql:*,{h2_url('*', Path('*'))}"
     with WorkerProcess(tmp_path_factory.mktemp("jdbc-worker"), broker.bootstrap_servers, **jars) as running:
         yield running

@@ -17,7 +17,7 @@ from hypothesis import settings
 SLOW_DIRECTORIES: Final = ("faults", "security")
 FIRST: Final = (
     # a task's process, a worker, Spark's JVM and a broker are killed
-    "faults/test_task_process_killed.py::test_killed_at",
+    "faults/test_task_process_killed.py::test_a_task_killed_at_any_point_writes_each_record_once",
     "faults/test_worker_killed.py::test_worker_killed_and_started_again",
     "faults/test_worker_killed.py::test_sparks_jvm_killed",
     "faults/test_broker_restart.py::test_broker_comes_back[killed]",
@@ -30,13 +30,13 @@ FIRST: Final = (
     "faults/test_fencing.py",
     "faults/test_zombies_before_init.py::test_what_a_former_attempt_commits_until_init_is_gone_on_from",
     # a clock jumps, a disk is full, memory is at an end
-    "faults/test_clock_jumps.py::test_jumps[a day ahead]",
+    "faults/test_clock_jumps.py::test_no_record_is_lost_or_doubled_when_the_wall_clock_jumps[a day ahead]",
     "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[output]",
     "faults/test_out_of_memory.py::test_memory_errors_of_tasks",
     "faults/test_out_of_memory.py::test_task_that_the_kernel_kills",
     # requests: whose they are, what they hold, how they are sent
     "security/test_access.py::test_no_path_is_open_to_those_whom_no_rule_lets_in",
-    "security/test_internal_endpoints.py::test_strangers_are_refused_by_their_headers_alone",
+    "security/test_internal_endpoints.py::test_unsigned_requests_are_refused_before_their_body_arrives",
     "security/test_rest_load.py::test_ambiguous_requests_are_answered_400_and_end_the_connection",
     "security/test_rest_load.py::test_health_answers_while_one_address_holds_half_open_connections",
     "security/test_rest_keystores.py::test_each_form_serves_whom_it_trusts_and_nobody_else",
@@ -55,44 +55,68 @@ FIRST: Final = (
     "security/test_secrets.py",
     "security/test_group_clash.py::test_another_cluster_with_the_same_group_id",
     "security/test_internal_topics.py::test_a_config_topic",
-    "security/test_kafka_security.py::test_every_client_goes_every_way[mTLS-JKS]",
-    "security/test_kafka_security.py::test_every_client_goes_every_way[SCRAM-SHA-512]",
+    "security/test_kafka_security.py::test_every_client_connects_with_every_login[mTLS-JKS]",
+    "security/test_kafka_security.py::test_every_client_connects_with_every_login[SCRAM-SHA-512]",
     "security/test_spark_start.py::test_the_loss_of_an_idle_jvm_is_noticed",
 )
 SLOW: Final = (
     # whole clusters, and what has Java or the demo beside
     "integration/test_acls.py",
     "integration/test_cluster.py",
+    "integration/test_command_line.py",
     "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
     "integration/test_embedded_broker.py",
+    "integration/test_health.py",
     "integration/test_no_java.py",
+    "integration/test_quickstart.py",
+    "integration/test_plan_and_apply.py",
+    "integration/test_offset_transfer.py",
+    "integration/test_wheel.py",
     "integration/test_session_plugins.py",
     "integration/test_spark_cluster.py",
     "integration/test_standalone.py",
+    # requests that start processes, and all permissions one by one
+    "integration/test_connector_logs.py",
+    "integration/test_dead_letter_redrive.py",
+    "integration/test_dead_letters.py",
+    "integration/test_doctor.py",
+    "integration/test_doctor_permissions.py",
+    "integration/test_preview.py",
+    "integration/test_recorded_session.py",
+    "integration/test_sink_lag.py",
+    "integration/test_topics_command.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
+    "integration/test_examples_chain.py",
     "integration/test_spark_sink_postgres.py",
     "integration/test_spark_table_source_postgres.py",
+    # a real Prometheus, a worker of its own
+    "integration/test_prometheus.py",
+    # receivers of traces and lineage, a worker of its own
+    "integration/test_lineage.py",
+    "integration/test_traces.py",
     # brokers that are killed or come late
     "integration/test_bad_input.py::test_brokers_that_come_later",
     "integration/test_broker_outage.py",
-    "integration/test_distributed_herder.py::test_brokers_that_are_down_are_waited_for",
-    "integration/test_group_membership.py::test_a_broker_that_comes_late_is_waited_for",
-    "integration/test_group_membership.py::test_a_broker_bounce_within_the_session_loses_nothing",
     "integration/test_group_membership.py::test_a_session_that_the_broker_cannot_renew_is_given_up_and_regained",
-    "integration/test_topic_creation.py::test_brokers_that_are_away_are_waited_for",
     "integration/test_unusable_offsets_topic.py::test_brokers_that_are_away_are_waited_for",
     # kills of tasks in the middle
     "integration/test_spark_file_source.py::test_kills_in_the_middle_of_a_file_leave_no_gap_and_no_double",
     "integration/test_spark_table_source.py::test_kills_in_the_middle_leave_no_gap_and_no_double",
+    # all kinds of requests, and workers that come and go
+    "integration/test_audit.py::test_the_life_of_a_connector",
+    "integration/test_audit.py::test_a_worker_comes_and_goes",
     # time-outs that have to pass
     "integration/test_exactly_once_source.py::test_a_separate_offsets_topic",
     "integration/test_exactly_once_source.py::test_at_least_once_loses_nothing",
-    "integration/test_forwarding.py::test_the_leader_replaces_the_session_key",
     "integration/test_offsets_elsewhere.py",
-    "integration/test_transactional_producer.py::test_a_transaction_that_the_broker_has_ended_is_never_the_tasks_fault",
+    "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
 )
 LONGEST_FIRST: Final = (
+    "integration/test_wheel.py",
+    "integration/test_quickstart.py",
+    "integration/test_preview.py",
+    "faults/test_java_takeover.py",
     "faults/test_spark_cluster.py",
     "security/test_kerberos.py",
     "faults/test_mutations.py",
@@ -128,8 +152,11 @@ LONGEST_FIRST: Final = (
     "integration/test_forwarding.py",
     "integration/test_embedded_broker.py",
     "integration/test_no_java.py",
+    "integration/test_plan_and_apply.py",
     "integration/test_offsets_elsewhere.py",
     "integration/test_sinks.py",
+    "integration/test_examples_chain.py",
+    "integration/test_prometheus.py",
     "integration/test_separate_offsets_topic.py",
     "integration/test_odd_records.py",
 )

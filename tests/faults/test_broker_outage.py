@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.health_watch import HealthWatch
-from tests.support.numbered import create_numbered
+from tests.faults.health_watch import HealthWatch
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import within
 from tests.support.sinks import create_sink, lines, wait_for_lines
 from tests.support.topics import wait_for_values
@@ -51,7 +50,8 @@ def test_broker_away(frozen: bool, session: dict[str, str], tmp_path: Path, uniq
         EmbeddedBroker(tmp_path / "broker", port=0) as broker,
         WorkerProcess(tmp_path, broker.bootstrap_servers, **TIMEOUTS, **session) as worker,
     ):
-        create_numbered(worker, unique, COUNT, **{"pause.ms": "50", "batch": "20"})
+        pauses = {"pause.ms": "50", "batch": "20", "hurry": str(tmp_path / "hurry")}
+        create_numbered(worker, unique, COUNT, **pauses)
         create_sink(worker, f"{unique}-sink", unique, file)
         wait_for_values(broker.bootstrap_servers, unique, 200, 90)
         wait_for_lines(file, 100)
@@ -65,6 +65,7 @@ def test_broker_away(frozen: bool, session: dict[str, str], tmp_path: Path, uniq
             )
         _assert_health_was_honest(watch)
         _assert_bounded(watch)
+        (tmp_path / "hurry").touch()
         assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
         wait_for_lines(file, COUNT)
         assert set(lines(file)) == {str(n) for n in range(COUNT)}

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 

@@ -10,9 +10,8 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.model.set_back_clock import EXIT_STATUS
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.faked_clock import FakedClock
-from tests.support.numbered import create_numbered
+from tests.faults.faked_clock import FakedClock
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, lines, wait_for_lines
 from tests.support.worker_process import WorkerProcess
@@ -34,7 +33,8 @@ def its_worker(broker: EmbeddedBroker, tmp_path: Path, unique: str, clock: Faked
     process.environment = clock.environment
     try:
         process.start()
-        create_numbered(process, unique, COUNT, **{"pause.ms": "50", "batch": "4"})
+        pauses = {"pause.ms": "50", "batch": "4", "hurry": str(tmp_path / "hurry")}
+        create_numbered(process, unique, COUNT, **pauses)
         create_sink(process, f"{unique}-sink", unique, tmp_path / "lines")
         wait_for_lines(tmp_path / "lines", 50)
         yield process
@@ -43,7 +43,7 @@ def its_worker(broker: EmbeddedBroker, tmp_path: Path, unique: str, clock: Faked
 
 
 @pytest.mark.parametrize(("ahead", "then"), [(DAY, 0), (TEN_YEARS, -DAY)], ids=["a day ahead", "ten years, and back"])
-def test_jumps(
+def test_no_record_is_lost_or_doubled_when_the_wall_clock_jumps(
     its_worker: WorkerProcess,
     broker: EmbeddedBroker,
     unique: str,
@@ -62,6 +62,7 @@ def test_jumps(
     clock.jump(then)
     assert its_worker.launched.wait(20) == EXIT_STATUS, its_worker.log[-3000:]
     assert "the clock of this machine was set back by" in its_worker.log
+    (tmp_path / "hurry").touch()
     its_worker.start()
     assert_exactly_once(broker.bootstrap_servers, unique, COUNT, its_worker.properties["offset.storage.topic"], unique)
     wait_for_lines(file, COUNT)

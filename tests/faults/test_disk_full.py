@@ -21,8 +21,7 @@ from headrace.jvm.user_cache import cache_directory
 from headrace.rest.access.audit_log import broken_lines
 from headrace.standalone import offsets_file
 from headrace.storage.offset_codec import encode_key
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, create_sink, lines, make_topic, send
 from tests.support.small_disk import SmallDisk, small_disk
@@ -88,7 +87,9 @@ def standalone(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[
     worker.close()
 
 
-def test_no_codec_is_lost_for_ever(on_small_disks: Worker, unique: str, tmp_path: Path) -> None:
+def test_parquet_files_can_be_written_after_a_full_temporary_directory(
+    on_small_disks: Worker, unique: str, tmp_path: Path
+) -> None:
     """The first Parquet file of a worker needs native code, which Java unpacks where temporary files are."""
     worker = on_small_disks
     make_topic(worker.bootstrap, unique)

@@ -6,12 +6,13 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import psutil
+
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.transactional_producer import TransactionalProducer
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered, make_zombie
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
-from tests.support.processes import alive
+from tests.support.processes import alive, status_of
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -36,6 +37,22 @@ def test_a_foreign_producer_fences_the_task(worker: WorkerProcess, broker: Embed
     assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
     worker.wait_for_tasks(unique)
     worker.delete(unique)
+
+
+def make_zombie(
+    worker: WorkerProcess, name: str, directory: Path, count: int, stop_at: str, **more: str
+) -> psutil.Process:
+    """Start the worker and the connector; its task stops itself at the phase `stop_at`, and the worker is killed."""
+    once = directory / "once"
+    once.touch()
+    worker.start()
+    create_numbered(worker, name, count, **{"die.at": stop_at, "die.how": "stop", "die.once": str(once), **more})
+    wait_for(lambda: not once.exists(), 90, "the zombie's stop")
+    zombie = worker.task_process()
+    wait_for(lambda: status_of(zombie) == psutil.STATUS_STOPPED, 10, "the zombie's stop")
+    worker.kill()
+    assert zombie.is_running()
+    return zombie
 
 
 def test_a_zombie_wakes_after_its_successor_has_started(

@@ -11,8 +11,7 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_contiguous
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, create_numbered
 from tests.support.polling import wait_for
 from tests.support.topics import values, wait_for_values
 from tests.support.worker_process import WorkerProcess

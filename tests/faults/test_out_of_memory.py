@@ -11,8 +11,7 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import lines, wait_for_lines
 from tests.support.topics import wait_for_values

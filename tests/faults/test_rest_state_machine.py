@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.support.rest_cluster import RestCluster
-from tests.support.rest_machine import RestStateMachine
+from tests.faults.rest_cluster import RestCluster
+from tests.faults.rest_machine import RestStateMachine
 
 LENGTH = 12
 ASKED = int(os.environ.get("HEADRACE_STATE_MACHINE_STEPS", "0"))
@@ -52,7 +52,7 @@ def test_any_requests_in_any_order() -> None:
     )
 
 
-def test_a_connector_created_anew_with_fewer_tasks_fences_those_of_its_predecessor(machine: RestStateMachine) -> None:
+def test_a_connector_created_again_with_fewer_tasks_fences_those_of_its_predecessor(machine: RestStateMachine) -> None:
     machine.create(0, tasks=3)
     machine.freeze_task(2)
     machine.delete(1, wait=False)

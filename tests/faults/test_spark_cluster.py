@@ -14,8 +14,7 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_contiguous, assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.processes import alive, children_of
 from tests.support.standalone_cluster import SMALL, Daemon, StandaloneCluster, task_processes
@@ -147,7 +146,7 @@ def test_sparks_workers_are_killed(numbers: Numbers) -> None:
     numbers.end()
 
 
-def test_a_machine_stands_still_and_wakes_up_later(numbers: Numbers) -> None:
+def test_a_machine_that_is_suspended_is_replaced_and_resumes_as_a_zombie(numbers: Numbers) -> None:
     """No connection breaks: only missing heartbeats tell."""
     numbers.await_more(numbers.written())
     numbers.await_spare_executor()
@@ -172,7 +171,7 @@ def test_the_drivers_jvm_is_killed(numbers: Numbers) -> None:
     numbers.end()
 
 
-def test_a_master_without_a_memory_is_started_anew(numbers: Numbers) -> None:
+def test_a_master_that_restarts_without_recovery_gets_a_new_application(numbers: Numbers) -> None:
     """It knows nothing of the application, and has its executors killed."""
     numbers.await_more(numbers.written())
     process = numbers.process()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -26,7 +25,7 @@ COUNT = 1500
         ("before_commit", "interval"),
     ],
 )
-def test_killed_at(
+def test_a_task_killed_at_any_point_writes_each_record_once(
     point: str, boundary: str, worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     once = tmp_path / "once"

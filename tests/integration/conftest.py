@@ -17,7 +17,8 @@ from headrace.rest.app import create_app
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server.endpoints import Endpoints
 from headrace.rest.worker_api import worker_api
-from tests.support.idle_cluster import Cluster
+from tests.support.acls import LENIENT
+from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 
 
@@ -46,6 +47,28 @@ def idle_api(broker: EmbeddedBroker) -> Iterator[httpx2.Client]:
     finally:
         server.stop()
         cluster.stop()
+
+
+@pytest.fixture
+def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
+    """Workers without an engine, which the test starts."""
+    made = Cluster(broker.bootstrap_servers)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[EmbeddedBroker]:
+    """A broker that lets everybody do what no ACL is about."""
+    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[EmbeddedBroker]:
+    """Another Kafka cluster."""
+    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -8,152 +8,59 @@ listed rights all works. Each of them is taken away once, and the error names wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx2
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
 
-from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.broker.free_port import free_port
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.transactional_producer import TransactionalProducer
-from tests.support.acls import AUTHORIZER, Rule, add_rules, remove_rules
+from tests.integration.guarded_broker import (
+    DATA,
+    FENCING_DESCRIBES,
+    FENCING_WRITES,
+    GROUP,
+    LEADER_DESCRIBES,
+    LEADER_IDEMPOTENT,
+    LEADER_WRITES,
+    LEADERS_ID,
+    LISTED,
+    NAME,
+    OFFSETS_DESCRIBED,
+    OFFSETS_READ,
+    OFFSETS_WRITTEN,
+    OWN,
+    TASK_DESCRIBES,
+    TASK_IDEMPOTENT,
+    TASK_WRITES,
+    TASKS_IDS,
+    UNLISTED,
+    Right,
+    Rules,
+    guarded_broker,
+    logins,
+)
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess, once_settled
 
-GROUP: Final = "acls"
-NAME: Final = "c"
-DATA: Final = "numbers"
-OWN: Final = "own-offsets"
 ANOTHER: Final = "another-own-offsets"
-LEADERS_ID: Final = f"connect-cluster-{GROUP}"
-TASKS_IDS: Final = f"{GROUP}-{NAME}-"
-PRINCIPALS: Final = ("worker", "producer", "consumer", "admin")
-_LITERAL, _PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
-
-
-@dataclass(frozen=True)
-class Right:
-    """One row of the tables."""
-
-    principal: str
-    operation: AclOperation
-    kind: ResourceType
-    name: str
-    pattern: ResourcePatternType = _LITERAL
-
-    def __str__(self) -> str:
-        return f"{self.principal}: {self.operation.name} {self.kind.name} {self.name}"
-
-    def rule(self, permission: AclPermissionType = AclPermissionType.ALLOW) -> Rule:
-        return (self.kind, self.name, self.pattern, f"User:{self.principal}", "*", self.operation, permission)
-
-
-CLUSTER: Final = (ResourceType.BROKER, "kafka-cluster")  # the client's name for type Cluster
-LEADER_WRITES: Final = Right("worker", AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, LEADERS_ID)
-LEADER_DESCRIBES: Final = Right("worker", AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, LEADERS_ID)
-LEADER_IDEMPOTENT: Final = Right("worker", AclOperation.IDEMPOTENT_WRITE, *CLUSTER)
-TASKS: Final = (ResourceType.TRANSACTIONAL_ID, TASKS_IDS, _PREFIXED)
-TASK_WRITES: Final = Right("producer", AclOperation.WRITE, *TASKS)
-TASK_DESCRIBES: Final = Right("producer", AclOperation.DESCRIBE, *TASKS)
-TASK_IDEMPOTENT: Final = Right("producer", AclOperation.IDEMPOTENT_WRITE, *CLUSTER)
-OFFSETS_WRITTEN: Final = Right("producer", AclOperation.WRITE, ResourceType.TOPIC, OWN)
-OFFSETS_READ: Final = Right("consumer", AclOperation.READ, ResourceType.TOPIC, OWN)
-FENCING_WRITES: Final = Right("admin", AclOperation.WRITE, *TASKS)
-FENCING_DESCRIBES: Final = Right("admin", AclOperation.DESCRIBE, *TASKS)
-OFFSETS_CREATED: Final = Right("admin", AclOperation.CREATE, ResourceType.TOPIC, OWN)
-OFFSETS_DESCRIBED: Final = Right("admin", AclOperation.DESCRIBE, ResourceType.TOPIC, OWN)
-
-LISTED: Final = (
-    *(LEADER_WRITES, LEADER_DESCRIBES, LEADER_IDEMPOTENT),
-    *(TASK_WRITES, TASK_DESCRIBES, TASK_IDEMPOTENT, OFFSETS_WRITTEN),
-    OFFSETS_READ,
-    *(FENCING_WRITES, FENCING_DESCRIBES, OFFSETS_CREATED, OFFSETS_DESCRIBED),
-)
 ID_REFUSED: Final = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 TOPIC_REFUSED: Final = "TOPIC_AUTHORIZATION_FAILED"
-UNLISTED: Final = (
-    *(
-        Right("worker", operation, ResourceType.TOPIC, f"{GROUP}-", _PREFIXED)
-        for operation in (AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DESCRIBE_CONFIGS)
-    ),
-    Right("worker", AclOperation.READ, ResourceType.GROUP, GROUP),
-    Right("producer", AclOperation.WRITE, ResourceType.TOPIC, DATA),
-)
-"""What every worker and every source connector needs, exactly-once or not."""
-
-
-class Rules:
-    """The broker's rules; each method returns when they hold."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
-
-    def grant(self, *rules: Rule) -> None:
-        add_rules(self._bootstrap, *rules)
-        wait_for(lambda: all(map(self._holds, rules)), 30, "the rules")
-
-    def take(self, *rules: Rule) -> None:
-        remove_rules(self._bootstrap, *rules)
-        wait_for(lambda: not any(map(self._holds, rules)), 30, "the end of the rules")
-
-    @contextmanager
-    def without(self, right: Right) -> Iterator[None]:
-        """Whoever may Write may Describe unasked, so that this has to be denied."""
-        implied = right.operation is AclOperation.DESCRIBE and right.kind is ResourceType.TRANSACTIONAL_ID
-        if implied:
-            self.grant(right.rule(AclPermissionType.DENY))
-        else:
-            self.take(right.rule())
-        try:
-            yield
-        finally:
-            if implied:
-                self.take(right.rule(AclPermissionType.DENY))
-            else:
-                self.grant(right.rule())
-
-    def _holds(self, rule: Rule) -> bool:
-        return bool(self._admin.describe_acls(AclBindingFilter(*rule)).result(30))
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[tuple[EmbeddedBroker, int]]:
-    """Only the test, which needs no login, may do everything; and the port for those who log in."""
-    port = free_port()
-    listener = f"PROXIED{port}"
-    users = " ".join(f'user_{name}="secret"' for name in PRINCIPALS)
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    properties = {
-        **AUTHORIZER,
-        "super.users": "User:ANONYMOUS",
-        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{listener}:SASL_PLAINTEXT",
-        f"listener.name.{listener.lower()}.sasl.enabled.mechanisms": "PLAIN",
-        f"listener.name.{listener.lower()}.plain.sasl.jaas.config": f"{login} {users};",
-    }
-    with EmbeddedBroker(
-        port=0, properties=properties, jvm_options=QUICK_START_JVM_OPTIONS, proxies={port: port}
-    ) as running:
-        yield running, port
+    with guarded_broker() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def rules(guarded: tuple[EmbeddedBroker, int]) -> Rules:
     """With all that is listed."""
     broker, _ = guarded
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([TopicSpec(DATA, 1, 1)])
+    make_topic(broker.bootstrap_servers, DATA)
     made = Rules(broker.bootstrap_servers)
     made.grant(*(right.rule() for right in (*LISTED, *UNLISTED)))
     return made
@@ -164,16 +71,7 @@ def acl_worker(
     guarded: tuple[EmbeddedBroker, int], rules: Rules, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[WorkerProcess]:
     """With a connector of two tasks."""
-    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="secret";'
-    more = {
-        "group.id": GROUP,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.jaas.config": login.format("worker"),
-    }
-    for client in PRINCIPALS[1:]:
-        more |= {f"{client}.security.protocol": "SASL_PLAINTEXT", f"{client}.sasl.mechanism": "PLAIN"}
-        more[f"{client}.sasl.jaas.config"] = login.format(client)
+    more = {"group.id": GROUP, **logins()}
     with WorkerProcess(tmp_path_factory.mktemp("acls"), f"127.0.0.1:{guarded[1]}", **more) as running:
         running.create(NAME, **config())
         yield running
@@ -275,7 +173,7 @@ def test_with_the_listed_rights_all_works(worker: WorkerProcess, guarded: tuple[
     ],
     ids=lambda value: str(value) if isinstance(value, Right) else "",
 )
-def test_a_right_that_tasks_lack(
+def test_a_missing_acl_of_a_task_is_reported_in_its_trace(
     worker: WorkerProcess, rules: Rules, right: Right, do: Callable[[WorkerProcess], None], told: tuple[str, ...]
 ) -> None:
     with rules.without(right):
@@ -296,7 +194,7 @@ def test_the_right_to_make_the_offsets_topic(worker: WorkerProcess, rules: Rules
 
 
 @pytest.mark.parametrize("right", [LEADER_WRITES, LEADER_DESCRIBES], ids=str)
-def test_a_right_that_the_leader_lacks(
+def test_a_missing_acl_of_the_leader_is_reported_in_answers(
     worker: WorkerProcess, rules: Rules, guarded: tuple[EmbeddedBroker, int], right: Right
 ) -> None:
     """It has to claim the config topic anew, as every leader has to in the beginning."""
@@ -314,7 +212,9 @@ def test_a_right_that_the_leader_lacks(
 @pytest.mark.parametrize(
     ("right", "told"), [(TASK_WRITES, f"producer {TASKS_IDS}0 failed"), (OFFSETS_WRITTEN, f"topic {OWN}")], ids=str
 )
-def test_a_right_that_a_change_of_offsets_lacks(worker: WorkerProcess, rules: Rules, right: Right, told: str) -> None:
+def test_a_missing_acl_for_changing_offsets_is_reported_in_the_answer(
+    worker: WorkerProcess, rules: Rules, right: Right, told: str
+) -> None:
     stop(worker)
     with rules.without(right):
         answer = alter(worker)

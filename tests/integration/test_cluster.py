@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import psutil
 import pytest
 
@@ -60,7 +59,7 @@ class Cluster:
             worker.launch()
             self.workers.append(worker)
         for worker in workers:
-            poll(lambda worker=worker: answers(worker), lambda worker=worker: worker.log[-3000:])
+            worker.await_answer(path="/connectors")
 
     def create_all(self) -> None:
         for (name, tasks), worker in zip(self.connectors.items(), itertools.cycle(self.workers), strict=False):
@@ -115,21 +114,7 @@ class Cluster:
 
 def poll(condition: Callable[[], object], what: Callable[[], str]) -> None:
     """Looking costs the workers time that they could start with."""
-
-    def looked() -> object:
-        if not (found := condition()):
-            time.sleep(LOOK_S)
-        return found
-
-    wait_for(looked, PATIENCE_S, what)
-
-
-def answers(worker: WorkerProcess) -> bool:
-    assert worker.launched.poll() is None, worker.log[-3000:]
-    try:
-        return worker.rest.get("/connectors").status_code == 200
-    except httpx2.TransportError:
-        return False
+    wait_for(condition, PATIENCE_S, what, pause=LOOK_S)
 
 
 @pytest.fixture

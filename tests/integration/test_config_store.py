@@ -220,7 +220,7 @@ def test_a_write_that_cannot_be_made_costs_the_privileges(leader: Member) -> Non
     assert leader.store.snapshot().connectors() == ("c",)
 
 
-def test_records_of_strangers_do_not_end_the_worker(leader: Member, broker: Any, topic: str) -> None:
+def test_foreign_records_in_the_config_topic_do_not_end_the_worker(leader: Member, broker: Any, topic: str) -> None:
     producer = client_config.producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": "0"})
     for key, value in ((b"commit-c", b'{"tasks":"many"}'), (None, b"{}"), (b"connector-c", b"{"), (b"odd", b"1")):
         producer.produce(topic, value, key)

@@ -16,8 +16,8 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
-from tests.support.vectors import DIRECTORY
 from tests.support.worker_process import WorkerProcess, once_settled
+from tests.vectors.reader import DIRECTORY
 
 LINES = ["one", "two", "three", "four"]
 SIZE = sum(len(line) + 1 for line in LINES)
@@ -26,13 +26,6 @@ JSON = {"Accept": "application/json"}
 ALTERED = "The offsets for this connector have been altered successfully"
 RESET = "The offsets for this connector have been reset successfully"
 MOODY = "moody_source.MoodySource"
-
-
-@pytest.fixture
-def worker(worker: WorkerProcess) -> WorkerProcess:
-    """The shared one, with its start behind it."""
-    wait_for(lambda: worker.rest.get("/").json()["kafka_cluster_id"], 60, "the end of the worker's start")
-    return worker
 
 
 @pytest.fixture
@@ -161,7 +154,9 @@ def test_a_dry_run_changes_nothing(worker: WorkerProcess, lines: str, file: Path
     assert offsets(worker, lines) == before
 
 
-def test_only_of_connectors_that_are_stopped(worker: WorkerProcess, lines: str, unique: str, file: Path) -> None:
+def test_offsets_of_connectors_that_are_not_stopped_cannot_be_changed(
+    worker: WorkerProcess, lines: str, unique: str, file: Path
+) -> None:
     pair = ({"filename": str(file)}, {"position": 0})
     for answer in (patch(worker, lines, pair), reset(worker, lines)):
         assert_error(answer, 400, f"Connector {unique} must be STOPPED")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,13 @@ from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.herder.errors import AlreadyExistsError, BadRequestError, NotFoundError, RequestTimeoutError
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetsChange
+from headrace.model.info import ConnectorOffset, OffsetsChange
 from headrace.model.state import TargetState
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.storage.config_writes import TaskConfigsWrite
-from tests.support.idle_cluster import Cluster
+from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 from tests.support.worker_process import PLUGINS
-
-
-@pytest.fixture
-def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
-    made = Cluster(broker.bootstrap_servers)
-    yield made
-    made.stop()
 
 
 def until(what: str, condition: Callable[[], Any], timeout: float = 20.0) -> Any:
@@ -162,18 +155,22 @@ def test_a_connectors_own_offsets_topic_that_would_lose_records_fails_the_connec
     herder = cluster.start()
     topics = TopicAdmin({"bootstrap.servers": cluster.config.bootstrap_servers})
     topics.create_topics([TopicSpec(f"{cluster.config.group_id}-own", 1, 1, {"cleanup.policy": "delete"})])
-    create(herder, "c", verifiable(**{"offsets.storage.topic": f"{cluster.config.group_id}-own"}))
+    own = {"offsets.storage.topic": f"{cluster.config.group_id}-own", "tasks.restart.policy": "on-failure"}
+    create(herder, "c", verifiable(**own))
     until("failed", lambda: "FAILED" in states(herder, "c"))
     trace = "".join(task.trace or "" for task in herder.connector_status("c").tasks)
     trace += herder.connector_status("c").connector.trace or ""
     assert f"'{cluster.config.group_id}-own' named by offsets.storage.topic of connector c" in trace
+    health = herder.connector_health(["c"]).result(30)["c"]
+    restarts = [part["auto_restart"] for part in (health["connector"], *health["tasks"])]
+    assert any(each["gave_up"] and "its configuration is refused" in each["reason"] for each in restarts), restarts
     with pytest.raises(ConfigError, match=r"offsets\.storage\.topic of connector c has cleanup\.policy=delete"):
         herder.connector_offsets("c").result(30)
     create(herder, "d", verifiable())
     until("the other runs", lambda: states(herder, "d") == ("RUNNING", "RUNNING"))
 
 
-def test_mistakes_are_told(cluster: Cluster) -> None:
+def test_mistakes_are_reported(cluster: Cluster) -> None:
     herder = cluster.start()
     create(herder, "c", verifiable())
     with pytest.raises(AlreadyExistsError, match="Connector c already exists"):
@@ -265,8 +262,7 @@ async def _complete(herder: DistributedHerder, asked: Future[Any]) -> Any:
 
 
 def test_brokers_that_are_down_are_waited_for() -> None:
-    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as own:
-        own.stop()
+    with closing(EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS)) as own:
         cluster = Cluster(own.bootstrap_servers)
         herder = cluster.start()
         try:

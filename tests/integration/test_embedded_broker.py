@@ -16,7 +16,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.broker import embedded_broker
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.free_port import free_port
 from headrace.jvm.ivy import resolve_jars
 from tests.support.polling import wait_for
 
@@ -97,6 +99,22 @@ def test_a_busy_port_is_named(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_ports_that_others_take_meanwhile_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as first, socket.socket() as second:
+        for each in (first, second):
+            each.bind(("127.0.0.1", 0))
+            each.listen()
+        taken = [first.getsockname()[1], second.getsockname()[1]]
+        # Of the clients' port at first, then of the controller's.
+        ports = iter([taken[0], free_port(), taken[1]])
+        monkeypatch.setattr(embedded_broker, "free_port", lambda: next(ports, None) or free_port())
+        with EmbeddedBroker(tmp_path, port=0, jvm_options=QUICK_START_JVM_OPTIONS) as broker:
+            assert int(broker.bootstrap_servers.rpartition(":")[2]) not in taken
+            assert broker.pid is not None
+        assert "Address already in use" in broker.log_path.read_text()
+        assert next(ports, None) is None
+
+
 def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.touch()
@@ -104,7 +122,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> Non
         EmbeddedBroker(blocker / "sub", 0).start()
 
 
-def test_a_broker_that_dies_at_start_tells_why_and_where_its_log_is(tmp_path: Path) -> None:
+def test_a_broker_that_dies_at_start_shows_why_and_where_its_log_is(tmp_path: Path) -> None:
     broker = EmbeddedBroker(tmp_path, 0, {"num.io.threads": "many"}, QUICK_START_JVM_OPTIONS)
     with pytest.raises(ConnectError, match=r"num\.io\.threads") as caught:
         broker.start()
@@ -131,7 +149,7 @@ def children_of(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_runs_until_told_to_stop(number: signal.Signals, tmp_path: Path) -> None:
+def test_the_command_runs_until_it_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     process, ready = start_command("--port", "0", "--data-dir", str(tmp_path))
     (java,) = children_of(process.pid)
     address = ready.split("bootstrap.servers=")[1].split()[0]

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
-from tests.support.exactly_once import assert_contiguous
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, create_numbered
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 from tests.support.topics import Read, committed_offsets, read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -166,8 +165,7 @@ LARGE = 701
 
 
 def make_small(broker: EmbeddedBroker, topic: str) -> None:
-    spec = TopicSpec(topic, 1, 1, {"max.message.bytes": "100000"})
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([spec])
+    make_topic(broker.bootstrap_servers, topic, **{"max.message.bytes": "100000"})
 
 
 def assert_large_are_set_aside(worker: WorkerProcess, broker: EmbeddedBroker, name: str) -> None:
@@ -213,8 +211,7 @@ def test_what_brokers_refuse_at_least_once(
     at_least_once_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
 ) -> None:
     """Only the broker sees that records are too large when they are compressed. It refuses whole batches for them."""
-    topics = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
-    topics.create_topics([TopicSpec(unique, 1, 1, {"max.message.bytes": "2000"})])
+    make_topic(broker.bootstrap_servers, unique, **{"max.message.bytes": "2000"})
     small = {**SWELL, "transforms.swell.type": "failing_transforms.Swell", "transforms.swell.random": "true"}
     small["transforms.swell.bytes"] = "5000"
     create_numbered(

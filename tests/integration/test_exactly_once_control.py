@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control's way of exactly-once on a broker with an authorizer: leaders, rounds of fencing, upgrades and downgrades.
+"""The control path of exactly-once on a broker with an authorizer: leaders, rounds of fencing, upgrades and downgrades.
 
 What Kafka Connect's own ``ExactlyOnceSourceIntegrationTest`` shows of it, and what KIP-618 says beyond that. The engine
 is left out (tests/support/group_of_workers.py); ``tests/faults`` has the same with real task processes.
@@ -22,24 +22,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
 from headrace.model.ids import ConnectorTaskId
 from headrace.storage.offset_codec import encode_key, encode_offset
-from tests.support.acls import LENIENT, all_but, rules_in_force
+from tests.support.acls import all_but, rules_in_force
 from tests.support.group_of_workers import Workers
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 from tests.support.topics import read_committed
 from tests.support.worker_process import once_settled
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[EmbeddedBroker]:
-    """Lets everybody do what no ACL is about."""
-    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
-        yield running
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def workers(guarded: EmbeddedBroker) -> Iterator[Workers]:
 
 
 def config_records(workers: Workers, name: str, prefix: str) -> list[object]:
-    records = read_committed(workers.bootstrap, f"{workers.group}-config")
+    records = read_committed(workers.bootstrap, f"{workers.group}-configs")
     return [json.loads(record.value or b"null") for record in records if record.key == f"{prefix}{name}".encode()]
 
 
@@ -79,20 +72,20 @@ def test_a_fenced_leader_recovers(workers: Workers) -> None:
     workers.put("c", 3)
     workers.wait_for_tasks("c", 3)
     other.begin()
-    other.records.send(f"{workers.group}-config", b"connector-x", b"{}")
+    other.records.send(f"{workers.group}-configs", b"connector-x", b"{}")
     with pytest.raises(ProducerFencedError):
         other.commit(20)
     other.close()
     assert leader.http.get("/connectors").json() == ["c"]
 
 
-def test_a_write_that_is_not_allowed_is_told_to_who_asked(workers: Workers) -> None:
+def test_a_write_without_permission_is_answered_with_the_error(workers: Workers) -> None:
     leader = workers.start()
     workers.put("c", 1)
     with nobody_may_write_as(workers.bootstrap, f"connect-cluster-{workers.group}"):
         answer = leader.http.put("/connectors/c/pause")
         assert answer.status_code == 500 and "transactional" in answer.json()["message"].lower(), answer.text
-    workers.until("the claim", lambda: leader.http.put("/connectors/c/pause").status_code == 202)
+    wait_for(lambda: leader.http.put("/connectors/c/pause").status_code == 202, 30, "the claim")
     workers.wait_for_tasks("c", 1, "PAUSED")
 
 
@@ -128,7 +121,7 @@ def test_reconfiguration_fences_all_former_producers(workers: Workers) -> None:
     workers.start()
     workers.start()
     topic = f"{workers.group}-out"
-    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    make_topic(workers.bootstrap, topic)
     former: set[int] = set()
     for count in (3, 5, 1, 5, 3):
         workers.put("c", count)
@@ -153,12 +146,12 @@ def test_a_connector_created_again_fences_the_deleted_ones_tasks(workers: Worker
     workers.start()
     workers.start()
     topic = f"{workers.group}-out"
-    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    make_topic(workers.bootstrap, topic)
     workers.put("c", 3)
     workers.wait_for_tasks("c", 3)
     former = workers.launched("c")
     assert workers.leader.http.delete("/connectors/c").status_code == 204
-    workers.until("its tasks' end", lambda: all(task.await_stopped(0) for task in former))
+    wait_for(lambda: all(task.await_stopped(0) for task in former), 30, "its tasks' end")
     workers.put("c", 1)
     workers.wait_for_tasks("c", 1)
     assert len(former) == 3
@@ -175,14 +168,14 @@ def test_offsets_changed_through_an_enabled_follower_of_a_preparing_leader(worke
     follower = workers.start("enabled")
     assert leader.leads
     topic = f"{workers.group}-out"
-    TopicAdmin({"bootstrap.servers": workers.bootstrap}).create_topics([TopicSpec(topic, 1, 1)])
+    make_topic(workers.bootstrap, topic)
     workers.put("c", 4)
     workers.wait_for_tasks("c", 4)
     assert follower.http.put("/connectors/c/stop").status_code == 204
-    workers.until("the end of its tasks", lambda: not workers.tasks("c"))
+    wait_for(lambda: not workers.tasks("c"), 30, "the end of its tasks")
     former = [task for task in workers.launched("c") if task.producer is not None]
     assert former, "no task of the enabled worker was transactional"
-    workers.until("the change", lambda: follower.http.delete("/connectors/c/offsets").status_code == 204)
+    wait_for(lambda: follower.http.delete("/connectors/c/offsets").status_code == 204, 30, "the change")
     for task in former:
         assert task.is_fenced(topic), f"task {task.spec.id} can still commit offsets"
 
@@ -240,7 +233,7 @@ def test_former_tasks_have_their_time_before_they_are_fenced(workers: Workers) -
 
 def test_a_reset_that_ends_halfway_brings_no_old_offsets_back(workers: Workers) -> None:
     """The workers' topic, whose copy is old, is first to lose its offsets (KAFKA-15018): here it cannot be written."""
-    leader, own, common = workers.start(), f"{workers.group}-own", f"{workers.group}-offset"
+    leader, own, common = workers.start(), f"{workers.group}-own", f"{workers.group}-offsets"
     key = encode_key("c", {"id": 0})
     stale = Producer({"bootstrap.servers": workers.bootstrap})
     stale.produce(common, encode_offset({"seqno": 1}), key)
@@ -253,13 +246,13 @@ def test_a_reset_that_ends_halfway_brings_no_old_offsets_back(workers: Workers) 
     task.records.send(own, key, encode_offset({"seqno": 5}))
     task.commit(20)
     assert leader.http.put("/connectors/c/stop").status_code == 204
-    workers.until("its stop", lambda: workers.tasks("c") == [])
+    wait_for(lambda: workers.tasks("c") == [], 30, "its stop")
     current = [{"partition": {"id": 0}, "offset": {"seqno": 5}}]
     with nobody_may_write_to(workers.bootstrap, common):
         refused = once_settled(lambda: leader.http.delete("/connectors/c/offsets"))
         assert refused.status_code == 500 and common in refused.json()["message"], refused.text
         assert leader.http.get("/connectors/c/offsets").json()["offsets"] == current
-    workers.until("the reset", lambda: leader.http.delete("/connectors/c/offsets").status_code in (200, 204))
+    wait_for(lambda: leader.http.delete("/connectors/c/offsets").status_code in (200, 204), 30, "the reset")
     assert leader.http.get("/connectors/c/offsets").json()["offsets"] == []
 
 
@@ -281,7 +274,7 @@ def test_rolling_upgrade_and_soft_downgrade(workers: Workers, protocol: str) -> 
     enabled = workers.start("enabled", **props)
     assert not enabled.leads, "the leader of the group is still preparing"
     workers.wait_for_tasks("c", 2)
-    assert [task.outcome for task in enabled.launcher.launched if task.spec.exactly_once] == ["started"]
+    assert [task.confirmed.result(10) for task in enabled.launcher.launched if task.spec.exactly_once] == [True]
     assert config_records(workers, "c", "tasks-count-") == [{"tasks": 2}], "the preparing leader was asked for it"
 
     workers.stop(next(node for node in workers.nodes if node is not enabled))

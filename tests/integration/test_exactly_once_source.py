@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
-from tests.support.exactly_once import assert_contiguous, assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
@@ -164,12 +162,6 @@ def test_a_separate_offsets_topic(
     wait_for(lambda: committed_offsets(elsewhere.bootstrap_servers, own_topic, unique) == last, 30, "its offsets")
     wait_for(lambda: committed_offsets(broker.bootstrap_servers, common_topic, unique) == last, 30, "the backup")
     assert_contiguous(wait_for_values(elsewhere.bootstrap_servers, unique, 3000, 90), 3000)
-
-
-@pytest.fixture
-def elsewhere() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0) as running:
-        yield running
 
 
 def test_tasks_of_one_connector_beside_each_other(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:

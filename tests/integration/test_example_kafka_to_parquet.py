@@ -16,7 +16,7 @@ EXAMPLE = ROOT / "examples" / "kafka-to-parquet"
 
 def orders(count: int) -> list[bytes | None]:
     made = (
-        {"id": n, "region": ("eu", "us")[n % 2], "amount": n + 0.5, "ordered_at": f"2026-01-0{1 + n % 2}T10:00:00Z"}
+        {"id": n, "region": ("eu", "us")[n % 2], "amount": n + 0.5, "changed_at": f"2026-01-0{1 + n % 2}T10:00:00Z"}
         for n in range(count)
     )
     return [json.dumps(order).encode() for order in made]

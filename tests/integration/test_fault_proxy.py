@@ -105,7 +105,7 @@ def test_an_answer_within_its_time_is_only_late(behind: Behind, producer: Transa
     assert values(broker.bootstrap_servers, unique) == [b"0", b"1"]
 
 
-def test_what_is_held_is_let_go_by_the_next_request(
+def test_a_delayed_request_is_released_by_the_next_request(
     behind: Behind, producer: TransactionalProducer, unique: str
 ) -> None:
     proxy, _ = behind
@@ -116,9 +116,7 @@ def test_what_is_held_is_let_go_by_the_next_request(
     assert trap.over.wait(5)
 
 
-def test_a_trap_that_is_taken_away_catches_nothing(
-    behind: Behind, producer: TransactionalProducer, unique: str
-) -> None:
+def test_a_removed_trap_has_no_effect(behind: Behind, producer: TransactionalProducer, unique: str) -> None:
     proxy, _ = behind
     trap = Trap(Api.END_TXN, unique, How.DROP_ANSWER, 0.0)
     proxy.set(trap)

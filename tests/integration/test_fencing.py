@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
-from headrace.kafka.admin.admin_client import AdminClient
-from headrace.kafka.admin.fencing import fence_producers
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin.admin_client import AdminClient, fence_producers
+from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.clients import client_config
 from headrace.kafka.errors import ProducerFencedError, RetriableKafkaError, connect_error
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def props(broker: Any) -> dict[str, str]:
 @pytest.fixture
 def topic(props: dict[str, str]) -> str:
     name = f"fencing-{uuid.uuid4().hex[:8]}"
-    TopicAdmin(props).create_topics([TopicSpec(name, 1, 1)])
+    make_topic(props["bootstrap.servers"], name)
     return name
 
 
@@ -37,7 +37,7 @@ def _zombie(props: dict[str, str], topic: str, id: str) -> Any:
     return producer
 
 
-def test_who_is_fenced_can_commit_no_more(props: dict[str, str], topic: str) -> None:
+def test_a_fenced_producer_cannot_commit(props: dict[str, str], topic: str) -> None:
     zombies = {f"{topic}-{n}": _zombie(props, topic, f"{topic}-{n}") for n in range(3)}
     fenced = AdminClient(props).fence_producers(zombies, 20)
     fenced.all()
@@ -67,7 +67,7 @@ def test_nothing_to_fence_needs_no_broker() -> None:
     fence_producers({"bootstrap.servers": "127.0.0.1:1"}, [], 1).all()
 
 
-def test_time_is_kept_when_the_brokers_are_away() -> None:
+def test_fencing_fails_within_its_timeout_if_brokers_do_not_answer() -> None:
     started = time.monotonic()
     fenced = fence_producers({"bootstrap.servers": "127.0.0.1:1"}, ["t"], 1.0)
     assert time.monotonic() - started < 4

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import httpx2
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.config.mac_algorithms import mac_algorithm
+from headrace.config.session_key_config import mac_algorithm
 from headrace.model.cluster_config_state import SessionKey
 from headrace.rest.internal_request_signature import HEADERS, SignedParts, sign
 from tests.support.polling import wait_for, within
@@ -24,7 +25,7 @@ from tests.support.worker_process import WorkerProcess, once_settled
 
 GROWING = "growing_source.GrowingSourceConnector"
 NUMBERED = "numbered_source.NumberedSourceConnector"
-KEY_TTL_MS = 15_000
+KEY_TTL_MS = 8_000
 JSON = {"Content-Type": "application/json"}
 
 
@@ -131,6 +132,7 @@ def test_a_connectors_life_through_the_follower(pair: Pair, unique: str) -> None
         "config": {**request["config"], "name": unique},
         "tasks": [],
         "type": "source",
+        "warnings": ["topic: nothing defines this property", "count: nothing defines this property"],
     }
     for worker in (pair.leader, pair.follower):
         assert_error(worker.rest.post("/connectors", json=request), 409, f"Connector {unique} already exists")
@@ -151,6 +153,13 @@ def test_a_connectors_life_through_the_follower(pair: Pair, unique: str) -> None
     assert (deleted.status_code, deleted.content) == (204, b"")
     for worker in (pair.leader, pair.follower):
         assert_error(worker.rest.delete(f"/connectors/{unique}"), 404, f"Connector {unique} not found")
+
+    lines = [re.findall(f"audit who=.*/{unique}/config.*", worker.log) for worker in (pair.follower, pair.leader)]
+    change = f'what="PUT /connectors/{unique}/config" connector={unique} change="tasks.max: 1 → 2" result=200'
+    assert lines == [
+        [f"audit who=anonymous address=127.0.0.1 worker=127.0.0.1:{worker.port} {forwarded}{change}"]
+        for worker, forwarded in ((pair.follower, ""), (pair.leader, "forwarded=true "))
+    ]
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])
@@ -208,7 +217,7 @@ def test_offsets_are_changed_through_the_follower(pair: Pair, unique: str, tmp_p
     pair.follower.delete(unique)
 
 
-def test_mistakes_through_the_follower_are_told_as_by_the_leader(pair: Pair, unique: str) -> None:
+def test_mistakes_through_the_follower_are_reported_as_by_the_leader(pair: Pair, unique: str) -> None:
     wrong = {"name": unique, "config": {"connector.class": "NoSuch"}}
     answers = [worker.rest.post("/connectors", json=wrong) for worker in (pair.leader, pair.follower)]
     assert answers[0].status_code == answers[1].status_code == 400
@@ -269,5 +278,9 @@ def test_the_leader_replaces_the_session_key(pair: Pair, unique: str) -> None:
     assert newest.keys() == {"key", "algorithm", "creation-timestamp"}
     assert newest["algorithm"] == "HmacSHA256" and newest["key"] != former["key"]
     assert newest["creation-timestamp"] - former["creation-timestamp"] >= KEY_TTL_MS
+    audited = 'what="session key" change="a new key of 32 bytes for HmacSHA256 in place of the one of 20'
+    wait_for(lambda: pair.leader.log.count(f"audit who=leader worker=127.0.0.1:{pair.leader.port} {audited}"), 10)
+    assert audited not in pair.follower.log
+    assert not [key for key in pair.session_keys() if key["key"] in pair.leader.log + pair.follower.log]
     name = owned_by(pair, pair.follower, unique, NUMBERED)
     wait_for_states(pair, name, "RUNNING", "RUNNING")

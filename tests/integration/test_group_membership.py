@@ -127,7 +127,7 @@ def test_a_member_that_is_not_ready_keeps_its_session_and_joins_when_it_is(broke
     worker.next("assigned")
 
 
-def test_a_round_that_follows_another_is_heard_of_at_once(broker: EmbeddedBroker, join: Join) -> None:
+def test_a_rebalance_right_after_another_is_noticed_at_once(broker: EmbeddedBroker, join: Join) -> None:
     group = f"group-{uuid.uuid4()}"
     settings = {"session_timeout": 30.0, "heartbeat_interval": 10.0}
     first = join(broker.bootstrap_servers, group, **settings)
@@ -152,7 +152,7 @@ def test_members_rebalance_when_one_comes_and_when_one_leaves(broker: EmbeddedBr
     assert first.member.in_session() and not second.member.in_session()
 
 
-def test_a_member_that_steps_out_makes_way_and_comes_back_by_itself(broker: EmbeddedBroker, join: Join) -> None:
+def test_a_member_that_leaves_for_some_time_rejoins_automatically(broker: EmbeddedBroker, join: Join) -> None:
     group = f"group-{uuid.uuid4()}"
     first = join(broker.bootstrap_servers, group)
     first.next("assigned")

@@ -16,14 +16,15 @@ from faults.wire import Api
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError
 from headrace.storage.config_writes import TaskConfigsWrite, TaskCountWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.kafka_config_backing_store import KafkaConfigBackingStore
-from tests.support.group_of_workers import Node, ProducingTask, Workers
+from tests.support.group_of_workers import Node, Workers
+from tests.support.idle_tasks import IdleTask
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 
 HELD_S = 120.0
 ROUND = "round of zombie fencing of connector c"
@@ -81,7 +82,7 @@ def generation(node: Node) -> int:
     return node.herder.state.config.task_config_offsets["c"]
 
 
-def reconfigure(workers: Workers, node: Node, tasks: int) -> list[ProducingTask]:
+def reconfigure(workers: Workers, node: Node, tasks: int) -> list[IdleTask]:
     """Give the connector so many tasks, and have the node know of it; its former tasks are still to end."""
     former, known = node.launcher.launched[:], generation(node)
     workers.put("c", tasks)
@@ -90,7 +91,7 @@ def reconfigure(workers: Workers, node: Node, tasks: int) -> list[ProducingTask]
     return former
 
 
-def end(tasks: list[ProducingTask]) -> None:
+def end(tasks: list[IdleTask]) -> None:
     for task in tasks:
         task.kill()
 
@@ -157,7 +158,7 @@ def refused(write: Callable[[], None]) -> list[str]:
 def healthy_producers(broker: EmbeddedBroker, group: str, tasks: int) -> Iterator[Callable[[], None]]:
     """Those of the newest tasks, which are given as a function that has each of them commit something."""
     topic = f"{group}-out"
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([TopicSpec(topic, 1, 1)])
+    make_topic(broker.bootstrap_servers, topic)
     made = [
         TransactionalProducer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{group}-c-{task}"})
         for task in range(tasks)

@@ -17,7 +17,7 @@ from headrace.storage import config_records, offset_codec
 from headrace.storage.config_log import ConfigLog
 from headrace.storage.offset_backing_store import OffsetTable
 from headrace.storage.status_log import StatusLog
-from tests.support.idle_cluster import Cluster
+from tests.support.group_of_workers import Cluster
 from tests.support.odd_records import KEYS, OFFSET_KEYS, VALUES
 from tests.support.polling import wait_for
 from tests.tiers import examples
@@ -50,20 +50,12 @@ BY_HAND: Records = (
 )
 
 
-@pytest.fixture
-def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
-    made = Cluster(broker.bootstrap_servers)
-    yield made
-    made.stop()
-
-
 def write(cluster: Cluster, kind: str, records: Records) -> None:
     producer = client_config.producer({"bootstrap.servers": cluster.config.bootstrap_servers})
     failed: list[object] = []
+    topic = getattr(cluster.config, f"{kind}_topic").name
     for key, value in (record for record in records if record[0] is not None):  # without one a broker takes none
-        producer.produce(
-            f"{cluster.config.group_id}-{kind}", value, key, on_delivery=lambda error, _: error and failed.append(error)
-        )
+        producer.produce(topic, value, key, on_delivery=lambda error, _: error and failed.append(error))
     assert producer.flush(30) == 0 and not failed
 
 
@@ -141,7 +133,7 @@ def watched(broker: EmbeddedBroker) -> Iterator[tuple[Cluster, DistributedHerder
     offsets=st.lists(st.tuples(OFFSET_KEYS, VALUES), min_size=10, max_size=20),
     number=st.integers(0, 2**62),
 )
-def test_whatever_lies_between(
+def test_a_worker_continues_with_any_records_in_its_internal_topics(
     watched: tuple[Cluster, DistributedHerder], config: Records, status: Records, offsets: Records, number: int
 ) -> None:
     cluster, herder = watched

@@ -12,9 +12,8 @@ from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.clients import client_config
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.storage import offset_codec
-from headrace.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from headrace.storage.internal_topic import LogClients, compacted_topic
-from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
+from headrace.storage.offset_backing_store import ConnectorOffsetBackingStore, KafkaOffsetBackingStore
 from headrace.storage.offset_storage_reader import StoreOffsetStorageReader
 
 

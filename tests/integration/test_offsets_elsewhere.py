@@ -12,31 +12,23 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.errors import RebalanceNeededError
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
-from headrace.model.info import ConnectorOffset
-from headrace.model.offsets import OffsetsChange, OffsetsChanged
+from headrace.model.info import ConnectorOffset, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
 from headrace.worker.offsets.offset_stores import OffsetStores
-from tests.support.idle_cluster import Cluster
+from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic, wait_for_lines
 from tests.support.topics import committed_offsets, wait_for_values
 from tests.support.worker_process import WorkerProcess, once_settled
 
 WAIT = 30
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
-        yield running
 
 
 @pytest.fixture(params=["true", "false"], ids=["exactly-once", "at-least-once"])
@@ -108,7 +100,7 @@ def test_a_sinks_offsets_are_in_the_cluster_that_it_reads(broker: EmbeddedBroker
     """Viewed, altered and reset there; nothing of it is to be seen in the workers' own cluster."""
     name = f"sink-{uuid.uuid4().hex[:8]}"
     group, partition = f"connect-{name}", TopicPartition(name, 0, 3)
-    TopicAdmin({"bootstrap.servers": elsewhere.bootstrap_servers}).create_topics([TopicSpec(name, 1, 1)])
+    make_topic(elsewhere.bootstrap_servers, name)
     fill(elsewhere, name, 5)
     consumer = Consumer({"bootstrap.servers": elsewhere.bootstrap_servers, "group.id": group})
     consumer.commit(offsets=[partition], asynchronous=False)

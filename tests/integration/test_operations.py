@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,7 +13,8 @@ from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.logs.loggers import Loggers
 from headrace.model.cluster_config_state import SessionKey
 from headrace.plugins.discovery import Plugins
-from tests.support.idle_cluster import Cluster, IdleLauncher
+from tests.support.group_of_workers import Cluster
+from tests.support.idle_tasks import IdleLauncher
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess
@@ -55,16 +54,7 @@ class Group:
         return None not in (*memberships, *keys) and len({each.generation for each in memberships if each}) == 1
 
 
-@pytest.fixture
-def cluster(broker: EmbeddedBroker) -> Iterator[Cluster]:
-    made = Cluster(broker.bootstrap_servers)
-    yield made
-    made.stop()
-
-
-def test_every_worker_hears_of_a_level_for_the_cluster_whoever_is_asked(
-    cluster: Cluster, broker: EmbeddedBroker
-) -> None:
+def test_every_worker_applies_a_level_for_the_cluster(cluster: Cluster, broker: EmbeddedBroker) -> None:
     group = Group(cluster)
     assert not group.herders[0].has_started()
     wait_for(group.settled, 40, "a group of two")
@@ -87,7 +77,7 @@ def test_every_worker_hears_of_a_level_for_the_cluster_whoever_is_asked(
 
 @pytest.fixture
 def worker(worker: WorkerProcess) -> WorkerProcess:
-    wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, "a healthy worker")
+    worker.await_answer(path="/health")
     return worker
 
 
@@ -111,7 +101,7 @@ def count(rest: httpx2.Client, connector: str) -> float:
     return sample(rest, "kafka_connect_source_task_source_record_poll_total", connector) or 0
 
 
-def test_levels_lines_and_figures_of_a_task_while_it_runs(worker: WorkerProcess, unique: str) -> None:
+def test_log_levels_and_metrics_of_a_running_task(worker: WorkerProcess, unique: str) -> None:
     config = {"connector.class": "talking_source:TalkingSourceConnector", "tasks.max": "1", "topic": unique}
     worker.create(unique, **config)
     worker.wait_for_tasks(unique)

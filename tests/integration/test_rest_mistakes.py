@@ -170,7 +170,9 @@ def test_bodies_of_another_type(idle_api: httpx2.Client, connector: str, media_t
         )
 
 
-def test_a_connection_that_is_dropped_in_mid_body(idle_api: httpx2.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_whose_connection_breaks_changes_nothing(
+    idle_api: httpx2.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     url = urlsplit(str(idle_api.base_url))
     before = idle_api.get("/connectors").json()
     for chunked in (False, True):

@@ -15,19 +15,12 @@ from headrace import KAFKA_VERSION, __version__
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, values, wait_for_values
-from tests.support.vectors import DIRECTORY
 from tests.support.worker_process import WorkerProcess
+from tests.vectors.reader import DIRECTORY
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 LINES = "first line\nsecond line\nthe third\n..\n"
 VARYING = {"worker_id", "generation", "version", "discoverTimestamp"}
-
-
-@pytest.fixture
-def worker(worker: WorkerProcess) -> WorkerProcess:
-    """The shared one, with its start behind it: before, it answers 503."""
-    wait_for(lambda: worker.rest.get("/").json()["kafka_cluster_id"], 60, "the end of the worker's start")
-    return worker
 
 
 @pytest.fixture
@@ -58,7 +51,8 @@ def assert_error(answer: httpx2.Response, status: int, message: str) -> None:
 # ---- the worker
 
 
-def test_root_tells_version_and_cluster(worker: WorkerProcess) -> None:
+def test_root_shows_version_and_cluster(worker: WorkerProcess) -> None:
+    wait_for(lambda: worker.rest.get("/").json()["kafka_cluster_id"], 20, "the cluster's id, which is read meanwhile")
     answer = worker.rest.get("/").json()
     assert answer.keys() == {"version", "commit", "kafka_cluster_id", "headrace_version"}
     assert (answer["version"], answer["headrace_version"]) == (KAFKA_VERSION, __version__)
@@ -109,7 +103,7 @@ def test_create_answers_201_with_its_location_and_once_only(worker: WorkerProces
     worker.delete(unique)
 
 
-def test_what_is_told_of_a_running_connector(
+def test_reports_about_a_running_connector(
     worker: WorkerProcess, connector: str, file: Path, broker: EmbeddedBroker
 ) -> None:
     url, complete = f"/connectors/{connector}", {**config(file, connector), "name": connector}

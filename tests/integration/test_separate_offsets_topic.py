@@ -17,7 +17,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ResourcePatternType
 from typer.testing import CliRunner
 
 from headrace.api.errors import ConnectError
-from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
+from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
@@ -35,18 +35,12 @@ from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.source_offsets import SourceOffsets
 from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.stages import Stages
-from tests.support.acls import LENIENT, add_rules, all_but
+from tests.support.acls import add_rules, all_but
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed
 
 WAIT = 30
 TASK = ConnectorTaskId("reddit-source", 0)
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as running:
-        yield running
 
 
 @pytest.fixture
@@ -314,7 +308,7 @@ def test_a_full_migration(stage: Stage, broker: EmbeddedBroker, tmp_path: Path) 
     cluster.put(own, TargetState.STARTED)
     code, _, said = cluster.migrate(TASK.connector)
     assert code == 1
-    assert "stop it first (PUT /connectors/reddit-source/stop)" in said
+    assert "stop it first (headrace connectors stop reddit-source --wait)" in said
     cluster.put(own, TargetState.STOPPED)
     stage.commit(stage.connector(), None, a="1", b="2")
     topic = own["offsets.storage.topic"]
@@ -376,14 +370,7 @@ class Cluster:
         return done.exit_code, done.stdout, done.stderr
 
 
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[EmbeddedBroker]:
-    """A broker with ACLs that forbid nothing yet."""
-    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
-        yield running
-
-
-def test_a_principal_that_may_not_make_the_topic_is_told_so(stage: Stage, guarded: EmbeddedBroker) -> None:
+def test_a_principal_that_may_not_create_the_topic_gets_the_reason(stage: Stage, guarded: EmbeddedBroker) -> None:
     connector = stage.connector("own", **{"producer.override.bootstrap.servers": guarded.bootstrap_servers})
     topic = connector["offsets.storage.topic"]
     deny_creation(guarded.bootstrap_servers, topic)

@@ -112,6 +112,10 @@ def once(tmp_path: Path) -> str:
     return str(tmp_path / "once")
 
 
+SOON = {"heartbeat.interval.ms": "500"}
+"""Members learn of a rebalance by a heartbeat. By the new protocol the broker sets the interval."""
+
+
 def texts(first: int, count: int) -> list[str]:
     return [str(n) for n in range(first, first + count)]
 
@@ -236,7 +240,7 @@ def test_a_put_that_fails_ends_the_task_and_commits_only_what_was_put(
     worker.delete(unique)
 
 
-def test_a_slow_put_keeps_its_place_in_the_group(
+def test_a_slow_put_does_not_lose_its_group_membership(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, journal: Journal, once: str
 ) -> None:
     bootstrap = broker.bootstrap_servers
@@ -249,9 +253,10 @@ def test_a_slow_put_keeps_its_place_in_the_group(
         journal,
         **{
             "once": once,
-            "sleep.s": "9",
-            "consumer.override.max.poll.interval.ms": "6000",
-            "consumer.override.session.timeout.ms": "6000",
+            "sleep.s": "4.5",
+            "consumer.override.max.poll.interval.ms": "3000",
+            "consumer.override.session.timeout.ms": "3000",
+            "consumer.override.heartbeat.interval.ms": "500",
         },
     )
     journal.wait_for("put")
@@ -265,7 +270,7 @@ def test_a_slow_put_keeps_its_place_in_the_group(
     worker.delete(unique)
 
 
-def test_a_task_pauses_a_partition_of_its_own_accord(
+def test_a_partition_that_the_task_paused_gets_no_records(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, journal: Journal
 ) -> None:
     bootstrap = broker.bootstrap_servers
@@ -290,8 +295,8 @@ def test_a_task_pauses_a_partition_of_its_own_accord(
 @pytest.mark.parametrize(
     ("how", "given_up"),
     [
-        ({"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}, 4),
-        ({"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}, 2),
+        ({**SOON, "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}, 4),
+        ({**SOON, "partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}, 2),
         ({"group.protocol": "consumer"}, 2),
     ],
     ids=["eager", "cooperative", "by the broker"],

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+import sysconfig
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +18,17 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, send
 from tests.support.spark_sinks import create_spark_sink, parquet_rows, task_pid, wait_for_rows
-from tests.support.standalone_cluster import SMALL, StandaloneCluster, python_without_headrace, task_processes
+from tests.support.standalone_cluster import SMALL, StandaloneCluster, task_processes
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.slow
 CORES = 4
+_OURS = ("headrace", "_editable_impl_headrace")
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -43,6 +45,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
     directory = tmp_path_factory.mktemp("cluster")
     with StandaloneCluster(directory, workers=2, cores=CORES // 2, apart=True) as running:
         yield running
+
+
+def python_without_headrace(directory: Path) -> Path:
+    """An archive whose `bin/python` has all that this Python has but headrace; for `spark.archives`.
+
+    Its libraries are links to this environment's: it is of use on this machine only.
+    """
+    made = directory / "environment"
+    (made / "bin").mkdir(parents=True)
+    (made / "site").mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(_OURS):
+            (made / "site" / entry.name).symlink_to(entry)
+    base = getattr(sys, "_base_executable", sys.executable)
+    script = f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:$(dirname "$0")/../site" exec {base} "$@"\n'
+    (made / "bin" / "python").write_text(script)
+    (made / "bin" / "python").chmod(0o755)
+    archive = directory / "environment.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        for entry in made.iterdir():
+            packed.add(entry, entry.name)
+    return archive
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +211,7 @@ def test_attempts_that_fail_or_die_and_second_copies_count_for_nothing(
     there.delete(unique)
 
 
-def test_jobs_on_frames_run_on_executors_and_outlive_them(
+def test_frame_jobs_run_on_executors_and_survive_their_death(
     there: WorkerProcess, cluster: StandaloneCluster, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     """One dies while a result arrives, of which a part has arrived; the task's own with the result before a commit."""

@@ -15,8 +15,7 @@ import pytest
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed, wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess, once_settled
+from tests.support.worker_process import WorkerProcess, mistakes, once_settled
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -239,7 +238,7 @@ def test_completed_files_are_deleted_also_by_who_comes_after_a_death(
 
 
 def test_splits_share_the_files(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, directory: Path) -> None:
-    count = 40  # the directory's name decides which split has which of them: none has none
+    count = 30  # the directory's name decides which split has which of them: none has none
     for number in range(count):
         put(directory, f"{number}.json", f'{{"id": {number}}}\n')
     create(worker, unique, directory, "json", tasks_max="2", partition_count="3", spark_schema="id BIGINT")
@@ -250,7 +249,7 @@ def test_splits_share_the_files(worker: WorkerProcess, broker: EmbeddedBroker, u
     worker.delete(unique)
 
 
-def test_mistakes_are_told_before_the_connector_is_created(worker: WorkerProcess, directory: Path) -> None:
+def test_mistakes_are_reported_before_the_connector_is_created(worker: WorkerProcess, directory: Path) -> None:
     config = {"connector.class": "SparkFileSource", "topic": "never", "path": str(directory), "spark.format": "csv"}
     for change, told in (
         ({"spark.format": "nosuch"}, "Spark has no such format; add its package to the worker's spark.jars.packages"),

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.kafka.admin.topic_admin import TopicSpec
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
-from tests.support.sinks import make_topic, make_topic_anew, send, wait_for_committed
+from tests.support.sinks import make_topic, send, wait_for_committed
 from tests.support.spark_sinks import Numbers, change_offsets, create_spark_sink, kill_task, refusal
+from tests.support.topics import replace_topic
 from tests.support.worker_process import WorkerProcess
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -144,7 +146,7 @@ TYPES: dict[str, tuple[str | dict[str, Any], Any, str, str]] = {
 }
 
 
-def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
+def test_a_topic_that_is_deleted_and_created_again_is_written_from_its_start(
     worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
 ) -> None:
     """Its records have the offsets of others that are written already."""
@@ -157,7 +159,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
     select = f"SELECT n FROM {table} ORDER BY n"
     wait_for_rows(worker, postgres, unique, select, [(n,) for n in range(20)])
     wait_for_committed(bootstrap, unique, unique, {0: 20})
-    make_topic_anew(bootstrap, unique)
+    replace_topic(bootstrap, TopicSpec(unique, 1, 1, {}))
     send(bootstrap, unique, [b'{"n":%d}' % n for n in range(20, 35)])
     wait_for_rows(worker, postgres, unique, select, [(n,) for n in range(35)])
     wait_for_committed(bootstrap, unique, unique, {0: 15})
@@ -208,7 +210,7 @@ def test_a_table_is_made_if_that_is_wanted(
     worker.delete(unique)
 
 
-def test_mistakes_are_told_in_the_databases_words(
+def test_mistakes_are_reported_in_the_databases_words(
     worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
 ) -> None:
     bootstrap = broker.bootstrap_servers

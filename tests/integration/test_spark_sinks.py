@@ -13,8 +13,9 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.admin.topic_admin import TopicSpec
 from tests.support.polling import wait_for
-from tests.support.sinks import committed, make_topic, make_topic_anew, send, wait_for_committed
+from tests.support.sinks import committed, make_topic, send, wait_for_committed
 from tests.support.spark_sinks import (
     ORIGIN,
     Numbers,
@@ -29,6 +30,7 @@ from tests.support.spark_sinks import (
     task_pid,
     wait_for_rows,
 )
+from tests.support.topics import replace_topic
 from tests.support.worker_process import WorkerProcess
 
 JSON_WITH_SCHEMA = {
@@ -192,7 +194,7 @@ def again(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files(path, "+1.json") for line in file.read_text().splitlines()]
 
 
-def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
+def test_a_topic_that_is_deleted_and_created_again_is_written_from_its_start(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     """Its records have the offsets of others that are written already. While the task runs, and while it does not."""
@@ -203,12 +205,12 @@ def test_a_topic_that_is_deleted_and_made_anew_is_written_from_its_start(
     create_spark_sink(worker, unique, unique, **{"spark.format": "json", "path": str(tmp_path)}, **more)
     wait_for_rows(lambda: json_rows(tmp_path), 20, worker, unique)
     wait_for_committed(bootstrap, unique, unique, {0: 20})
-    make_topic_anew(bootstrap, unique)
+    replace_topic(bootstrap, TopicSpec(unique, 1, 1, {}))
     send(bootstrap, unique, events(20, 15))
     wait_for_rows(lambda: json_rows(tmp_path), 35, worker, unique)
     worker.rest.put(f"/connectors/{unique}/stop")
     worker.wait_for_tasks(unique, tasks=0)
-    make_topic_anew(bootstrap, unique)
+    replace_topic(bootstrap, TopicSpec(unique, 1, 1, {}))
     send(bootstrap, unique, events(35, 10))
     worker.rest.put(f"/connectors/{unique}/resume")
     rows = wait_for_rows(lambda: json_rows(tmp_path), 45, worker, unique)
@@ -225,12 +227,12 @@ def test_any_file_system_of_hadoops(
     place.mkdir()
     own_worker.properties["spark.hadoop.fs.viewfs.mounttable.test.link./data"] = place.as_uri()
     own_worker.start()
-    numbers = Numbers(bootstrap, unique, 2)
+    numbers = Numbers(bootstrap, unique, 2, per_second=100)
     make_topic(bootstrap, unique, 2)
     config = {"spark.format": "json", "path": "viewfs://test/data/a b", "value.schema": "n INT, tens INT"}
     with numbers.flowing():
         create_spark_sink(own_worker, unique, unique, **config, **{"partition.by": "tens", "include.columns": ORIGIN})
-        for count in (100, 500):
+        for count in (100, 250):
             wait_for_rows(lambda: json_rows(place), count, own_worker, unique)
             kill_task(own_worker, unique)
     wait_for_rows(lambda: json_rows(place), numbers.sent, own_worker, unique)
@@ -238,7 +240,7 @@ def test_any_file_system_of_hadoops(
     assert {file.parent.parent for file in files(place, ".json")} == {place / "a b"}
 
 
-def test_a_table_tells_what_it_has(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
+def test_a_table_shows_its_columns(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     """By its class's name a format of Spark's own is as strange to the sink as one that a package brings."""
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, unique, 2)
@@ -293,7 +295,7 @@ def test_flush_size_bounds_batches(worker: WorkerProcess, broker: EmbeddedBroker
     worker.delete(unique)
 
 
-def test_what_spark_runs_of_a_task_is_told_on_request(
+def test_what_spark_runs_of_a_task_is_reported_on_request(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     make_topic(broker.bootstrap_servers, unique)
@@ -315,7 +317,7 @@ def test_what_spark_runs_of_a_task_is_told_on_request(
     worker.delete(unique)
 
 
-def test_mistakes_are_told_in_sparks_words(
+def test_mistakes_are_reported_in_sparks_words(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     bootstrap, place = broker.bootstrap_servers, tmp_path / "data"

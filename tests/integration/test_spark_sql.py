@@ -13,8 +13,7 @@ import pytest
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import Read, committed_offsets, read_committed, wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 CLASS = "listed_source.ListedSourceConnector"
 PLAIN_JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
@@ -220,6 +219,19 @@ def test_a_batch_that_cannot_be_transformed_fails_the_task(listed: Listed, query
     assert "\tat org." not in trace
 
 
+def test_a_mistake_takes_one_line_of_the_log(listed: Listed) -> None:
+    """PySpark printed the JVM's stack trace too: 13,000 characters, as JSON."""
+    worker, said = listed.worker, len(listed.worker.log)
+    listed.create("text", [["1"]], "SELECT from_json(value, 'id BIGINTT') AS value FROM records")
+    assert "[PARSE_SYNTAX_ERROR]" in listed.failure()
+    line = f"ERROR [{listed.name}|task-0] task failed: transforms.q: [PARSE_SYNTAX_ERROR] Syntax error at or near"
+    wait_for(lambda: line in worker.log[said:], 10, lambda: worker.log[said:])
+    known = ("INFO", "WARNING Connector")
+    lines = [each for each in worker.log[said:].splitlines() if not each.partition("] ")[2].startswith(known)]
+    found = "\n".join(lines)
+    assert "SQLSTATE: 42601" in found and len(found) <= 1500, found
+
+
 def test_records_that_fail_are_found_and_set_aside(listed: Listed, broker: EmbeddedBroker) -> None:
     letters = f"{listed.name}-letters"
     values = [str(n) for n in range(40)]
@@ -254,7 +266,7 @@ def test_validation_has_sparks_words(listed: Listed, query: str, told: str) -> N
     assert refused.status_code == 400 and told in refused.text
 
 
-def test_validation_tells_where_in_the_query(listed: Listed) -> None:
+def test_validation_shows_where_in_the_query(listed: Listed) -> None:
     found = mistakes(listed.worker, listed.config("text", [[]], "SELECT *\nFORM records"))
     assert "line 2, pos" in found["transforms.q.query"][0]
 

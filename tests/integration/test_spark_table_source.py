@@ -14,8 +14,7 @@ import pytest
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 SOURCE = {
     "connector.class": "SparkTableSource",
@@ -125,7 +124,7 @@ def test_bulk_with_a_transaction_for_all(
     worker.delete(unique)
 
 
-def test_what_cannot_be_read_is_told_before_the_connector_is_created_and_by_its_task(
+def test_what_cannot_be_read_is_reported_before_the_connector_is_created_and_by_its_task(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     _write(tmp_path / "1.json", [{"id": 1, "price": 1.5}])

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.h2 import h2_url
+from tests.support.postgres import h2_url
 from tests.support.topics import committed_offsets, wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 SOURCE = {
     "connector.class": "SparkTableSource",

@@ -14,8 +14,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
 from tests.support.postgres import Postgres
 from tests.support.topics import committed_offsets, values, wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 SOURCE = {
     "connector.class": "SparkTableSource",
@@ -187,7 +186,7 @@ def test_a_database_that_stays_away_fails_the_task_in_time(
     jdbc_worker.delete(unique)
 
 
-def test_mistakes_are_told_before_the_connector_is_created_and_fail_a_task_at_once(
+def test_mistakes_are_reported_before_the_connector_is_created_and_fail_a_task_at_once(
     jdbc_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, table: str
 ) -> None:
     more = {"mode": "incrementing", "incrementing.column": "id"}

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.distributed.status_reporter import StatusReporter
+from headrace.herder.engine.statuses import StatusReporter
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, State, TaskStatus, TopicStatus
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 
@@ -41,7 +40,7 @@ def _seen(*stores: KafkaStatusBackingStore) -> None:
         store.refresh(10)
 
 
-def test_everybody_reads_what_anybody_puts(store: Callable[[], KafkaStatusBackingStore]) -> None:
+def test_all_workers_read_all_statuses(store: Callable[[], KafkaStatusBackingStore]) -> None:
     one, two = store(), store()
     running = ConnectorStatus("c", State.RUNNING, "w1:8083", 3, None, "1.0")
     failed = TaskStatus(TASK, State.FAILED, "w2:8083", 4, "boom\n\tat x", None)
@@ -108,7 +107,7 @@ def test_deletion_and_destroyed_remove(store: Callable[[], KafkaStatusBackingSto
 
 @pytest.mark.parametrize("lost", [TASK, "c"])
 @pytest.mark.parametrize("told", [True, False])
-def test_what_a_worker_lost_while_it_was_away_it_ends_in_vain(
+def test_a_worker_that_lost_a_task_does_not_overwrite_its_new_owners_status(
     store: Callable[[], KafkaStatusBackingStore], lost: ConnectorTaskId | str, told: bool
 ) -> None:
     """It is in the group again, in a newer generation than its successor's, when what it had lost has ended."""
@@ -130,7 +129,7 @@ def test_what_a_worker_lost_while_it_was_away_it_ends_in_vain(
     assert (one.task(TASK) or one.connector("c") or pytest.fail()).state is State.UNASSIGNED
 
 
-def test_what_is_written_is_told_but_not_what_was_there_before(broker: Any) -> None:
+def test_what_is_written_is_reported_but_not_what_was_there_before(broker: Any) -> None:
     topic, told = f"status-{uuid.uuid4().hex[:8]}", list[object]()
     props = {"bootstrap.servers": broker.bootstrap_servers}
     spec, clients = compacted_topic(topic, "status.storage", 1, 1), LogClients(props, props, props)

@@ -54,7 +54,7 @@ def test_stopped_and_started_again(idle_api: httpx2.Client, url: str, first: str
     reach(idle_api, url, "RUNNING", ["RUNNING"] * 2)
 
 
-def test_nothing_is_told_of_the_tasks_of_one_that_is_stopped(idle_api: httpx2.Client, url: str) -> None:
+def test_nothing_is_reported_about_the_tasks_of_a_stopped_one(idle_api: httpx2.Client, url: str) -> None:
     ask(idle_api, url, "stop")
     reach(idle_api, url, "STOPPED", [])
     assert idle_api.get(f"{url}/tasks").json() == []

@@ -15,7 +15,7 @@ from tests.support.worker_process import WorkerProcess
 TOOLS = "org.apache.kafka.connect.tools"
 
 
-def test_mocks_fail_when_asked(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
+def test_mock_connectors_fail_as_configured(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
     make_topic(broker.bootstrap_servers, unique)
     fail = {"tasks.max": "1", "delay_ms": "100"}
     sink, source = f"{unique}-sink", f"{unique}-source"

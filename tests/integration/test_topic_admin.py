@@ -73,7 +73,9 @@ def test_a_topic_of_which_nothing_is_removed_is_warned_about(
     assert f"Topic '{topic}' (config.storage.topic) has no cleanup.policy" in caplog.text
 
 
-def test_a_principal_that_may_not_look_is_taken_at_its_word(topic: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_whose_configs_may_not_be_described_is_accepted_with_a_warning(
+    topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as guarded:
         admin = TopicAdmin({"bootstrap.servers": guarded.bootstrap_servers})
         admin.create_topics([TopicSpec(topic, 1, 1)])

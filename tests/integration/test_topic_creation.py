@@ -12,8 +12,7 @@ from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceTyp
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.acls import LENIENT, all_but, rules_in_force
-from tests.support.exactly_once import assert_contiguous
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, create_numbered
 from tests.support.polling import wait_for
 from tests.support.topics import read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
@@ -136,7 +135,7 @@ def test_brokers_that_are_away_are_waited_for(either: WorkerProcess, strict: Emb
     """Those that the connector's own admin client is sent to; the task can be stopped meanwhile."""
     nowhere = {"admin.override.bootstrap.servers": "127.0.0.1:1", "admin.override.request.timeout.ms": "300"}
     create_numbered(either, unique, COUNT, **ONE, **nowhere)
-    again = f"topic '{unique}' is looked for again in 0.2 s"
+    again = f"topic '{unique}' is looked for again in 0.1 s"
     wait_for(lambda: again in either.log, 60, lambda: either.log[-3000:])
     assert either.task_states(unique) == ["RUNNING"]
     config = {**ONE, "connector.class": "numbered_source.NumberedSourceConnector", "topic": unique, "count": f"{COUNT}"}

@@ -13,7 +13,6 @@ from kafka.partitioner.default import murmur2
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.transactional_producer import IllegalProducerStateError, TransactionalProducer
 from headrace.kafka.errors import (
@@ -26,6 +25,7 @@ from headrace.task.source.source_batch import SourceOffset
 from headrace.task.source.transactional_writer import TransactionalWriter
 from headrace.task.topic_batch import TopicBatch
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 from tests.support.topics import read_committed, values
 
 MakeProducer = Callable[..., TransactionalProducer]
@@ -49,16 +49,8 @@ def make(broker: EmbeddedBroker, unique: str) -> Iterator[MakeProducer]:
 @pytest.fixture
 def topic(broker: EmbeddedBroker, unique: str) -> str:
     """One partition."""
-    create_topic(broker, unique, partitions=1)
+    make_topic(broker.bootstrap_servers, unique, 1)
     return unique
-
-
-def create_topic(broker: EmbeddedBroker, name: str, partitions: int, **config: str) -> None:
-    admin = TopicAdmin({"bootstrap.servers": broker.bootstrap_servers})
-    try:
-        admin.create_topics([TopicSpec(name, partitions, 1, config)])
-    finally:
-        admin.close()
 
 
 def test_the_table_of_moves(make: MakeProducer) -> None:
@@ -179,7 +171,7 @@ def test_a_record_that_the_broker_refuses_is_the_records_fault(
 ) -> None:
     """Not an uncertain commit, after which it would be tried for ever; also if more is sent before the commit."""
     topic = unique
-    create_topic(broker, topic, partitions=1, **{"max.message.bytes": "20000"})
+    make_topic(broker.bootstrap_servers, topic, 1, **{"max.message.bytes": "20000"})
     producer = make()
     producer.init_transactions(30)
     producer.begin()
@@ -224,7 +216,7 @@ class _Stumbled:
         return getattr(self.client, name)
 
 
-def test_a_commit_that_the_broker_stumbles_over_is_uncertain(
+def test_a_commit_that_fails_in_the_broker_is_uncertain(
     make: MakeProducer, broker: EmbeddedBroker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another attempt finds out; the task has not failed."""
@@ -279,7 +271,7 @@ def test_everything_arrives_once_and_in_order(make: MakeProducer, broker: Embedd
 
 
 def test_one_by_one_keeps_what_batches_cannot(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
-    create_topic(broker, unique, partitions=3)
+    make_topic(broker.bootstrap_servers, unique, 3)
     producer = make()
     producer.init_transactions(30)
     producer.begin()
@@ -348,10 +340,10 @@ def test_an_incomplete_transaction_is_not_committed(
     assert values(broker.bootstrap_servers, f"{topic}-offsets") == [b"2"]
 
 
-def test_a_failed_delivery_that_nobody_heard_of_is_missed(
+def test_a_commit_fails_if_a_record_has_no_delivery_report(
     make: MakeProducer, broker: EmbeddedBroker, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_topic(broker, unique, 1, **{"max.message.bytes": "1000"})
+    make_topic(broker.bootstrap_servers, unique, 1, **{"max.message.bytes": "1000"})
     producer = make()
     monkeypatch.setattr(producer.records, "delivery_failure", lambda: None)
     producer.init_transactions(30)
@@ -376,7 +368,7 @@ def test_records_of_aborted_transactions_do_not_count(make: MakeProducer, topic:
         producer.commit(30, 1)
 
 
-def test_each_record_is_told_of_with_its_own_place(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
+def test_each_record_is_reported_with_its_own_place(make: MakeProducer, broker: EmbeddedBroker, topic: str) -> None:
     polled = [SourceRecord({}, {}, topic, value=f"{n}") for n in range(3)]
     writer = TransactionalWriter(make(every_delivery=True), f"{topic}-offsets", 30, remember=True)
     writer.init()
@@ -389,7 +381,7 @@ def test_each_record_is_told_of_with_its_own_place(make: MakeProducer, broker: E
     ]
 
 
-def test_a_topic_that_does_not_exist_is_said(make: MakeProducer, unique: str) -> None:
+def test_writing_to_a_topic_that_does_not_exist_names_it_and_is_uncertain(make: MakeProducer, unique: str) -> None:
     """And tried again by another attempt: somebody may create it."""
     with EmbeddedBroker(
         port=0, properties={"auto.create.topics.enable": "false"}, jvm_options=QUICK_START_JVM_OPTIONS
@@ -403,7 +395,7 @@ def test_a_topic_that_does_not_exist_is_said(make: MakeProducer, unique: str) ->
 
 
 def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> None:
-    create_topic(broker, unique, partitions=7)
+    make_topic(broker.bootstrap_servers, unique, 7)
     producer = RecordProducer({"bootstrap.servers": broker.bootstrap_servers})
     keys = [b"%d" % n for n in range(40)] + [b"foobar", "grüße".encode()]
     producer.send_all(unique, keys, keys)
@@ -417,7 +409,7 @@ def test_keys_go_where_java_sends_them(broker: EmbeddedBroker, unique: str) -> N
 
 def test_a_wrong_clock_is_not_the_records_fault(make: MakeProducer, broker: EmbeddedBroker, unique: str) -> None:
     """To a topic that takes no old records, those that linger come as from a machine whose clock is slow."""
-    create_topic(broker, unique, 1, **{"message.timestamp.before.max.ms": "200"})
+    make_topic(broker.bootstrap_servers, unique, 1, **{"message.timestamp.before.max.ms": "200"})
     refused: list[bytes | None] = []
 
     def on_refused(error: ConnectError, key: bytes | None, value: bytes | None) -> None:

@@ -11,23 +11,15 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
-from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
-from tests.support.acls import LENIENT, Rule, add_rules, all_but, remove_rules
-from tests.support.exactly_once import assert_exactly_once
-from tests.support.numbered import create_numbered
+from tests.support.acls import Rule, add_rules, all_but, remove_rules
+from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
+from tests.support.sinks import make_topic
 from tests.support.topics import committed_offsets, values
 from tests.support.worker_process import WorkerProcess, once_settled
 
 OFFSETS_TOPIC = "offsets.storage.topic"
 COMPACTED = {"cleanup.policy": "compact"}
-
-
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[EmbeddedBroker]:
-    """Lets everybody do what no ACL is about."""
-    with EmbeddedBroker(port=0, properties=LENIENT, jvm_options=QUICK_START_JVM_OPTIONS) as running:
-        yield running
 
 
 @pytest.fixture(scope="module", params=["enabled", "disabled"])
@@ -36,7 +28,7 @@ def guarded_worker(
 ) -> Iterator[WorkerProcess]:
     """With exactly-once on and off. Offsets topics that it makes are to have more replicas than there are brokers."""
     group = f"g-{uuid.uuid4().hex[:8]}"
-    make(guarded, f"{group}-offsets", **COMPACTED)
+    make_topic(guarded.bootstrap_servers, f"{group}-offsets", **COMPACTED)
     properties = {
         "group.id": group,
         "exactly.once.source.support": request.param,
@@ -45,10 +37,6 @@ def guarded_worker(
     }
     with WorkerProcess(tmp_path_factory.mktemp("worker"), guarded.bootstrap_servers, **properties) as running:
         yield running
-
-
-def make(broker: EmbeddedBroker, topic: str, **config: str) -> None:
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}).create_topics([TopicSpec(topic, 1, 1, config)])
 
 
 def write(broker: EmbeddedBroker, topic: str, key: bytes, value: bytes) -> None:
@@ -140,9 +128,9 @@ def test_a_missing_acl(
     unique: str,
 ) -> None:
     worker, topic = guarded_worker, f"{unique}-own"
-    make(guarded, unique)
+    make_topic(guarded.bootstrap_servers, unique)
     if operation is not AclOperation.CREATE:
-        make(guarded, topic, **COMPACTED)
+        make_topic(guarded.bootstrap_servers, topic, **COMPACTED)
         # Nobody notices that an empty topic cannot be read.
         write(guarded, topic, b'["other",{}]', b"{}")
     rules.deny(operation, topic)
@@ -152,28 +140,28 @@ def test_a_missing_acl(
 
     rules.lift()
     if operation is AclOperation.CREATE:
-        make(guarded, topic, **COMPACTED)
+        make_topic(guarded.bootstrap_servers, topic, **COMPACTED)
     once_settled(lambda: worker.rest.post(f"/connectors/{unique}/restart?includeTasks=true&onlyFailed=true"))
     assert_complete(worker, guarded, unique, 200, topic)
     worker.delete(unique)
 
 
 def test_more_replicas_than_brokers(guarded_worker: WorkerProcess, guarded: EmbeddedBroker, unique: str) -> None:
-    make(guarded, unique)
+    make_topic(guarded.bootstrap_servers, unique)
     trace = failure(guarded_worker, unique, f"{unique}-own")
     assert "Invalid value '3' for configuration offset.storage.replication.factor" in trace, trace
     guarded_worker.delete(unique)
 
 
 def test_a_topic_that_is_not_compacted(guarded_worker: WorkerProcess, guarded: EmbeddedBroker, unique: str) -> None:
-    make(guarded, unique)
-    make(guarded, f"{unique}-own", **{"cleanup.policy": "delete"})
+    make_topic(guarded.bootstrap_servers, unique)
+    make_topic(guarded.bootstrap_servers, f"{unique}-own", **{"cleanup.policy": "delete"})
     assert "set the topic's cleanup.policy to compact" in failure(guarded_worker, unique, f"{unique}-own")
     guarded_worker.delete(unique)
 
 
 def test_a_name_that_no_topic_can_have(guarded_worker: WorkerProcess, guarded: EmbeddedBroker, unique: str) -> None:
-    make(guarded, unique)
+    make_topic(guarded.bootstrap_servers, unique)
     failure(guarded_worker, unique, f"{unique}/own")
     guarded_worker.delete(unique)
 
@@ -183,7 +171,7 @@ def test_brokers_that_are_away_are_waited_for(
 ) -> None:
     with EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS) as elsewhere:
         own, servers = f"{unique}-own", elsewhere.bootstrap_servers
-        make(elsewhere, own, **COMPACTED)
+        make_topic(elsewhere.bootstrap_servers, own, **COMPACTED)
         there = {OFFSETS_TOPIC: own, "producer.override.bootstrap.servers": servers}
         create_numbered(guarded_worker, unique, 100, **there)
         assert_complete(guarded_worker, elsewhere, unique, 100, own)

@@ -14,13 +14,6 @@ from tests.support.worker_process import WorkerProcess
 FILE = {"connector.class": "FileStreamSource", "name": "c", "topic": "t", "file": "/nowhere"}
 
 
-@pytest.fixture
-def worker(worker: WorkerProcess) -> WorkerProcess:
-    """The shared one, with its start behind it: before, it answers 503."""
-    wait_for(lambda: worker.rest.get("/").json()["kafka_cluster_id"], 60, "the end of the worker's start")
-    return worker
-
-
 def validate(worker: WorkerProcess, plugin: str, config: dict[str, Any]) -> httpx2.Response:
     return worker.rest.put(f"/connector-plugins/{plugin}/config/validate", json=config)
 

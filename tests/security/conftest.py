@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from headrace.api.errors import ConfigError
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.polling import wait_for
+from tests.security import kerberos_packages as kerberos
+from tests.support.debian import or_skip
 from tests.support.worker_process import WorkerProcess
 
 USER, PASSWORD = "anna", "secret"
@@ -20,6 +23,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.integration)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What has to be built is built now: it can take longer than a test may."""
+    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    if "kerberos_packages" in wanted and not session.config.option.collectonly:
+        with suppress(ConfigError):  # its tests skip themselves, and say why
+            kerberos.built_packages()
+
+
+@pytest.fixture(scope="session")
+def kerberos_packages() -> Path:
+    """Of Python, for PYTHONPATH: those with which Kafka clients speak Kerberos."""
+    return or_skip(kerberos.built_packages)
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +53,11 @@ def locked_worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFacto
     }
     worker = WorkerProcess(directory, broker.bootstrap_servers, **properties)
     worker.rest.auth = (USER, PASSWORD)
-    with worker:
-        wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, lambda: worker.log[-3000:])
+    try:
+        worker.start(path="/health")
         yield worker
+    finally:
+        worker.close()
 
 
 @pytest.fixture(scope="module")

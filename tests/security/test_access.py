@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.security.least_roles import LEAST_ROLES, ROLES
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -64,17 +65,8 @@ def guarded(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) ->
         yield Guarded(worker, directory / "audit.jsonl")
 
 
-ROLES: Final = {"nina": 0, "vera": 1, "olga": 2, "emil": 3, "root": 4}
-OPERATING: Final = ("/pause", "/resume", "/stop", "/restart", "/topics/reset")
-
-
-def needed(method: str, path: str) -> int:
-    """The role of each path of the API, in words of the test's own."""
-    if path.startswith("/admin"):
-        return 4
-    if method == "get":
-        return 2 if path.endswith("/offsets") else 1
-    return 2 if path.endswith(OPERATING) else 3
+USERS: Final = {"nina": "", "vera": "viewer", "olga": "operator", "emil": "editor", "root": "admin"}
+"""Users and their roles; no rule names the first."""
 
 
 def test_no_path_is_open_to_those_whom_no_rule_lets_in(guarded: Guarded) -> None:
@@ -83,10 +75,13 @@ def test_no_path_is_open_to_those_whom_no_rule_lets_in(guarded: Guarded) -> None
     for path, methods in paths.items():
         concrete = path.replace("{connector}", "pay-none").replace("{task}", "0").replace("{plugin}", "X")
         for method in methods:
-            for user, role in ROLES.items():
-                body = {"name": "pay-x"} if method in ("put", "patch", "post") and role >= 3 else None
+            least = LEAST_ROLES[f"{method.upper()} {path}"]
+            for user, role in USERS.items():
+                below = not role or ROLES.index(role) < ROLES.index(least)
+                changes = method in ("put", "patch", "post") and role in ("editor", "admin")
+                body = {"name": "pay-x"} if changes else None
                 status = guarded.ask(user, method.upper(), concrete.replace("{logger}", "x"), body).status_code
-                refused = role < needed(method, path) or (user == "emil" and status == 403 and method != "get")
+                refused = below or (user == "emil" and status == 403 and method != "get")
                 assert (status == 403) == refused, (user, method, path, status)
                 asked += 1
             anonymous = httpx2.request(method.upper(), f"{guarded.worker.rest.base_url}{concrete}")

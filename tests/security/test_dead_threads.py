@@ -73,7 +73,7 @@ def test_a_membership_that_nobody_watches_over(workers: Workers, monkeypatch: py
 def test_threads_of_a_real_worker(broker: EmbeddedBroker, tmp_path: Path) -> None:
     properties = {"group.id": f"g-{os.getpid()}-threads"}
     with WorkerProcess(tmp_path, broker.bootstrap_servers, **properties) as worker:
-        wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, lambda: worker.log[-3000:])
+        worker.await_answer(path="/health")
         worker.create("a", **{"connector.class": KILLER, "thread": "spark-slots"})
         answer = wait_for(
             lambda: (got := worker.rest.get("/health")).status_code == 503 and got, 60, worker_log(worker)

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_contiguous
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, create_numbered
 from tests.support.polling import wait_for
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
@@ -54,7 +53,7 @@ def test_a_query_that_ends_the_jvm_fails_its_own_task_alone(
 def test_a_query_that_makes_far_too_much_of_a_batch_fails_its_task(
     worker: WorkerProcess, unique: str, query_text: str, excess: str
 ) -> None:
-    wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, "Spark")
+    worker.await_answer(path="/health")
     jvm = worker.jvm().pid
     create_numbered(worker, unique, 10, **query(**{"transforms.q.query": query_text}))
     worker.wait_for_tasks(unique, "FAILED", seconds=60)

@@ -22,8 +22,9 @@ from typer.testing import CliRunner
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app as headrace
+from headrace.inspection.inspections import Inspections
 from headrace.rest.app import create_app
-from tests.support.guarded_worker import (
+from tests.security.guarded_worker import (
     CANARY,
     CONFIG,
     FAILED,
@@ -35,13 +36,14 @@ from tests.support.guarded_worker import (
     guarded_worker,
     properties,
 )
-from tests.support.least_roles import LEAST_ROLES, UNDESCRIBED, documented_roles, may
+from tests.security.least_roles import LEAST_ROLES, UNDESCRIBED, documented_roles, may
 from tests.support.polling import wait_for
 from tests.support.worker_process import ROOT, WorkerProcess
 
 EXAMPLES: Final = int(os.environ.get("HEADRACE_FUZZ", "4"))
 GIVES_CONFIG: Final = ("POST /connectors", "PUT /connectors/{connector}/config", "PATCH /connectors/{connector}/config",
-                       "PUT /connector-plugins/{plugin}/config/validate")  # fmt: skip
+                       "PUT /connector-plugins/{plugin}/config/validate", "POST /connectors/{connector}/preview",
+                       "POST /connector-plugins/{plugin}/config/preview")  # fmt: skip
 """Their bodies are decided on too, by a second line of the record."""
 
 
@@ -51,7 +53,8 @@ class Nobody:
     def __getattr__(self, name: str) -> None: ...
 
 
-described = schemathesis.openapi.from_dict(create_app(cast(Any, Nobody())).openapi())
+ALL_PARTS: Final = Inspections(topics=cast(Any, Nobody()), dead_letters=cast(Any, Nobody()), logs=cast(Any, Nobody()))
+described = schemathesis.openapi.from_dict(create_app(cast(Any, Nobody()), inspections=ALL_PARTS).openapi())
 OPERATIONS: Final = {each.ok().label: each.ok() for each in described.get_all_operations()}
 
 
@@ -263,7 +266,7 @@ def test_other_methods_do_no_more(guarded: GuardedWorker, method: str) -> None:
     paths = {operation.path for operation in OPERATIONS.values()} | {*UNDESCRIBED}
     everybody = [*guarded.known, *guarded.strangers[:2]]
     for path, user in itertools.product(sorted(paths), everybody):
-        target = path.format(connector=KNOWN, task="0", plugin="VerifiableSource", logger="x")
+        target = path.format(connector=KNOWN, task="0", plugin="VerifiableSource", logger="x", topic="t")
         answer = guarded.ask(user, method, target)
         check_form(answer, (method, target))
         assert user.name or answer.status == 401, (method, target, answer)

@@ -12,7 +12,7 @@ from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config.distributed_config import DistributedConfig
 from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.kafka.group.group_membership import GroupMember, GroupSettings
-from tests.support.idle_cluster import Cluster
+from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
 
@@ -78,14 +78,16 @@ def test_another_cluster_with_the_same_group_id(cluster: Cluster, broker: Embedd
         assert newcomer.launched.returncode != 0
     finally:
         newcomer.close()
-    for part in (f"group.id={group}", f"config.storage.topic={group}-config", topics["config.storage.topic"]):
+    for part in (f"group.id={group}", f"config.storage.topic={group}-configs", topics["config.storage.topic"]):
         assert part in newcomer.log, newcomer.log[-3000:]
     assert "Traceback" not in newcomer.log
     assert running(herder) and len(cluster.launcher.launched) == launched
     herder.health_check().result(10)
 
 
-def test_who_leads_a_group_of_others_goes(cluster: Cluster, broker: EmbeddedBroker) -> None:
+def test_the_worker_that_was_in_the_group_first_stays_and_the_other_is_refused(
+    cluster: Cluster, broker: EmbeddedBroker
+) -> None:
     """It was there first, alone; it stays, and the other one is refused, also with other offsets topics only."""
     herder = started(cluster)
     other = Cluster(broker.bootstrap_servers)
@@ -100,7 +102,9 @@ def test_who_leads_a_group_of_others_goes(cluster: Cluster, broker: EmbeddedBrok
 
 
 @pytest.mark.parametrize("said", [b"", b"\xff" * 30, b"\x00\x02\x00\x01\xff" + b"\x00" * 12, b"\x00\x02\x7f\xff{}"])
-def test_a_member_that_says_nothing_of_sense(cluster: Cluster, broker: EmbeddedBroker, said: bytes) -> None:
+def test_a_member_with_unreadable_metadata_does_not_disturb_the_group(
+    cluster: Cluster, broker: EmbeddedBroker, said: bytes
+) -> None:
     herder = started(cluster)
     generation = herder.state.membership.generation if herder.state.membership else -1
     junk = Junk(broker, cluster.config.group_id, said)
@@ -113,7 +117,9 @@ def test_a_member_that_says_nothing_of_sense(cluster: Cluster, broker: EmbeddedB
     wait_for(lambda: running(herder), 30, herder.stage)
 
 
-def test_a_leader_that_assigns_nothing_of_sense(cluster: Cluster, broker: EmbeddedBroker) -> None:
+def test_workers_wait_until_a_leader_with_unreadable_assignments_leaves(
+    cluster: Cluster, broker: EmbeddedBroker
+) -> None:
     """Nobody can work in such a group; but when it has gone everything is as before."""
     junk = Junk(broker, cluster.config.group_id, b"\x00\x02\x00")
     wait_for(lambda: junk.assigned, 30, "its leadership")

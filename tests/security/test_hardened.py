@@ -85,7 +85,7 @@ def hardened(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -
     }
     worker.rest = as_user(worker, keys, "emil")
     with worker:
-        wait_for(lambda: worker.rest.get("/health").status_code == 200, 60, lambda: worker.log[-3000:])
+        worker.await_answer(path="/health")
         yield worker
 
 

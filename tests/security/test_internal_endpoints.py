@@ -20,7 +20,10 @@ DECLARED = 16_000_000
 SENT = DECLARED - 1
 MEGABYTE = 1024 * 1024
 
-INTERNAL = ["POST /connectors/c/tasks", "PUT /connectors/c/fence", "PUT /internal/loggers/root"]
+INTERNAL = [
+    *("POST /connectors/c/tasks", "PUT /connectors/c/fence", "PUT /internal/loggers/root"),
+    *("GET /internal/health", "GET /internal/health/c", "POST /internal/logs/c"),
+]
 FORGED = (
     b"X-Connect-Authorization: QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\r\n"
     b"X-Connect-Request-Signature-Algorithm: HmacSHA256\r\nX-Connect-Request-Timestamp: 1800000000000\r\n"
@@ -50,7 +53,7 @@ def all_but_the_end(stack: ExitStack, port: int, start: bytes) -> Iterator[socke
 
 @pytest.mark.parametrize("line", INTERNAL)
 @pytest.mark.parametrize("signature", [b"", FORGED], ids=["unsigned", "forged"])
-def test_strangers_are_refused_by_their_headers_alone(
+def test_unsigned_requests_are_refused_before_their_body_arrives(
     locked_worker: WorkerProcess, line: str, signature: bytes
 ) -> None:
     def answer() -> bytes:
@@ -63,7 +66,7 @@ def test_strangers_are_refused_by_their_headers_alone(
     assert b"connection: close" in answer().lower()
 
 
-def test_bodies_of_strangers_take_no_memory(locked_worker: WorkerProcess) -> None:
+def test_bodies_of_unauthenticated_requests_are_not_read_into_memory(locked_worker: WorkerProcess) -> None:
     before = memory(locked_worker)
     with ExitStack() as stack:
         for _ in all_but_the_end(stack, locked_worker.port, head(INTERNAL[0])):
@@ -91,7 +94,7 @@ def test_bodies_of_users_take_so_much_memory_and_no_more(locked_worker: WorkerPr
     within(10, fits_again, "memory that was given back by clients that are gone")
 
 
-def test_probes_are_told_the_status_alone(locked_worker: WorkerProcess) -> None:
+def test_probes_get_the_status_alone(locked_worker: WorkerProcess) -> None:
     url = f"http://127.0.0.1:{locked_worker.port}"
     answer = httpx2.get(f"{url}/health")
     assert (answer.status_code, answer.json()) == (200, {"status": "healthy"})

@@ -20,12 +20,13 @@ from headrace.storage import offset_codec
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.worker.offsets.own_offset_topics import OwnOffsetTopics
-from tests.support.idle_cluster import Cluster
+from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
-from tests.support.topics import read_committed, values
+from tests.support.topics import read_committed, replace_topic, values
 from tests.support.worker_process import WorkerProcess, once_settled
 
 CONFIG = {"connector.class": "VerifiableSource", "tasks.max": "1", "topic": "t", "throughput": "20"}
+COMPACTED = {"cleanup.policy": "compact"}
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +68,18 @@ def test_status_and_offsets_topics_of_a_running_worker(own_broker: EmbeddedBroke
         worker.wait_for_tasks("c")
         wait_for(lambda: len(values(servers, group)) > 20, 60, "some records")
 
-        delete(own_broker, f"{group}-statuss")
+        delete(own_broker, f"{group}-status")
         admin = TopicAdmin({"bootstrap.servers": servers})
         both = {b"status-connector-c", b"status-task-c-0"}
-        wait_for(lambda: admin.describe(f"{group}-statuss") is not None, 60, "the status topic")
-        wait_for(lambda: both <= statuses(own_broker, f"{group}-statuss"), 60, lambda: worker.log[-3000:])
-        assert admin.config(f"{group}-statuss")["cleanup.policy"] == "compact"
+        wait_for(lambda: admin.describe(f"{group}-status") is not None, 60, "the status topic")
+        wait_for(lambda: both <= statuses(own_broker, f"{group}-status"), 60, lambda: worker.log[-3000:])
+        assert admin.config(f"{group}-status")["cleanup.policy"] == "compact"
         once_settled(lambda: worker.rest.put("/connectors/c/pause"))
         worker.wait_for_tasks("c", "PAUSED")
         once_settled(lambda: worker.rest.put("/connectors/c/resume"))
         worker.wait_for_tasks("c")
 
-        delete(own_broker, f"{group}-offsets")
-        anew = TopicSpec(f"{group}-offsets", 3, 1, {"cleanup.policy": "compact"})
-        wait_for(lambda: admin.create_topics([anew]), 30, "another offsets topic")
+        replace_topic(own_broker.bootstrap_servers, TopicSpec(f"{group}-offsets", 3, 1, COMPACTED))
         await_end(worker, f"Topic '{group}-offsets' was deleted and made again")
         worker.launch()
         await_end(worker, "Source connectors would begin from what is in it and write records again")
@@ -145,9 +144,7 @@ def test_a_connectors_own_offsets_topic(group: Cluster, own_broker: EmbeddedBrok
     try:
         store = topics.get_store(config, source)
         assert store.offsets_of("c").result(30) == {}
-        delete(own_broker, name)
-        admin = TopicAdmin({"bootstrap.servers": own_broker.bootstrap_servers})
-        wait_for(lambda: admin.create_topics([TopicSpec(name, 1, 1, {"cleanup.policy": "compact"})]), 30, "the topic")
+        replace_topic(own_broker.bootstrap_servers, TopicSpec(name, 1, 1, COMPACTED))
         with pytest.raises(TopicLostError):
             store.offsets_of("c").result(60)
         with pytest.raises(
@@ -158,7 +155,7 @@ def test_a_connectors_own_offsets_topic(group: Cluster, own_broker: EmbeddedBrok
         topics.stop()
 
 
-def test_offsets_are_never_told_from_memory(own_broker: EmbeddedBroker) -> None:
+def test_offsets_are_never_reported_from_memory(own_broker: EmbeddedBroker) -> None:
     """Those of a topic that was deleted and made again at once may be any."""
     topic, props = f"offsets-{uuid.uuid4().hex[:8]}", {"bootstrap.servers": own_broker.bootstrap_servers}
     store = KafkaOffsetBackingStore(compacted_topic(topic, "offset.storage", 1, 1), LogClients(props, props, props))
@@ -166,9 +163,7 @@ def test_offsets_are_never_told_from_memory(own_broker: EmbeddedBroker) -> None:
     try:
         store.set({offset_codec.encode_key("c", {"p": 1}): b'{"o":1}'}).result(30)
         assert store.offsets_of("c").result(30) == {b'{"p":1}': {"o": 1}}
-        delete(own_broker, topic)
-        admin = TopicAdmin(props)
-        wait_for(lambda: admin.create_topics([TopicSpec(topic, 1, 1, {"cleanup.policy": "compact"})]), 30, "the topic")
+        replace_topic(own_broker.bootstrap_servers, TopicSpec(topic, 1, 1, COMPACTED))
         with pytest.raises(TopicLostError, match="was deleted and made again"):
             store.offsets_of("c").result(60)
     finally:

@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.support.exactly_once import assert_contiguous
-from tests.support.numbered import create_numbered
+from tests.support.exactly_once import assert_contiguous, create_numbered
 from tests.support.polling import wait_for, within
 from tests.support.processes import command_of
 from tests.support.topics import wait_for_values
@@ -31,7 +30,7 @@ def open_worker(
     """A worker that allows a function which ends a JVM at once, where lack of memory would take its time."""
     own = {"group.id": "headrace-isolation", "spark.sql.functions.allowed": "java_method", "frame.job.deaths.max": "2"}
     with WorkerProcess(tmp_path_factory.mktemp("open-worker"), broker.bootstrap_servers, **own) as running:
-        wait_for(lambda: running.rest.get("/health").status_code == 200, 60, lambda: running.log[-3000:])
+        running.await_answer(path="/health")
         yield running
 
 
@@ -45,7 +44,7 @@ def jvms(worker: WorkerProcess) -> list[psutil.Process]:
     return [each for each in worker.descendants() if "org.apache.spark.deploy.SparkSubmit" in command_of(each)]
 
 
-def test_a_jvm_that_is_killed_again_and_again_is_its_connectors_alone(
+def test_repeated_deaths_of_an_isolated_jvm_affect_only_its_connector(
     open_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
 ) -> None:
     create_numbered(open_worker, unique, COUNT, batch="1", **{"pause.ms": "50"})

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.polling import wait_for
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 SOURCE = {"connector.class": "SparkTableSource", "topic": "any", "spark.format": "jdbc", "table": "x", "mode": "bulk"}
 
@@ -39,7 +38,21 @@ def test_urls_that_are_refused(worker: WorkerProcess, url: str) -> None:
     assert "not-to-be-told" not in str(found)
 
 
-def test_options_that_are_secrets_are_typed_so_and_told_nowhere(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_a_driver_that_the_worker_does_not_have_is_named(worker: WorkerProcess) -> None:
+    """The worker has none but Derby's."""
+    for url, package in (
+        ("jdbc:mysql://me:canary@127.0.0.1:9/x", "com.mysql:mysql-connector-j:"),
+        ("jdbc:postgresql://127.0.0.1:9/x?password=canary", "org.postgresql:postgresql:"),
+        ("jdbc:other://127.0.0.1:9/x?password=canary", "<group>:"),
+    ):
+        told = mistakes(worker, {**SOURCE, "spark.option.url": url})["spark.option.url"][0]
+        assert f"spark.jars.packages={package}" in told and "127.0.0.1:9/x' for" in told and "canary" not in told
+    named = {**SOURCE, "spark.option.url": "jdbc:postgresql://127.0.0.1:9/x", "spark.option.driver": "com.example.Typo"}
+    told = mistakes(worker, named)["spark.option.driver"][0]
+    assert "com.example.Typo" in told and "org.postgresql.Driver" in told
+
+
+def test_options_that_are_secrets_are_passwords_and_shown_nowhere(worker: WorkerProcess, tmp_path: Path) -> None:
     """The value stands where an error shows it, and in a URL."""
     secret = "canary-9081726354"
     named = {f"spark.option.{name}": secret for name in ("password", "s3.secret.key", "sasToken", "fs.access-key")}
@@ -60,7 +73,7 @@ def validated(worker: WorkerProcess, config: dict[str, str]) -> dict[str, Any]:
     return {each["value"]["name"]: each for each in answer.raise_for_status().json()["configs"] if each["value"]}
 
 
-def test_other_ways_to_the_same(worker: WorkerProcess, tmp_path: Path) -> None:
+def test_dangerous_jdbc_options_are_refused_wherever_they_are_given(worker: WorkerProcess, tmp_path: Path) -> None:
     """Reference tables, other names of the format, other connectors, and classes that are no drivers."""
     url = f"jdbc:derby:{tmp_path / 'made'};create=true"
     file = {"connector.class": "SparkFileSource", "topic": "any", "path": str(tmp_path), "spark.option.url": url}

@@ -17,12 +17,13 @@ from typing import Final
 import pytest
 
 from headrace.cli.console import EXIT_MISCONFIGURED
-from tests.support.every_client import every_client_goes, worker_config
+from headrace.kafka.admin.broker_connection import connection_failure
+from tests.security.every_client import every_client_goes, worker_config
+from tests.security.secured_broker import PASSWORD, USER, SecuredBroker, quoted, secured_broker
 from tests.support.key_material import KEY_PASSWORD, KeyMaterial
 from tests.support.key_material import PASSWORD as STORE_PASSWORD
 from tests.support.oidc_server import CLIENT_ID, CLIENT_SECRET, SCOPE, OidcServer
 from tests.support.polling import wait_for
-from tests.support.secured_broker import PASSWORD, USER, SecuredBroker, quoted, secured_broker
 from tests.support.sinks import committed, create_sink, lines, wait_for_lines
 from tests.support.topics import read_committed
 from tests.support.worker_process import WorkerProcess, once_settled
@@ -48,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     keys = KeyMaterial(directory)
     with OidcServer() as oidc, secured_broker(keys, oidc) as broker:
         file = directory / "token.jwt"
-        file.write_text(oidc.token() + "\n")
+        file.write_text(oidc.client_token() + "\n")
         yield Place(broker, keys, oidc, file)
 
 
@@ -162,12 +163,20 @@ WAYS: Final[Mapping[str, Callable[[Place], Properties]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_client_goes_every_way(place: Place, unique: str, way: str) -> None:
+def test_every_client_connects_with_every_login(place: Place, unique: str, way: str) -> None:
     every_client_goes(worker_config(unique, WAYS[way](place)), unique)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_the_doctor_connects_with_every_login(place: Place, way: str) -> None:
+    props = WAYS[way](place)
+    assert connection_failure(props, props["bootstrap.servers"], 30) is None
+
+
 @pytest.mark.parametrize("way", ["mTLS-JKS", "OAUTHBEARER"])
-def test_a_worker_goes(place: Place, unique: str, tmp_path: Path, way: str) -> None:
+def test_a_worker_with_this_login_copies_records_and_keeps_offsets(
+    place: Place, unique: str, tmp_path: Path, way: str
+) -> None:
     """It joins, writes exactly once, reads, and keeps offsets; with tokens that live for some seconds, as well."""
     issued, file = len(place.oidc.issued), tmp_path / "out.txt"
     place.oidc.lifetime = 12

@@ -18,11 +18,11 @@ import pytest
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.broker.free_port import LOOPBACK, free_port
 from headrace.cli.console import EXIT_MISCONFIGURED
+from tests.security.kerberos import CLIENT, REALM, SERVICE, Kerberos
+from tests.security.secured_broker import quoted, rights
 from tests.support.acls import AUTHORIZER, add_rules
-from tests.support.kerberos import CLIENT, REALM, SERVICE, Kerberos
 from tests.support.key_material import KeyMaterial
 from tests.support.polling import wait_for
-from tests.support.secured_broker import quoted, rights
 from tests.support.sinks import committed, create_sink, lines, wait_for_lines
 from tests.support.topics import read_committed
 from tests.support.worker_process import ROOT, WorkerProcess, once_settled
@@ -89,7 +89,7 @@ def broker_properties(realm: Kerberos, keys: KeyMaterial, port: int) -> dict[str
 
 
 @pytest.mark.parametrize("ticket", ["of a keytab", "of a cache"])
-def test_every_client_goes_by_kerberos(place: Place, unique: str, ticket: str) -> None:
+def test_every_client_logs_in_by_kerberos(place: Place, unique: str, ticket: str) -> None:
     way = place.of_keytab(place.realm.client_keytab)
     if ticket == "of a cache":
         place.realm.log_in(LASTING, place.realm.client_keytab)
@@ -97,7 +97,7 @@ def test_every_client_goes_by_kerberos(place: Place, unique: str, ticket: str) -
         del way["sasl.kerberos.service.name"]
     environment = {**os.environ, "PYTHONPATH": f"{place.packages}{os.pathsep}{ROOT}"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.every_client", unique],
+        [sys.executable, "-m", "tests.security.every_client", unique],
         input=json.dumps(way),
         env={**environment, "KRB5_CONFIG": str(place.realm.conf)},
         cwd=ROOT,
@@ -108,7 +108,9 @@ def test_every_client_goes_by_kerberos(place: Place, unique: str, ticket: str) -
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_worker_outlives_its_tickets(place: Place, unique: str, tmp_path: Path) -> None:
+def test_a_worker_continues_after_its_tickets_expire_and_without_a_kdc(
+    place: Place, unique: str, tmp_path: Path
+) -> None:
     """It joins, writes exactly once, reads and keeps offsets, with new tickets in time, and after there were none."""
     realm, file = place.realm, tmp_path / "out.txt"
     with worker_of(place, tmp_path, unique, place.of_keytab(realm.client_keytab)) as worker:

@@ -79,7 +79,7 @@ def test_a_validation_is_answered(attacked: WorkerProcess, unique: str, where: s
     serves(attacked)
 
 
-def test_a_version_that_exits(attacked: WorkerProcess, unique: str) -> None:
+def test_a_plugin_whose_version_raises_system_exit_fails_only_the_request(attacked: WorkerProcess, unique: str) -> None:
     body = {"name": unique, "config": {**config(unique, "", ""), "connector.class": "odd_errors.ExitingVersion"}}
     answer = attacked.rest.post("/connectors", json=body)
     assert answer.status_code == 500

@@ -71,7 +71,7 @@ def test_a_worker_listens_where_the_table_says_and_nowhere_else(
     assert others and {each.pid: ports for each in others if (ports := listening(each))} == {}
 
 
-def test_so_does_the_broker(broker: EmbeddedBroker) -> None:
+def test_the_broker_listens_where_the_table_says_and_nowhere_else(broker: EmbeddedBroker) -> None:
     assert broker.pid is not None
     port = int(broker.bootstrap_servers.rpartition(":")[2])
     assert_as_documented("broker", listening(psutil.Process(broker.pid)), {"--port": port})

@@ -92,4 +92,4 @@ def test_a_worker_takes_no_part_in_a_group_that_speaks_too_little(own_worker: Wo
     wait_for(told, 60, lambda: own_worker.rest.get("/health").text)
     wait_for(lambda: "connect.protocol.minimum" in own_worker.log, 10, lambda: own_worker.log)
     foreigner.member.leave(5.0)
-    wait_for(lambda: own_worker.rest.get("/health").status_code == 200, 60, "the worker alone in the group")
+    own_worker.await_answer(path="/health")

@@ -86,7 +86,7 @@ def workers(
     try:
         one.launch()
         other.start()
-        wait_for(lambda: answers(one), 60, lambda: one.log[-3000:])
+        one.await_answer()
         yield {
             "p12": (one, one.port),
             "jks": (one, ports[0]),
@@ -96,13 +96,6 @@ def workers(
     finally:
         one.close()
         other.close()
-
-
-def answers(worker: WorkerProcess) -> bool:
-    try:
-        return worker.rest.get("/").status_code == 200
-    except httpx2.TransportError:
-        return False
 
 
 @pytest.mark.parametrize("form", ["p12", "jks", "inline", "pem"])
@@ -148,7 +141,7 @@ def test_a_pkcs12_and_a_jks_file_are_renewed_without_a_restart(
     assert (worker.pid, worker.launched.poll()) == (pid, None)
 
 
-def test_mistakes_are_told_with_property_and_file_and_no_trace(
+def test_mistakes_are_reported_with_property_and_file_and_no_trace(
     broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory, keys: KeyMaterial
 ) -> None:
     def mistaken(form: str, **properties: str) -> dict[str, str]:

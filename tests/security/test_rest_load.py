@@ -90,7 +90,7 @@ def test_connections_that_send_no_whole_head_are_closed(locked_worker: WorkerPro
         within(15, both_closed, "the end of two connections whose heads are not there after 10 s")
 
 
-def test_log_tells_of_it_once_and_with_counts(few_files: WorkerProcess) -> None:
+def test_log_reports_it_once_and_with_counts(few_files: WorkerProcess) -> None:
     with ExitStack() as stack:
         opened(stack, few_files.port, ATTACKER, b"G")
         wait_for(lambda: any(ATTACKER in line for line in limit_lines(few_files)), 70)
@@ -166,6 +166,6 @@ def test_ambiguous_requests_are_answered_400_and_end_the_connection(locked_worke
     assert len(statuses(answer)) == 1, answer
 
 
-def test_what_is_in_order_is_served(locked_worker: WorkerProcess) -> None:
+def test_pipelined_valid_requests_are_all_answered(locked_worker: WorkerProcess) -> None:
     sent = b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n" + CHUNKED + b"\r\n2;a=b\r\n{}\r\n0\r\n\r\n" + NEXT
     assert statuses(answer_to(locked_worker.port, sent)) == [401, 401, 401]

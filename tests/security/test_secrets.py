@@ -98,16 +98,16 @@ def test_a_connector_with_secrets_works(worker: WorkerProcess, broker: EmbeddedB
     assert wait_for_values(broker.bootstrap_servers, "secrets-lines", 1) == [b"one"]
 
 
-def test_no_command_line_shows_one_at_any_time(worker: WorkerProcess, seen: set[bytes]) -> None:
+def test_no_command_line_contains_a_secret_at_any_time(worker: WorkerProcess, seen: set[bytes]) -> None:
     assert seen | canaries_on_command_lines() == set()
 
 
-def test_no_environment_has_one(worker: WorkerProcess) -> None:
+def test_no_process_environment_contains_a_secret(worker: WorkerProcess) -> None:
     found = {(each.pid, canary) for each in tree(worker) for canary in canaries(proc(each.pid, "environ"))}
     assert found == set()
 
 
-def test_no_file_that_others_can_read_has_one(worker: WorkerProcess) -> None:
+def test_no_file_that_other_users_can_read_contains_a_secret(worker: WorkerProcess) -> None:
     born = psutil.Process(worker.pid).create_time()
     found = {(file, canary) for file in readable_by_others(Path("/tmp"), born) for canary in canaries(content(file))}
     assert found == set()
@@ -131,7 +131,7 @@ def test_no_core_dumps(worker: WorkerProcess) -> None:
         assert limit.split()[4] == "0", each
 
 
-def test_log_and_answers_show_none(worker: WorkerProcess) -> None:
+def test_log_and_answers_contain_no_secret(worker: WorkerProcess) -> None:
     paths = ["/", "/connectors?expand=info&expand=status", "/connectors/secrets", "/connectors/secrets/config"]
     paths += ["/connectors/secrets/tasks", "/connectors/secrets/status?expand=spark", "/metrics", "/admin/loggers"]
     shown = {path: worker.rest.get(path) for path in paths}
@@ -159,7 +159,7 @@ def test_sparks_ui_is_this_machines_alone_and_only_shows(worker: WorkerProcess) 
             pass
 
 
-def test_no_user_of_the_machine_talks_to_sparks_driver(worker: WorkerProcess) -> None:
+def test_sparks_driver_refuses_unauthenticated_connections(worker: WorkerProcess) -> None:
     """It made Java objects of whatever came."""
     body = struct.pack(">bqi", RPC_REQUEST, 7, 16) + bytes(16)
     ports = {each.laddr.port for each in worker.jvm().net_connections("tcp") if each.status == psutil.CONN_LISTEN}

@@ -13,8 +13,7 @@ import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.topics import wait_for_values
-from tests.support.validation import mistakes
-from tests.support.worker_process import WorkerProcess
+from tests.support.worker_process import WorkerProcess, mistakes
 
 HOME = "reflect('java.lang.System', 'getProperty', 'user.home')"
 EXIT = "java_method('java.lang.System', 'exit', 1)"
@@ -56,7 +55,7 @@ def test_a_query_that_reaches_beyond_its_batch_is_refused(worker: WorkerProcess)
         assert told in found["transforms.q.query"][0], query
 
 
-def test_so_it_is_where_nobody_knows_the_types_yet(worker: WorkerProcess) -> None:
+def test_calls_of_java_are_refused_even_if_the_types_are_not_known_yet(worker: WorkerProcess) -> None:
     untyped = {"transforms.q.type": "SparkSql", "transforms.q.value.schema": ""}
     found = mistakes(worker, through(f"SELECT value, {EXIT} AS gone FROM records", **untyped))
     assert OF_JAVA in found["transforms.q.query"][0]

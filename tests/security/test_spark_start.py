@@ -24,7 +24,7 @@ FEW_FILES = 96
 HEALTHY = "Worker has completed startup and is ready to handle requests."
 
 
-def test_each_cause_is_told_and_what_is_left_when_none_is_left_is_a_worker_that_works(
+def test_each_cause_is_reported_and_without_causes_the_worker_works(
     own_worker: WorkerProcess, tmp_path: Path, unique: str
 ) -> None:
     """A JVM that hangs, one that raises what it must be alive to be asked for, and one that ends itself."""

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What exactly-once means, checked offset by offset."""
+"""Connectors of numbered records (tests/support/plugins), and exactly-once delivery, checked offset by offset."""
 
 from __future__ import annotations
 
 import json
 
 from tests.support.topics import committed_offsets, values, wait_for_values
+from tests.support.worker_process import WorkerProcess
+
+NUMBERED = "numbered_source.NumberedSourceConnector"
+
+
+def create_numbered(worker: WorkerProcess, name: str, count: int, **more: str) -> None:
+    """A connector whose one task writes `count` numbers to a topic of the connector's name."""
+    worker.create(name, **{"connector.class": NUMBERED, "tasks.max": "1", "topic": name, "count": str(count), **more})
 
 
 def assert_exactly_once(

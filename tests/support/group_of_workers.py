@@ -1,142 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of one group in this process: real herders, REST servers and producers over a real broker, and no engine.
+"""Workers in this process with all of exactly-once but data: REST servers and producers over a real broker, no engine.
 
-Each task is a thread that inits its transactional producer, asks whether it may start, and then keeps the producer, so
-that a test can ask later whether it was fenced.
+Each task (tests/support/idle_tasks.py) inits its transactional producer, asks if it may start, and keeps the producer.
 """
 
 from __future__ import annotations
 
-import threading
+import gc
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import httpx2
+from fastapi.dependencies import models
 
-from headrace.api.errors import ConfigError, ConnectError, RetriableError
-from headrace.api.frames import FrameJob
 from headrace.config.distributed_config import DistributedConfig
-from headrace.config.mac_algorithms import MacAlgorithm
+from headrace.config.session_key_config import MacAlgorithm
 from headrace.distributed.assembly import distributed_herder
-from headrace.kafka.data.transactional_producer import TransactionalProducer
-from headrace.kafka.errors import ProducerFencedError
+from headrace.distributed.distributed_herder import DistributedHerder
 from headrace.model.cluster_config_state import SessionKey
-from headrace.model.state import TargetState
-from headrace.plugins.discovery import Plugins
+from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.rest.app import OtherWorkers, create_app
 from headrace.rest.internal_request_signature import SignatureVerifier
 from headrace.rest.leader_client import LeaderClient
 from headrace.rest.rest_client import RestClient
 from headrace.rest.server.listeners import BoundListeners
 from headrace.rest.server.rest_server import RestServer
-from headrace.task.task_spec import TaskSpec
-from headrace.worker.tasks.task_launcher import TaskListener
-from tests.support.forgotten_routes import forget_routes
+from tests.support.idle_tasks import IdleLauncher, IdleTask
 from tests.support.polling import wait_for
-
-
-class ProducingTask:
-    """A ``TaskHandle``; `blocked` keeps it from stopping before it is killed."""
-
-    def __init__(self, spec: TaskSpec, listener: TaskListener, blocked: bool) -> None:
-        self.spec = spec
-        self.outcome = ""
-        self.producer: TransactionalProducer | None = None
-        self.killed = False
-        self.told_topics: set[str] = set()
-        self._listener = listener
-        self._blocked = blocked
-        self._gone = threading.Event()
-        threading.Thread(target=self._start, daemon=True).start()
-
-    def _start(self) -> None:
-        id = self.spec.id
-        try:
-            if self.spec.exactly_once:
-                self.producer = TransactionalProducer(self.spec.producer)
-                self.producer.init_transactions(30)
-            if self._listener.confirm_start(id, 0):
-                running = self.spec.target_state is TargetState.STARTED
-                (self._listener.running if running else self._listener.paused)(id)
-                self.outcome = "started"
-            else:
-                self.outcome = "abandoned"
-        except ConnectError as error:
-            self.outcome = f"failed: {error}"
-            self._listener.failed(id, str(error))
-
-    def is_fenced(self, topic: str) -> bool:
-        """Whether its producer can write no more; it is of no use afterwards."""
-        assert self.producer is not None
-        try:
-            self.producer.begin()
-            self.producer.records.send(topic, None, b"never visible")
-            self.producer.commit(20)
-        except ProducerFencedError:
-            return True
-        finally:
-            self.producer.close()
-        return False
-
-    def may_start(self) -> bool:
-        """What its worker answers to the question for GO."""
-        return self._listener.confirm_start(self.spec.id, 0)
-
-    def use(self, *topics: str) -> None:
-        """Tell of topics as a process does: of each once, until they are to be forgotten."""
-        new = [topic for topic in topics if topic not in self.told_topics]
-        self.told_topics.update(new)
-        self._listener.topics_used(self.spec.id, new)
-
-    def forget_topics(self) -> None:
-        self.told_topics = set()
-
-    def pause(self) -> None:
-        self._listener.paused(self.spec.id)
-
-    def resume(self) -> None:
-        self._listener.running(self.spec.id)
-
-    def stop(self) -> None:
-        if not self._blocked:
-            self._end()
-
-    def kill(self) -> None:
-        self.killed = True
-        self._end()
-
-    def _end(self) -> None:
-        if not self._gone.is_set():
-            self._gone.set()
-            threading.Thread(target=self._listener.stopped, args=(self.spec.id,), daemon=True).start()
-
-    def await_stopped(self, timeout: float) -> bool:
-        return self._gone.wait(timeout)
-
-
-class ProducingLauncher:
-    """A ``TaskLauncher``; `blocked` is for tasks that are launched from then on."""
-
-    def __init__(self) -> None:
-        self.launched: list[ProducingTask] = []
-        self.blocked = False
-
-    def start(self) -> None: ...
-
-    def analyse(self, job: FrameJob) -> ConfigError | None:
-        return None
-
-    def run_job(self, job: FrameJob) -> None:
-        raise RetriableError("no Spark here")
-
-    def launch(self, spec: TaskSpec, listener: TaskListener) -> ProducingTask:
-        task = ProducingTask(spec, listener, self.blocked)
-        self.launched.append(task)
-        return task
-
-    def stop(self, timeout: float) -> None: ...
+from tests.support.worker_process import group_properties
 
 
 class NotingLeaderClient(LeaderClient):
@@ -155,7 +46,7 @@ class Node:
     """One worker, with a REST API that its colleagues reach."""
 
     def __init__(self, config: DistributedConfig) -> None:
-        self.launcher = ProducingLauncher()
+        self.launcher = IdleLauncher(producing=True)
         listeners = BoundListeners.bind(["http://127.0.0.1:0"])
         self.url = listeners.local_url
         client = RestClient()
@@ -181,10 +72,7 @@ class Node:
         self.herder.stop(10.0)
         self._server.stop()
         self.http.close()
-        for task in self.launcher.launched:
-            if task.producer is not None:
-                with suppress(ConnectError):
-                    task.producer.close()
+        self.launcher.close_producers()
 
 
 class Workers:
@@ -193,19 +81,12 @@ class Workers:
     def __init__(self, bootstrap: str, **props: str) -> None:
         self.bootstrap = bootstrap
         self.group = f"group-{uuid.uuid4().hex[:8]}"
-        self.props = {
-            "bootstrap.servers": bootstrap,
-            "group.id": self.group,
-            "key.converter": "StringConverter",
-            "value.converter": "StringConverter",
+        more = {
             "scheduled.rebalance.max.delay.ms": "0",
             "task.shutdown.graceful.timeout.ms": "1000",
-            **{f"{kind}.storage.topic": f"{self.group}-{kind}" for kind in ("config", "offset", "status")},
-            **{f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")},
-            "offset.storage.partitions": "1",
-            "status.storage.partitions": "1",
-            **props,
+            **{f"{kind}.storage.partitions": "1" for kind in ("offset", "status")},
         }
+        self.props = group_properties(bootstrap, self.group, **{**more, **props})
         self.nodes: list[Node] = []
 
     def start(self, support: str = "enabled", **props: str) -> Node:
@@ -227,7 +108,7 @@ class Workers:
     def close(self) -> None:
         while self.nodes:
             self.stop(self.nodes[-1])
-        forget_routes()
+        _forget_routes()
 
     @property
     def leader(self) -> Node:
@@ -261,9 +142,35 @@ class Workers:
         newest = max(state.config.task_config_offsets.get(name, -1) for state in states)
         return len(runs) == count and all(run.generation == newest and not run.stopping for run in runs)
 
-    def launched(self, name: str) -> list[ProducingTask]:
+    def launched(self, name: str) -> list[IdleTask]:
         """All tasks of the connector that ever were, worker by worker."""
         return [task for node in self.nodes for task in node.launcher.launched if task.spec.id.connector == name]
 
-    def until(self, what: str, condition: Callable[[], Any], seconds: float = 30) -> Any:
-        return wait_for(condition, seconds, what)
+
+class Cluster:
+    """One worker after the other over the same topics, without REST; their tasks only confirm their starts."""
+
+    def __init__(self, bootstrap: str, **props: str) -> None:
+        partitions = {f"{kind}.storage.partitions": "2" for kind in ("offset", "status")}
+        self.config = DistributedConfig(group_properties(bootstrap, f"test-{uuid.uuid4()}", **partitions, **props))
+        self.launcher = IdleLauncher()
+        self.herders: list[DistributedHerder] = []
+
+    def start(self, url: str = "http://localhost:8083/") -> DistributedHerder:
+        leader = LeaderClient(RestClient(), self.config.signature_algorithm)
+        herder = distributed_herder(self.config, plugins_of(self.config.raw), self.launcher, url, leader)
+        self.herders.append(herder)
+        herder.start()
+        return herder
+
+    def stop(self) -> None:
+        for herder in self.herders:
+            herder.stop(10.0)
+
+
+def _forget_routes() -> None:
+    """Let go of stopped workers, each with dozens of threads: FastAPI remembers the handlers of all applications."""
+    for each in vars(models).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
+    gc.collect()

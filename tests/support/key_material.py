@@ -44,7 +44,8 @@ class KeyMaterial:
         path = self.directory / f"{host}.pem"
         key = load_pem_private_key((issued := self.ca.issue_cert(host)).private_key_pem.bytes(), None)
         # Java reads keys in PKCS#8 alone.
-        path.write_bytes(_pkcs8(key) + b"".join(pem.bytes() for pem in issued.cert_chain_pems))
+        pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        path.write_bytes(pkcs8 + b"".join(pem.bytes() for pem in issued.cert_chain_pems))
         return path
 
     def path(self, name: str) -> str:
@@ -93,8 +94,3 @@ class KeyMaterial:
 def pkcs12(name: str, key: Any, certificates: list[Certificate], password: str = PASSWORD) -> bytes:
     encrypted = BestAvailableEncryption(password.encode())
     return serialize_key_and_certificates(name.encode(), key, certificates[0], certificates[1:], encrypted)
-
-
-def _pkcs8(key: Any) -> bytes:
-    encoded: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return encoded

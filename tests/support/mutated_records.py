@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from headrace.model.auto_restart import RestartCount
 from headrace.model.cluster_config_state import OffsetsTopic, SessionKey
 from headrace.model.ids import ConnectorTaskId
-from headrace.model.state import State, TargetState
-from headrace.model.status import ConnectorStatus, TaskStatus, TopicStatus
+from headrace.model.state import ConnectorStatus, State, TargetState, TaskStatus, TopicStatus
 from headrace.storage import config_records, offset_codec, status_records
 
 Record = tuple[bytes, bytes | None]
@@ -33,6 +33,7 @@ _RECORDS: Sequence[config_records.ConfigRecord] = (
     config_records.SessionKeyRecord(_KEY),
     config_records.RestartRecord(NAME, only_failed=True, include_tasks=True),
     config_records.TaskRestartRecord(TASK),
+    config_records.TaskRestartRecord(TASK, RestartCount(3, 1795229818028)),
     config_records.RemovedOffsetsRecord("removed", _CONFIG, 1),
     config_records.LoggerRecord("poison.logger", "DEBUG"),
     config_records.OffsetsTopicRecord(OffsetsTopic("elsewhere", "fMVXL8JZSqaCfJ92BPavlA")),
@@ -53,22 +54,9 @@ OFFSET_RECORDS: Sequence[Record] = (
 )
 
 _WORDS = (
-    *(
-        b"\x00",
-        b"\xff",
-        b"\xed\xa0\x80",
-        b"\\ud800",
-        b"\\u0000",
-        b'"',
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b"null",
-        b"NaN",
-        b"1e400",
-    ),
-    *(b"-0", b"9" * 5000, b"[" * 3000, b'{"a":' * 3000, b"\n", b"-", b"--", b"-1", b"x" * 70_000, b"\xf0\x9f\x92\xa9"),
+    *(b"\x00", b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\\u0000", b'"', b"{", b"}", b"[", b"]", b"null", b"NaN"),
+    *(b"1e400", b"-0", b"9" * 5000, b"[" * 3000, b'{"a":' * 3000, b"\n", b"-", b"--", b"-1", b"x" * 70_000),
+    b"\xf0\x9f\x92\xa9",
 )
 _ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**31, 2**63, 10**400, 1.5, float("nan"), float("inf"), "", "\ud800", "\x00", "x" * 70_000),
@@ -95,35 +83,20 @@ def _changed(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
             return json.dumps(_member_changed(random, json.loads(data))).encode()
         except (ValueError, RecursionError):
             pass  # it is no JSON any more, or a key that never was
-    change: Callable[[Random, bytes, Sequence[Record]], bytes] = random.choice((_bit, _cut, _word, _repeat, _splice))
-    return change(random, data, records)
-
-
-def _bit(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
-    if not data:
-        return b"\x01"
-    at = random.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ (1 << random.randrange(8))]) + data[at + 1 :]
-
-
-def _cut(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
     start, end = sorted(random.randint(0, len(data)) for _ in range(2))
-    return data[:start] + data[end:]
-
-
-def _word(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
-    at = random.randint(0, len(data))
-    return data[:at] + random.choice(_WORDS) + data[at + random.randint(0, 3) :]
-
-
-def _repeat(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
-    start, end = sorted(random.randint(0, len(data)) for _ in range(2))
-    return data[:start] + data[start:end][:50] * random.choice((2, 3, 1000)) + data[end:]
-
-
-def _splice(random: Random, data: bytes, records: Sequence[Record]) -> bytes:
-    other = random.choice(random.choice(records)) or b""
-    return data[: random.randint(0, len(data))] + other[random.randint(0, len(other)) :]
+    before, between, after = data[:start], data[start:end], data[end:]
+    match random.choice(("bit", "cut", "word", "repeat", "splice")):
+        case "bit":
+            return before + between + bytes([(after or b"\0")[0] ^ (1 << random.randrange(8))]) + after[1:]
+        case "cut":
+            return before + after
+        case "word":
+            return before + random.choice(_WORDS) + data[start + random.randint(0, 3) :]
+        case "repeat":
+            return before + between[:50] * random.choice((2, 3, 1000)) + after
+        case _:
+            other = random.choice(random.choice(records)) or b""
+            return before + other[random.randint(0, len(other)) :]
 
 
 def _member_changed(random: Random, value: Any) -> Any:

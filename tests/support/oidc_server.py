@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small OpenID Connect server: tokens for one client that knows its secret, and the key to check them with."""
+"""An OpenID Connect server over real sockets: its key set, tokens, and an endpoint that gives them to one client."""
 
 from __future__ import annotations
 
@@ -11,79 +11,85 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 from urllib.parse import parse_qs
 
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.hashes import SHA256
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
 
+AUDIENCE: Final = "headrace"
 CLIENT_ID: Final = "oauth-client"
 CLIENT_SECRET: Final = "hush-oauth-secret"
 SCOPE: Final = "kafka"
+_KID: Final = "one"
+_BROKEN: Final = 503, {"error": "temporarily_unavailable"}
 
 
 class OidcServer:
-    """Serves from entry to exit. ``lifetime`` is that of the tokens, in seconds; each issue is in ``issued``."""
+    """Serves from entry to exit. ``lifetime`` is that of the tokens, in seconds."""
 
     def __init__(self, lifetime: float = 300) -> None:
         self.lifetime = lifetime
+        self.key = rsa.generate_private_key(65537, 2048)
+        self.fetched: list[str] = []
+        """The paths that were read."""
         self.issued: list[str] = []
+        """The tokens that the endpoint gave."""
         self.refusals = 0
         self.broken = False
         """As long as it is true, the answer is 503."""
-        self._key = rsa.generate_private_key(65537, 2048)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.token_url = f"{self.url}/token"
+        self.jwks_url = f"{self.url}/keys"
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._server.shutdown()
         self._server.server_close()
 
-    @property
-    def token_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/token"
+    def token(self, key: Any = None, algorithm: str = "RS256", kid: str = _KID, **claims: Any) -> str:
+        """Return a token that is good for the REST API unless a claim, None for one left out, says otherwise."""
+        given = {"iss": self.url, "aud": AUDIENCE, "sub": "vera", "exp": int(time.time() + self.lifetime), **claims}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        return jwt.encode(wanted, key or self.key, algorithm, headers={"kid": kid})
 
-    @property
-    def jwks_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/jwks"
+    def client_token(self) -> str:
+        """Return a token of the client's, for Kafka."""
+        return self.token(iss=None, aud=None, sub=CLIENT_ID, scope=SCOPE, iat=int(time.time()))
 
-    def token(self, subject: str = CLIENT_ID, lifetime: float | None = None) -> str:
-        """Return a signed token."""
-        now = time.time()
-        expires = now + (self.lifetime if lifetime is None else lifetime)
-        claims = {"sub": subject, "scope": SCOPE, "iat": int(now), "exp": int(expires)}
-        unsigned = f"{_encoded({'alg': 'RS256', 'kid': 'k', 'typ': 'JWT'})}.{_encoded(claims)}"
-        return f"{unsigned}.{_base64(self._key.sign(unsigned.encode(), padding.PKCS1v15(), SHA256()))}"
-
-    def _answer(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
-        known = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
+    def _document(self, path: str) -> tuple[int, dict[str, Any]]:
         if self.broken:
-            return 503, {"error": "temporarily_unavailable"}
+            return _BROKEN
+        public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key()))
+        return 200, {
+            "/.well-known/openid-configuration": {"jwks_uri": self.jwks_url},
+            "/keys": {"keys": [{**public, "kid": _KID, "alg": "RS256", "use": "sig"}]},
+        }[path]
+
+    def _grant(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+        if self.broken:
+            return _BROKEN
+        known = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
         if authorization != f"Basic {known}":
             self.refusals += 1
             return 401, {"error": "invalid_client", "error_description": "who is that?", "sent": authorization}
         if form.get("grant_type") != ["client_credentials"] or form.get("scope") != [SCOPE]:
             return 400, {"error": "invalid_scope"}
-        self.issued.append(token := self.token())
+        self.issued.append(token := self.client_token())
         return 200, {"access_token": token, "token_type": "Bearer", "expires_in": int(self.lifetime)}
-
-    def _keys(self) -> dict[str, Any]:
-        numbers = self._key.public_key().public_numbers()
-        n, e = numbers.n.to_bytes(256, "big"), numbers.e.to_bytes(3, "big")
-        key = {"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "k", "n": _base64(n), "e": _base64(e)}
-        return {"keys": [key]}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                self._send(200, server._keys())
+                server.fetched.append(self.path)
+                self._send(*server._document(self.path))
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                self._send(*server._answer(self.headers.get("Authorization", ""), parse_qs(body)))
+                self._send(*server._grant(self.headers.get("Authorization", ""), parse_qs(body)))
 
             def _send(self, status: int, answer: dict[str, Any]) -> None:
                 content = json.dumps(answer).encode()
@@ -93,15 +99,6 @@ class OidcServer:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, *_: object) -> None:
-                pass
+            def log_message(self, *_: object) -> None: ...
 
         return Handler
-
-
-def _encoded(part: dict[str, Any]) -> str:
-    return _base64(json.dumps(part).encode())
-
-
-def _base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

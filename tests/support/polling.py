@@ -13,15 +13,20 @@ PATIENCE = 3
 """How much slower than the author's a machine may be before a test gives up; what holds is seen as early as ever."""
 
 
-def wait_for(condition: Callable[[], T], seconds: float = 60.0, what: str | Callable[[], str] = "condition") -> T:
+def wait_for(
+    condition: Callable[[], T], seconds: float = 60.0, what: str | Callable[[], str] = "condition", pause: float = 0.02
+) -> T:
     """The first truthy value of ``condition``; AssertionError that says ``what`` was waited for.
 
     ``seconds`` are those of an idle machine. That something comes at all is what is asked: for when, see ``within``.
+    ``pause``: seconds between two looks.
     """
-    return within(seconds * PATIENCE, condition, what)
+    return within(seconds * PATIENCE, condition, what, pause)
 
 
-def within(seconds: float, condition: Callable[[], T], what: str | Callable[[], str] = "condition") -> T:
+def within(
+    seconds: float, condition: Callable[[], T], what: str | Callable[[], str] = "condition", pause: float = 0.02
+) -> T:
     """The same where ``seconds`` are what the test claims, on whatever machine: they are taken as they are.
 
     What it is to be sooner than, such as a session's timeout, should lie several times as far away.
@@ -30,5 +35,5 @@ def within(seconds: float, condition: Callable[[], T], what: str | Callable[[], 
     while not (value := condition()):
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds:g} s: {what if isinstance(what, str) else what()}")
-        time.sleep(0.02)
+        time.sleep(pause)
     return value

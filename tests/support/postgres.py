@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real PostgreSQL server of the tests' own, in a temporary directory, and the JDBC driver to it."""
+"""A real PostgreSQL server of the tests' own, in a temporary directory; H2, in memory; and their JDBC drivers."""
 
 from __future__ import annotations
 
@@ -13,40 +13,28 @@ import tempfile
 from pathlib import Path
 from typing import Any, Self
 
-import psutil
-import pytest
-
-from headrace.api.errors import ConfigError, RetriableError
+from headrace.api.errors import ConfigError
 from headrace.broker.free_port import free_port
 from headrace.jvm.ivy import resolve_jars
 from tests.support.debian import can_install, install
 from tests.support.polling import wait_for
+from tests.support.processes import children_of, kill_all
 
 DRIVER = "org.postgresql:postgresql:42.7.4"
 """The JDBC driver's Maven coordinate, as `spark.jars.packages` takes it."""
+H2 = "com.h2database:h2:2.3.232"
 USER = "headrace"
 _CREATE_CLUSTER = Path("/etc/postgresql-common/createcluster.conf")
 
 
-def driver_jars() -> str:
-    """The driver and what it needs, as `spark.jars` takes it. Skips the test where it cannot be fetched."""
-    try:
-        return fetched_driver()
-    except RetriableError as error:
-        pytest.skip(str(error))
+def fetched_driver(*others: str) -> str:
+    """The driver, and others, as `spark.jars` takes them. RetriableError if one cannot be fetched."""
+    return ",".join(map(str, resolve_jars([DRIVER, *others])))
 
 
-def postgres_programs() -> Path:
-    """As `found_postgres`; skips the test where there is none."""
-    try:
-        return found_postgres()
-    except ConfigError as error:
-        pytest.skip(str(error))
-
-
-def fetched_driver() -> str:
-    """The driver and what it needs, as `spark.jars` takes it. RetriableError if it cannot be fetched."""
-    return ",".join(map(str, resolve_jars([DRIVER])))
+def h2_url(name: str, script: Path) -> str:
+    """Return an H2 database that lives as long as its JVM. Each connection runs the script, which has to bear it."""
+    return f"jdbc:h2:mem:{name};DB_CLOSE_DELAY=-1;INIT=RUNSCRIPT FROM '{script}'"
 
 
 def found_postgres() -> Path:
@@ -97,7 +85,19 @@ class Postgres:
         self._log = self._directory / "log"
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
-        self._run("initdb", "-D", str(self._data), "-U", USER, "--auth=trust", "-E", "UTF8", "--no-locale", "-N")
+        initdb = [
+            str(programs / "initdb"),
+            "-D",
+            str(self._data),
+            "-U",
+            USER,
+            "--auth=trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+        ]
+        done = subprocess.run([*initdb, "-N"], cwd=self._directory, capture_output=True, text=True, **self._as)
+        assert done.returncode == 0, done.stderr
 
     def __enter__(self) -> Self:
         self.start()
@@ -127,17 +127,10 @@ class Postgres:
             "timezone": "UTC",
         }
         with self._log.open("ab") as log:
+            given = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+            command = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(self.port), *given]
             self._server = subprocess.Popen(
-                [
-                    str(self._programs / "postgres"),
-                    *("-D", str(self._data), "-p", str(self.port)),
-                    *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")),
-                ],
-                cwd=self._directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                **self._as,
+                command, cwd=self._directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as
             )
         wait_for(self._answers, 60, lambda: f"PostgreSQL's start\n{self.log[-2000:]}")
 
@@ -145,13 +138,10 @@ class Postgres:
         """SIGKILL to all its processes; `start` recovers what was committed. Nothing happens if it does not run."""
         if self._server is None:
             return
-        processes = [psutil.Process(self._server.pid)] if self._server.poll() is None else []
-        processes += [child for process in processes for child in process.children(recursive=True)]
-        for process in processes:
-            if process.is_running():
-                process.kill()
+        below = children_of(self._server.pid, recursive=True)
+        self._server.kill()
         self._server.wait()
-        psutil.wait_procs(processes, timeout=10)
+        kill_all(below)
         self._server = None
 
     def sql(self, statements: str) -> list[list[str]]:
@@ -173,22 +163,9 @@ class Postgres:
 
     def _answers(self) -> bool:
         assert self._server is not None
-        if self._server.poll() is not None:
-            raise AssertionError(f"PostgreSQL ended with {self._server.returncode}:\n{self.log[-2000:]}")
-        done = subprocess.run([*self._psql(), "-c", "SELECT 1"], capture_output=True, timeout=30)
-        return done.returncode == 0
+        assert self._server.poll() is None, f"PostgreSQL ended with {self._server.returncode}:\n{self.log[-2000:]}"
+        return subprocess.run([*self._psql(), "-c", "SELECT 1"], capture_output=True, timeout=30).returncode == 0
 
     def _psql(self) -> list[str]:
         program = str(self._programs / "psql")
         return [program, "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", "postgres"]
-
-    def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [str(self._programs / program), *arguments],
-            cwd=self._directory,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            **self._as,
-        )
-        assert done.returncode == 0, done.stderr

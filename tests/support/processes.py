@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 import psutil
+
+T = TypeVar("T")
 
 
 def alive(process: psutil.Process) -> bool:
@@ -13,29 +18,36 @@ def alive(process: psutil.Process) -> bool:
 
 def status_of(process: psutil.Process) -> str:
     """As psutil names it; empty once it has ended."""
-    try:
-        return str(process.status())
-    except psutil.Error:
-        return ""
+    return _unless_ended(process.status, "")
 
 
 def name_of(process: psutil.Process) -> str:
-    try:
-        return process.name()
-    except psutil.Error:
-        return ""
+    return _unless_ended(process.name, "")
 
 
 def command_of(process: psutil.Process) -> str:
     """Its command line, joined by blanks; empty once it has ended."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
+    return " ".join(_unless_ended(process.cmdline, []))
 
 
 def children_of(pid: int, recursive: bool = False) -> list[psutil.Process]:
+    return _unless_ended(lambda: psutil.Process(pid).children(recursive=recursive), [])
+
+
+def python_daemons(jvm: psutil.Process) -> list[psutil.Process]:
+    """Spark's Python daemons below a JVM of it; their forks run the tasks."""
+    return [child for child in children_of(jvm.pid) if "headrace.spark.process.daemon" in command_of(child)]
+
+
+def kill_all(processes: Iterable[psutil.Process]) -> None:
+    """SIGKILL to those that are left, and wait for their ends."""
+    for process in (left := list(processes)):
+        _unless_ended(process.kill, None)
+    psutil.wait_procs(left, timeout=10)
+
+
+def _unless_ended(ask: Callable[[], T], ended: T) -> T:
     try:
-        return psutil.Process(pid).children(recursive=recursive)
+        return ask()
     except psutil.Error:
-        return []
+        return ended

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.polling import wait_for
@@ -19,29 +18,12 @@ from tests.support.worker_process import WorkerProcess
 Message = tuple[bytes | None, bytes | None]
 
 
-def make_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
+def make_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
     admin = TopicAdmin({"bootstrap.servers": bootstrap})
     try:
-        admin.create_topics([TopicSpec(topic, partitions, 1)])
+        admin.create_topics([TopicSpec(topic, partitions, 1, config)])
     finally:
         admin.close()
-
-
-def make_topic_anew(bootstrap: str, topic: str) -> None:
-    """Delete it with all records; then there is one of its name."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    admin.delete_topics([topic])[topic].result(30)
-
-    def made() -> bool:
-        # Its name is taken for a moment after the deletion was answered.
-        try:
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-        except KafkaException as error:
-            assert error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS, error
-            return False
-        return True
-
-    wait_for(made, 30, f"topic {topic}")
 
 
 def send(bootstrap: str, topic: str, values: Sequence[bytes | None], partition: int = 0, **more: Any) -> None:
@@ -123,11 +105,6 @@ class Journal:
 
 
 def create_journal_sink(worker: WorkerProcess, name: str, topics: str, journal: Journal, **more: str) -> None:
-    config = {
-        "connector.class": "journal_sink.JournalSinkConnector",
-        "tasks.max": "1",
-        "topics": topics,
-        "journal": str(journal.file),
-        **more,
-    }
+    own = {"connector.class": "journal_sink.JournalSinkConnector", "journal": str(journal.file), "tasks.max": "1"}
+    config = {**own, "topics": topics, **more}
     worker.create(name, **{key: value for key, value in config.items() if value})

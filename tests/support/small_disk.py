@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,11 +22,9 @@ class SmallDisk:
     def fill(self, pages: int = 0) -> None:
         """Take all room but that of ``pages`` small files."""
         with open(self._filler, "wb", buffering=0) as filler:
-            try:
+            with suppress(OSError):
                 while True:
                     filler.write(bytes(1 << 16))
-            except OSError:
-                pass
             filler.truncate(filler.tell() - pages * os.sysconf("SC_PAGESIZE"))
 
     def free(self) -> None:

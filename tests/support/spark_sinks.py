@@ -80,7 +80,7 @@ def wait_for_rows(
     def state() -> str:
         return f"{count} rows: {len(rows())} are there; {worker.status(connector)}\n{worker.log[-3000:]}"
 
-    wait_for(lambda: len(rows()) >= count, seconds, state)
+    wait_for(lambda: len(rows()) >= count, seconds, state, pause=0.1)  # each look reads all files
     return rows()
 
 

@@ -1,19 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Spark standalone cluster of separate processes: a master, workers, and the executors that those start.
-
-Its executors know nothing of headrace: their Python comes from an archive that has everything else.
-"""
+"""A real Spark standalone cluster of separate processes: a master, workers, and the executors that those start."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
-import signal
 import subprocess
-import sys
-import sysconfig
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -21,15 +12,14 @@ from typing import Self
 import psutil
 from pyspark.find_spark_home import _find_spark_home
 
+from headrace.broker.child_process import start_child
 from headrace.broker.free_port import free_port
 from headrace.jvm.java_runtime import find_java, spark_java_home
 from tests.support.polling import wait_for
-from tests.support.processes import children_of, command_of
+from tests.support.processes import children_of, command_of, kill_all, python_daemons
 
 _HOST = "127.0.0.1"
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:-UsePerfData"
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_OURS = ("headrace", "_editable_impl_headrace")
 
 SMALL = {
     "spark.executor.cores": "1",
@@ -77,16 +67,8 @@ class Daemon:
             "SPARK_DAEMON_JAVA_OPTS": f"{_JAVA_OPTIONS} {self.options}",
             "SPARK_LOCAL_DIRS": str(self.directory / "local"),
         }
-        with (self.directory / f"{self.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [str(spark_home / "bin" / "spark-class"), *self.arguments],
-                cwd=self.directory,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=_die_with_parent,
-            )
+        command = [str(spark_home / "bin" / "spark-class"), *self.arguments]
+        self.process = start_child(command, self.directory / f"{self.name}.log", environment)
 
     @property
     def launched(self) -> subprocess.Popen[bytes]:
@@ -150,9 +132,7 @@ class StandaloneCluster:
         for process in started:
             process.kill()
             process.wait()
-        for below in left:
-            _kill(below)
-        psutil.wait_procs(left, timeout=10)
+        kill_all(left)
 
     def executors(self) -> list[psutil.Process]:
         return [executor for worker in self.workers for executor in worker.executors()]
@@ -165,9 +145,6 @@ class StandaloneCluster:
         """Those whose Python is there, since it has run something, and runs nothing."""
         return [executor for executor in self.executors() if has_run(executor) and not task_processes(executor)]
 
-    def executor_logs(self) -> str:
-        return "".join(file.read_text(errors="replace") for file in self._directory.rglob("stderr"))
-
     def _worker(self, number: int) -> Daemon:
         host = f"127.0.0.{number + 1}" if self._apart else _HOST
         return Daemon(
@@ -179,31 +156,9 @@ class StandaloneCluster:
         )  # fmt: skip
 
 
-def python_without_headrace(directory: Path) -> Path:
-    """An archive whose `bin/python` has all that this Python has but headrace; for `spark.archives`.
-
-    Its libraries are links to this environment's: it is of use on this machine only.
-    """
-    made = directory / "environment"
-    (made / "bin").mkdir(parents=True)
-    (made / "site").mkdir()
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(_OURS):
-            (made / "site" / entry.name).symlink_to(entry)
-    base = getattr(sys, "_base_executable", sys.executable)
-    script = f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:$(dirname "$0")/../site" exec {base} "$@"\n'
-    (made / "bin" / "python").write_text(script)
-    (made / "bin" / "python").chmod(0o755)
-    archive = directory / "environment.tar.gz"
-    with tarfile.open(archive, "w:gz") as packed:
-        for entry in made.iterdir():
-            packed.add(entry, entry.name)
-    return archive
-
-
 def task_processes(executor: psutil.Process) -> list[psutil.Process]:
     """Processes of tasks below an executor: forks of its Python daemon."""
-    return [child for daemon in daemons_of(executor) for child in children_of(daemon.pid)]
+    return [child for daemon in python_daemons(executor) for child in children_of(daemon.pid)]
 
 
 def has_run(executor: psutil.Process) -> bool:
@@ -213,17 +168,3 @@ def has_run(executor: psutil.Process) -> bool:
     except psutil.Error:
         return False
     return log.exists() and "PythonRunner: Times" in log.read_text(errors="replace")
-
-
-def daemons_of(executor: psutil.Process) -> list[psutil.Process]:
-    return [child for child in children_of(executor.pid) if "headrace.spark.process.daemon" in command_of(child)]
-
-
-def _kill(process: psutil.Process) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.kill()
-
-
-def _die_with_parent() -> None:
-    """However the tests end, nothing of the cluster stays: executors end when their worker does."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
+from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from tests.support.polling import wait_for
 
 
@@ -22,6 +25,19 @@ class Read:
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
     timestamp: int
+
+
+def replace_topic(bootstrap: str, topic: TopicSpec) -> None:
+    """Delete a topic and create another; a broker may have created one meanwhile, for a client that writes to it."""
+    client, admin = AdminClient({"bootstrap.servers": bootstrap}), TopicAdmin({"bootstrap.servers": bootstrap})
+
+    def created() -> object:
+        with suppress(KafkaException):
+            client.delete_topics([topic.name])[topic.name].result(30)
+        return admin.create_topics([topic])
+
+    wait_for(created, 30, f"another topic {topic.name}")
+    admin.close()
 
 
 def read_committed(bootstrap: str, topic: str) -> list[Read]:
@@ -45,45 +61,36 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
         records, ended = [], set()
         while len(ended) < len(partitions):
             for message in consumer.consume(2_000, timeout=0.1):
-                error = message.error()
-                if error is None:
-                    records.append(
-                        Read(
-                            message.partition(),
-                            message.offset(),
-                            message.key(),
-                            message.value(),
-                            message.headers() or [],
-                            message.timestamp()[1],
-                        )
-                    )
-                    if message.offset() + 1 >= ends[message.partition()]:
+                match message.error().code() if message.error() else None:
+                    case None:
+                        records.append(_read(message))
+                        if message.offset() + 1 >= ends[message.partition()]:
+                            ended.add(message.partition())
+                    case KafkaError._PARTITION_EOF:
                         ended.add(message.partition())
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    ended.add(message.partition())
-                elif error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):
-                    return []
-                else:
-                    raise KafkaException(error)
+                    case KafkaError.UNKNOWN_TOPIC_OR_PART | KafkaError._UNKNOWN_PARTITION:
+                        return []
+                    case _:
+                        raise KafkaException(message.error())
     finally:
         consumer.close()
     return sorted(records, key=lambda r: (r.partition, r.offset))
 
 
+def _read(message: Any) -> Read:
+    place = message.partition(), message.offset()
+    return Read(*place, message.key(), message.value(), message.headers() or [], message.timestamp()[1])
+
+
 def _end(consumer: Consumer, partition: TopicPartition) -> int:
     """The high watermark; a broker that has just come back needs a moment to lead its partitions."""
-    asked: list[KafkaException] = []
 
-    def told() -> tuple[int, int] | None:
-        try:
+    def found() -> tuple[int, int] | None:
+        with suppress(KafkaException):
             return consumer.get_watermark_offsets(partition, timeout=30)
-        except KafkaException as error:
-            if error.args[0].code() not in (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE):
-                raise
-            asked.append(error)
-            return None
+        return None
 
-    return wait_for(told, 30, lambda: f"a leader of {partition}: {asked[-1]}")[1]
+    return wait_for(found, 30, f"a leader of {partition}")[1]
 
 
 def values(bootstrap: str, topic: str) -> list[bytes | None]:

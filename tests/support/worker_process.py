@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -17,10 +17,26 @@ import psutil
 
 from headrace.broker.free_port import free_port
 from tests.support.polling import wait_for
-from tests.support.processes import alive, children_of, command_of, name_of
+from tests.support.processes import alive, children_of, kill_all, name_of, python_daemons
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "tests" / "support" / "plugins"
+
+
+def group_properties(bootstrap_servers: str, group: str, **more: str) -> dict[str, str]:
+    """Return what all workers of a group over one broker need: converters and internal topics; and ``more``."""
+    topics = {"config": "configs", "offset": "offsets", "status": "status"}
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": group,
+        "exactly.once.source.support": "enabled",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        **{f"{kind}.storage.topic": f"{group}-{topic}" for kind, topic in topics.items()},
+        **{f"{kind}.storage.replication.factor": "1" for kind in topics},
+        "offset.storage.partitions": "3",
+        **more,
+    }
 
 
 class WorkerProcess:
@@ -28,24 +44,19 @@ class WorkerProcess:
 
     def __init__(self, directory: Path, bootstrap_servers: str, *, path: tuple[Path, ...] = (), **properties: str):
         self._directory = directory
+        self.properties_file = directory / "worker.properties"
+        self.die_once = directory / "die-once"
+        """While this file exists, a `DyingBeforeInitTask` dies of it."""
         self.port = free_port()
-        group = properties.get("group.id", "headrace-tests")
-        self.properties = {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": group,
+        own = {
             "listeners": f"http://127.0.0.1:{self.port}",
-            "exactly.once.source.support": "enabled",
-            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
             "offset.flush.interval.ms": "500",
             "session.timeout.ms": "10000",
-            **{f"{topic}.storage.topic": f"{group}-{topic}s" for topic in ("config", "offset", "status")},
-            **{f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")},
-            "offset.storage.partitions": "3",
             "spark.ui.enabled": "false",
             "plugin.path": str(PLUGINS),
-            **properties,
         }
+        group = properties.get("group.id", "headrace-tests")
+        self.properties = group_properties(bootstrap_servers, group, **{**own, **properties})
         self.command: tuple[str, ...] = ("distributed",)
         """And for a standalone worker the files of its connectors: ("standalone", file, ...)."""
         self.environment: dict[str, str] = {}
@@ -63,15 +74,6 @@ class WorkerProcess:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    @property
-    def die_once(self) -> Path:
-        """While this file exists, a `DyingBeforeInitTask` dies of it."""
-        return self._directory / "die-once"
-
-    @property
-    def properties_file(self) -> Path:
-        return self._directory / "worker.properties"
 
     @property
     def log(self) -> str:
@@ -107,19 +109,23 @@ class WorkerProcess:
             )
         return self._process
 
-    def start(self, seconds: float = 60) -> None:
+    def start(self, seconds: float = 60, path: str = "/") -> None:
         """Start it and wait until it answers."""
-        process = self.launch()
+        self.launch()
+        self.await_answer(seconds, path)
+
+    def await_answer(self, seconds: float = 60, path: str = "/") -> None:
+        """Wait for the answer 200 from ``path``. AssertionError if the worker has ended."""
 
         def answers() -> bool:
-            if process.poll() is not None:
-                raise AssertionError(f"the worker ended with {process.returncode}:\n{self.log[-3000:]}")
+            if self.launched.poll() is not None:
+                raise AssertionError(f"the worker ended with {self.launched.returncode}:\n{self.log[-3000:]}")
             try:
-                return self.rest.get("/").status_code == 200
+                return self.rest.get(path).status_code == 200
             except httpx2.TransportError:
                 return False
 
-        wait_for(answers, seconds, lambda: f"the worker's REST interface\n{self.log[-3000:]}")
+        wait_for(answers, seconds, lambda: f"an answer of the worker from {path}\n{self.log[-3000:]}")
 
     def kill(self) -> None:
         """SIGKILL, as a crash would; what it leaves behind has to end by itself."""
@@ -143,8 +149,7 @@ class WorkerProcess:
             except subprocess.TimeoutExpired:
                 self.kill()
         _, alive = psutil.wait_procs(self._left, timeout=10)
-        for process in alive:
-            process.kill()
+        kill_all(alive)
         self.rest.close()
 
     def leftovers(self) -> list[psutil.Process]:
@@ -160,8 +165,8 @@ class WorkerProcess:
 
     def task_processes(self) -> list[psutil.Process]:
         """The processes that run tasks: forks of Spark's Python daemon."""
-        daemons = [p for p in self.descendants() if "headrace.spark.process.daemon" in command_of(p) and _daemon(p)]
-        return [child for daemon in daemons for child in children_of(daemon.pid)]
+        jvms = [process for process in self.descendants() if "java" in name_of(process)]
+        return [child for jvm in jvms for daemon in python_daemons(jvm) for child in children_of(daemon.pid)]
 
     def task_process(self) -> psutil.Process:
         return wait_for(lambda: next(iter(self.task_processes()), None), 60, "a task's process")
@@ -186,10 +191,6 @@ class WorkerProcess:
         answer = self.rest.get(f"/connectors/{name}/status")
         return answer.json() if answer.status_code == 200 else {}
 
-    def _told(self, name: str) -> str:
-        answers = [self.rest.get(path) for path in ("/connectors", f"/connectors/{name}/status")]
-        return "; ".join(f"{answer.status_code} {answer.text}" for answer in answers)
-
     def task_states(self, name: str) -> list[str]:
         return [task["state"] for task in self.status(name).get("tasks", [])]
 
@@ -197,7 +198,7 @@ class WorkerProcess:
         wait_for(
             lambda: self.task_states(name) == [state] * tasks,
             seconds,
-            lambda: f"{tasks} tasks of {name} {state}: {self._told(name)}\n{self.log[-4000:]}",
+            lambda: f"{tasks} tasks of {name} {state}: {self.status(name)}\n{self.log[-4000:]}",
         )
 
 
@@ -213,10 +214,14 @@ def once_settled(request: Callable[[], httpx2.Response]) -> httpx2.Response:
     return answers[-1]
 
 
-def _daemon(process: psutil.Process) -> bool:
-    """Whether it is the daemon itself, a child of the JVM, and not one of its forks."""
-    try:
-        parent = process.parent()
-    except psutil.Error:
-        return False
-    return parent is not None and "java" in name_of(parent)
+def mistakes(worker: WorkerProcess, config: Mapping[str, str], *, wait: bool = True) -> dict[str, list[str]]:
+    """What is wrong with each property. By default it is waited for: while Spark starts, it tells nothing."""
+    plugin = config["connector.class"]
+
+    def asked() -> dict[str, list[str]]:
+        answer = worker.rest.put(f"/connector-plugins/{plugin}/config/validate", json={"name": "checked", **config})
+        assert answer.status_code == 200, answer.text
+        values = [each["value"] for each in answer.json()["configs"]]
+        return {value["name"]: value["errors"] for value in values if value["errors"]}
+
+    return wait_for(asked, 60, f"a mistake to be found in {config}") if wait else asked()

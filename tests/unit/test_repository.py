@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository keeps its own promises: what the README shows runs, links lead somewhere, versions are locked."""
+"""The repository keeps its own promises: what README and guide show runs, links lead somewhere, versions are locked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 import json
 import re
 import sys
+import time
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.metadata import packages_distributions
@@ -24,13 +25,14 @@ from headrace.config.properties_file import read_properties
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+FIRST_CONNECTOR = (ROOT / "docs" / "guide" / "first-connector.md").read_text()
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXAMPLE = ROOT / "examples" / "counter_source"
 
 
-def code_block(language: str) -> str:
-    matched = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def code_block(language: str, page: str = FIRST_CONNECTOR) -> str:
+    matched = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
     assert matched is not None
     return matched[1]
 
@@ -61,7 +63,24 @@ def polled(task_class: type[SourceTask], props: Mapping[str, str], committed: di
     return values
 
 
-def test_the_readmes_connector_counts_and_goes_on_where_it_was():
+def test_the_readmes_connector_has_the_time():
+    namespace: dict[str, Any] = {}
+    code = code_block("python", README)
+    exec(code, namespace)
+    connector: SourceConnector = namespace["ClockSourceConnector"]()
+    props = {"name": "clock", "connector.class": "clock_source:ClockSourceConnector", "topic": "times"}
+    assert all(not value.error_messages for value in connector.validate(props))
+    connector.start(props)
+    (config,) = connector.task_configs(3)
+    task: SourceTask = connector.task_class()()  # type: ignore[assignment]
+    task.start(config)
+    (record,) = task.poll() or ()
+    assert (record.topic, record.source_partition) == ("times", {"clock": "utc"})
+    assert time.strptime(record.value)
+    assert sum(1 for line in code.splitlines() if line.strip()) <= 24
+
+
+def test_the_first_connector_counts_and_continues_where_it_was():
     namespace: dict[str, Any] = {}
     exec(code_block("python"), namespace)
     connector: SourceConnector = namespace["CounterSourceConnector"]()
@@ -79,12 +98,12 @@ def test_the_readmes_connector_counts_and_goes_on_where_it_was():
     assert polled(connector.task_class(), configs[0], committed) == [5, 6, 7, 8, 9]
 
 
-def test_the_readme_shows_the_example_as_it_is():
+def test_the_guide_shows_the_example_as_it_is():
     assert code_block("python") in (EXAMPLE / "counter_source.py").read_text()
     assert json.loads(code_block("json")) == json.loads((EXAMPLE / "counter.json").read_text())
 
 
-def test_the_readmes_connector_stays_short():
+def test_the_first_connector_stays_short():
     assert sum(1 for line in code_block("python").splitlines() if line.strip()) <= 40
 
 
@@ -98,6 +117,16 @@ def test_links_lead_somewhere(document: Path):
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text())
     missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
     assert missing == []
+
+
+def test_what_the_readme_links_to_is_in_the_source_distribution():
+    """A page of a package index shows the README alone; its links are those of the source distribution."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = [path.removeprefix("/") for path in project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]]
+    included += ["README.md", *project["project"]["license-files"]]  # these always are
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README)
+    files = [link for link in links if "://" not in link]
+    assert [file for file in files if file not in included and file.partition("/")[0] not in included] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -149,6 +178,9 @@ def test_every_locked_package_is_in_the_inventory_of_licences():
     assert "not installed" not in inventory
 
 
+EXTRAS = ("auth", "kerberos", "lineage", "otel")
+
+
 def imported_by_source() -> set[str]:
     """The top-level names of all imports in src, the standard library's and our own left out."""
     nodes = [node for path in (ROOT / "src").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
@@ -159,13 +191,14 @@ def imported_by_source() -> set[str]:
 
 def test_dependencies_are_what_the_source_imports():
     # Not installed for tests: scripts/kerberos.py builds it.
-    distributions = {"gssapi": ["gssapi"], **packages_distributions()}
+    distributions = {"gssapi": ["gssapi"], **packages_distributions(), "opentelemetry": ["opentelemetry-sdk"]}
+    distributions["openlineage"] = ["openlineage-python"]
     imported = {canonicalize_name(distributions[name][0]) for name in imported_by_source()}
     extras = PROJECT["optional-dependencies"]
-    texts = [*PROJECT["dependencies"], *extras["auth"], *extras["kerberos"]]
+    texts = [*PROJECT["dependencies"], *(text for name in EXTRAS for text in extras[name])]
     declared = {canonicalize_name(Requirement(text).name) for text in texts}
-    # pyspark asks for pandas without declaring it.
-    assert imported | {"pandas"} == declared
+    # pyspark asks for pandas without declaring it; exporters share OpenTelemetry's namespace.
+    assert imported | {"pandas", "opentelemetry-exporter-otlp-proto-http"} == declared
 
 
 def test_every_module_names_its_license():
@@ -221,3 +254,9 @@ def test_each_package_says_where_to_begin(package: str):
     if said[1] is not None:
         path = said[1].replace(".", "/")
         assert any((directory / each).exists() for each in (f"{path}.py", f"{Path(path).parent}.py"))
+
+
+def test_support_code_stays_small():
+    """Modules alone: connectors that tests load as plugins are their subjects."""
+    modules = (ROOT / "tests" / "support").glob("*.py")
+    assert 1000 < sum(len(path.read_text().splitlines()) for path in modules) < 2000

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from headrace.model import parent_death
 from headrace.spark.engine.runtime_directory import RuntimeDirectory
-from headrace.spark.process import parent_death
 
 
 def _nothing(*_: object) -> None: ...

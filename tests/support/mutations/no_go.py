@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headrace.model.ids import ConnectorTaskId
+from headrace.task.task_protocol import AnyRequest, ConfirmStart
 from headrace.worker.tasks.supervised_task import SupervisedTask
 
-
-def _go(task: SupervisedTask, id: ConnectorTaskId, attempt: int) -> bool:
-    return True
+_answer = SupervisedTask.answer
 
 
-SupervisedTask.confirm_start = _go  # type: ignore[method-assign]
+def _go(task: SupervisedTask, id: ConnectorTaskId, request: AnyRequest) -> Any:
+    return True if isinstance(request, ConfirmStart) else _answer(task, id, request)
+
+
+SupervisedTask.answer = _go  # type: ignore[method-assign]

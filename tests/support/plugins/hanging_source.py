@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source whose tasks hang in their own code, each in a way of its own, and have children."""
+"""A source whose tasks hang in their own code, each in a way of its own, with or without children."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ class HangingTask(SourceTask):
         elif self._how == "children":
             up = subprocess.Popen([sys.executable, "-c", CHILD], start_new_session=True, stdout=subprocess.PIPE)
             assert up.stdout is not None and up.stdout.readline()
-            time.sleep(600)
+        time.sleep(600)
 
     def stop(self) -> None: ...

@@ -35,10 +35,12 @@ class TalkingSourceTask(SourceTask):
     def start(self, props: Mapping[str, str]) -> None:
         self._topic = props["topic"]
         self._position = 0
+        self._polls = self.context.plugin_metrics().counter("polls-total", "Polls.", {"of": "records"})
 
     def poll(self) -> list[SourceRecord[Any, Any]] | None:
         time.sleep(0.05)
         self._position += 1
+        self._polls.add()
         log.debug("poll %d", self._position)
         return [SourceRecord({}, {"n": self._position}, self._topic, value_schema=Schema.STRING, value="x")]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.support.rest_model import PAUSED, RUNNING, STOPPED, Cut, Model, Written
+from tests.faults.rest_model import PAUSED, RUNNING, STOPPED, Cut, Model, Written
 
 A, B = "first", "second"
 

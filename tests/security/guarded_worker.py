@@ -15,7 +15,7 @@ from typing import Any, Final
 import bcrypt
 import jwt
 
-from tests.support.jwt_issuer import AUDIENCE, Issuer
+from tests.support.oidc_server import AUDIENCE, OidcServer
 from tests.support.worker_process import WorkerProcess
 
 CANARY: Final = "swordfish-canary"
@@ -80,7 +80,7 @@ def basic(text: str) -> dict[str, str]:
 class GuardedWorker:
     """Used from entry to exit of ``guarded_worker``."""
 
-    def __init__(self, worker: WorkerProcess, issuer: Issuer, audit: Path) -> None:
+    def __init__(self, worker: WorkerProcess, issuer: OidcServer, audit: Path) -> None:
         self.worker, self.issuer, self.audit = worker, issuer, audit
         self.known = [
             User("nina", None, basic("nina:ninapw")),
@@ -160,7 +160,7 @@ def ask(port: int, method: str, target: str, body: Any = None, headers: Mapping[
         connection.close()
 
 
-def properties(directory: Path, issuer: Issuer, rules: str = RULES) -> dict[str, str]:
+def properties(directory: Path, issuer: OidcServer, rules: str = RULES) -> dict[str, str]:
     """Of a worker whose files are in a directory."""
     directory.mkdir(exist_ok=True)
     hashed = {
@@ -184,7 +184,7 @@ def properties(directory: Path, issuer: Issuer, rules: str = RULES) -> dict[str,
 
 @contextmanager
 def guarded_worker(directory: Path, bootstrap: str) -> Iterator[GuardedWorker]:
-    with Issuer() as issuer:
+    with OidcServer() as issuer:
         worker = WorkerProcess(directory, bootstrap, **properties(directory, issuer))
         worker.rest.auth = ("root", "rootpw")
         with worker:

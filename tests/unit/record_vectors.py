@@ -16,7 +16,7 @@ from headrace.api.java_text import to_float32
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord, TimestampType
 from headrace.api.schema import Field, Schema
 from headrace.api.transform import Transformation
-from tests.support.vectors import BOX_WIDTH, NotInPython, same, schema_of, value_of
+from tests.vectors.reader import BOX_WIDTH, NotInPython, same, schema_of, value_of
 
 ACCIDENTAL = "accidental exception"
 ERRORS: Mapping[str, type[ConnectError]] = {

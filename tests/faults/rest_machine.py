@@ -12,9 +12,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import Rule, RuleBasedStateMachine, RuleStrategy, initialize, precondition, rule
 
-from tests.support.rest_cluster import CLASS, RestCluster
-from tests.support.rest_model import PARTITIONS, PAUSED, RUNNING, STOPPED, Cut, Model
-from tests.support.rest_watch import ALL, Watch
+from tests.faults.rest_cluster import CLASS, RestCluster
+from tests.faults.rest_model import PARTITIONS, PAUSED, RUNNING, STOPPED, Cut, Model
+from tests.faults.rest_watch import ALL, Watch
+from tests.support.sinks import make_topic
 
 _names = (f"c{number}" for number in itertools.count())
 
@@ -63,7 +64,7 @@ class RestStateMachine(RuleBasedStateMachine):
         self.watch = Watch(self.cluster, self.name)
         self.stop_ms = 0
         self.kills = self.freezes = 0
-        self.cluster.create_topic(self.name)
+        make_topic(self.cluster.bootstrap, self.name, PARTITIONS)
 
     # ---- requests
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kind of Kafka client that a worker and its tasks have, made as the worker makes it and put to use.
 
-`python -m tests.support.every_client NAME` does so in a process of its own, with the worker's properties as JSON on
+`python -m tests.security.every_client NAME` does so in a process of its own, with the worker's properties as JSON on
 standard input.
 """
 
@@ -15,14 +15,15 @@ from typing import Any
 
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
+from headrace.kafka.admin.admin_client import fence_producers
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
-from headrace.kafka.admin.fencing import fence_producers
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients import client_config
 from headrace.kafka.clients.client_config import kafka_python_config
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.group.group_membership import GroupMember, GroupSettings
 from tests.support.polling import wait_for
+from tests.support.worker_process import group_properties
 
 
 class Member:
@@ -50,11 +51,7 @@ class Member:
 
 
 def worker_config(unique: str, way: Mapping[str, str]) -> DistributedConfig:
-    topics = {f"{kind}.storage.topic": f"{unique}-{kind}" for kind in ("config", "offset", "status")}
-    converters = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")
-    return DistributedConfig(
-        {"group.id": unique, "exactly.once.source.support": "enabled", **topics, **converters, **way}
-    )
+    return DistributedConfig(group_properties("", unique, **way))
 
 
 def every_client_goes(worker: DistributedConfig, unique: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import psutil
 
-from tests.support.rest_cluster import GROUP, RestCluster, Zombie, look, read_journal
-from tests.support.rest_model import PARTITIONS, PAUSED, RUNNING, STOPPED, Model
+from tests.faults.rest_cluster import GROUP, RestCluster, Zombie, look, read_journal
+from tests.faults.rest_model import PARTITIONS, PAUSED, RUNNING, STOPPED, Model
 
 ALL: Final = range(PARTITIONS)
 """All source partitions, and at least all tasks."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,13 +14,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import httpx2
-from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.faults.rest_model import Written
 from tests.support.polling import wait_for
-from tests.support.rest_model import PARTITIONS, Written
-from tests.support.topics import read_committed
+from tests.support.topics import committed_offsets, read_committed
 from tests.support.worker_process import WorkerProcess
 
 GROUP: Final = "state-machine"
@@ -106,16 +104,7 @@ class RestCluster:
         self._await(number)
 
     def _await(self, number: int) -> None:
-        worker = self.workers[number]
-
-        def answers() -> bool:
-            assert worker.launched.poll() is None, worker.log[-3000:]
-            try:
-                return worker.rest.get("/health").status_code == 200
-            except httpx2.TransportError:
-                return False
-
-        look(answers, 60, lambda: f"the worker's start\n{worker.log[-3000:]}")
+        self.workers[number].await_answer(path="/health")
         self.up.add(number)
 
     def running(self) -> list[WorkerProcess]:
@@ -144,10 +133,6 @@ class RestCluster:
 
     # ---- the topics
 
-    def create_topic(self, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
-
     def records(self, topic: str) -> dict[int, list[Written]]:
         """What a read_committed consumer sees of the output topic."""
         found: dict[int, list[Written]] = defaultdict(list)
@@ -159,7 +144,7 @@ class RestCluster:
     def statuses(self, name: str) -> dict[str, str]:
         """Keys of the status topic that name the connector, with the state that the newest record of each tells."""
         newest: dict[str, str] = {}
-        for record in read_committed(self.bootstrap, f"{GROUP}-statuss"):
+        for record in read_committed(self.bootstrap, f"{GROUP}-status"):
             key = (record.key or b"").decode()
             if key == f"status-connector-{name}" or key.startswith(f"status-task-{name}-") or key.endswith(f"-{name}"):
                 newest.pop(key, None)
@@ -169,13 +154,8 @@ class RestCluster:
 
     def stored_offsets(self, name: str) -> dict[int, int]:
         """The connector's source offsets as the offsets topic holds them."""
-        found: dict[int, int] = {}
-        for record in read_committed(self.bootstrap, f"{GROUP}-offsets"):
-            connector, source = json.loads(record.key or b"[null, null]")
-            if connector == name:
-                found.pop(source["partition"], None)
-                if record.value is not None:
-                    found[source["partition"]] = json.loads(record.value)["seqno"]
+        offsets = committed_offsets(self.bootstrap, f"{GROUP}-offsets", name)
+        found = {json.loads(source)["partition"]: offset["seqno"] for source, offset in offsets.items() if offset}
         return dict(sorted(found.items()))
 
     # ---- transactions
@@ -216,14 +196,7 @@ def read_journal(file: Path) -> list[Start]:
 
 def look(condition: Callable[[], object], seconds: float, what: Callable[[], str]) -> None:
     """Wait, and leave the workers most of the time between two looks."""
-
-    def looked() -> bool:
-        if condition():
-            return True
-        time.sleep(_LOOK_S)
-        return False
-
-    wait_for(looked, seconds, what)
+    wait_for(condition, seconds, what, pause=_LOOK_S)
 
 
 def _shown(answer: httpx2.Response) -> str:

@@ -12,13 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from headrace.api.errors import ConfigError
 from headrace.jvm.user_cache import cache_directory, make_once
 from scripts.kerberos import DEBIAN_PACKAGES
+from tests.security.kerberos import missing_programs
 from tests.support.debian import can_install, install
-from tests.support.kerberos import missing_programs
 
 _ROOT: Final = Path(__file__).parents[2]
 _BUILDING: Final = 900
@@ -26,14 +24,6 @@ _AGAIN_AFTER: Final = 1800
 """Seconds for which a build that failed is not tried again: each process of a run would."""
 _MADE_OF: Final = ("scripts/kerberos.py", "requirements-kerberos.lock", "requirements-kerberos-build.lock")
 _AT_RUN_TIME: Final = ("krb5-admin-server", "krb5-kdc", "krb5-user", "libsasl2-modules-gssapi-mit")
-
-
-def kerberos_packages() -> Path:
-    """As `built_packages`; skips the test where there are none."""
-    try:
-        return built_packages()
-    except ConfigError as error:
-        pytest.skip(str(error))
 
 
 def built_packages() -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden vectors of Java Kafka Connect: how to read them. tests/vectors/README.md explains their encoding."""
+"""Golden vectors of Java Kafka Connect: how to read them. README.md explains their encoding."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.api.java_text import to_float32
 from headrace.api.logical import scale_of
-from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
+from headrace.api.schema import DATE, TIME, TIMESTAMP, Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 
-DIRECTORY = Path(__file__).parents[1] / "vectors"
+DIRECTORY = Path(__file__).parent
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -29,8 +31,6 @@ BOX_WIDTH = "box width"
 
 def load(area: str, **wanted: Any) -> list[Any]:
     """The vectors of an area whose members equal `wanted`, as pytest parameters. `class_` stands for `class`."""
-    import pytest
-
     wanted = {key.rstrip("_"): value for key, value in wanted.items()}
     lines = (DIRECTORY / f"{area}.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")  # not splitlines: U+2028
     vectors = [json.loads(line) for line in lines]
@@ -132,6 +132,3 @@ def same(schema: Schema | None, expected: Any, actual: Any) -> bool:
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(same(None, e, actual[k]) for k, e in expected.items())
     return type(expected) is type(actual) and bool(expected == actual)
-
-
-__all__ = ["DECIMAL", "NotInPython", "load", "same", "schema_of", "value_of"]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dead letters by commands and REST, on a real worker: shown, redriven once each, stopped in loops, discarded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bench.java_connect import JavaConnect, fetch
+from headrace.api.errors import RetriableError
+from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.cli.main import app
+from tests.support.polling import wait_for
+from tests.support.sinks import create_sink, make_topic, send, wait_for_lines
+from tests.support.topics import read_committed, wait_for_values
+from tests.support.worker_process import WorkerProcess
+
+JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+Run = Callable[..., str]
+
+
+def set_aside(name: str) -> dict[str, str]:
+    prefix = "errors.deadletterqueue."
+    return {
+        "errors.tolerance": "all",
+        f"{prefix}topic.name": f"{name}-dead",
+        f"{prefix}topic.replication.factor": "1",
+        f"{prefix}context.headers.enable": "true",
+    }
+
+
+@pytest.fixture
+def run(worker: WorkerProcess, tmp_path: Path) -> Run:
+    def run(*args: str, code: int = 0) -> str:
+        environment = {"HEADRACE_URL": str(worker.rest.base_url), "XDG_CONFIG_HOME": str(tmp_path)}
+        result = CliRunner().invoke(app, ["dlq", *args], env=environment)
+        assert result.exit_code == code, (args, result.stdout, result.stderr)
+        return result.stdout + result.stderr
+
+    return run
+
+
+def shown(run: Run, name: str, *args: str) -> Any:
+    return json.loads(run("show", name, "-o", "json", *args))
+
+
+def test_a_sinks_letters(worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run) -> None:
+    bootstrap, file = broker.bootstrap_servers, tmp_path / "out.txt"
+    make_topic(bootstrap, unique)
+    values = [b"no json %d" % n if n in (3, 7) else b"%d" % n for n in range(10)]
+    send(bootstrap, unique, values, key=b"k")
+    create_sink(worker, unique, unique, file, **JSON, **set_aside(unique))
+    wait_for_lines(file, 8)
+    wait_for_values(bootstrap, f"{unique}-dead", 2)
+
+    found = shown(run, unique)
+    assert (found["pending"], found["complete"], found["type"]) == (2, True, "sink")
+    (group,) = found["groups"]
+    assert (group["count"], group["stage"], group["topics"]) == (2, "VALUE_CONVERTER", [unique])
+    assert group["exception"] == "org.apache.kafka.connect.errors.DataException"
+    letter = found["letters"][0]
+    assert (letter["origin"]["topic"], letter["origin"]["partition"], letter["origin"]["offset"]) == (unique, "0", "3")
+    record = letter["record"]
+    assert (record["topic"], record["offset"], record["key"]["value"]) == (unique, 3, "k")
+    assert "error" in record["value"]
+    assert "no json 3" in run("show", unique)
+    assert f"{unique}-dead  2" in run("ls")
+
+    # The connector cannot read it still: the record comes back, and is not redriven without being asked.
+    run("redrive", unique, "--filter", "offset=0", "--yes")
+    wait_for(lambda: shown(run, unique)["redriven"] == 1, 60, "the record to come back")
+    assert shown(run, unique)["pending"] == 2
+    before = read_committed(bootstrap, unique)
+    assert "1 were redriven before" in run("redrive", unique, "--filter", "offset=2-", "--dry-run")
+    run("redrive", unique, "--filter", "offset=2-", "--yes")
+    assert read_committed(bootstrap, unique) == before
+
+    # The connector is mended.
+    mended = {name: "org.apache.kafka.connect.storage.StringConverter" for name in ("value.converter",)}
+    config = worker.rest.get(f"/connectors/{unique}/config").json()
+    assert worker.rest.put(f"/connectors/{unique}/config", json={**config, **mended}).status_code == 200
+    worker.wait_for_tasks(unique, "RUNNING")
+    out = run("redrive", unique, "--again", "--yes")
+    assert "COMPLETED: 2 passed, 2 redriven" in out
+    lines = wait_for_lines(file, 10)
+    assert sorted(lines[8:]) == ["no json 3", "no json 7"]
+    assert wait_for_values(bootstrap, unique, len(values) + 3) == [*values, b"no json 3", b"no json 7", b"no json 3"]
+    assert shown(run, unique)["pending"] == 0
+    assert "0 dead letters" in run("redrive", unique, "--yes")
+
+
+def test_an_edited_chain_and_discard(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run
+) -> None:
+    bootstrap, file = broker.bootstrap_servers, tmp_path / "out.txt"
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [b"1", b"no json", b"neither", b"4"])
+    create_sink(worker, unique, unique, file, **JSON, **set_aside(unique))
+    wait_for_values(bootstrap, f"{unique}-dead", 2)
+    hoist = {"transforms": "h", "transforms.h.type": "HoistField$Value", "transforms.h.field": "line"}
+    edit = tmp_path / "edit.json"
+    edit.write_text(json.dumps({"file": "ignored", "value.converter": "StringConverter", **hoist}))
+    out = run("redrive", unique, "--config", str(edit), "--filter", "offset=0", "--yes")
+    assert "only converters and transformations matter" in out
+    assert wait_for_values(bootstrap, unique, 5)[-1] == b'{"line":"no json"}'
+    assert wait_for_lines(file, 3)[-1] == "{line=no json}"
+    assert "1 dead letters" in run("discard", unique, "--dry-run")
+    run("discard", unique, "--yes")
+    assert shown(run, unique)["pending"] == 0
+    assert len(read_committed(bootstrap, unique)) == 5
+    run("redrive", unique, "--to-topic", "no-such-topic", code=1)
+    run("show", unique, "--filter", "colour=red", code=1)
+    run("show", "no-such-connector", code=3)
+
+
+def test_a_sources_letters(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run
+) -> None:
+    bootstrap, file = broker.bootstrap_servers, tmp_path / "in.txt"
+    make_topic(bootstrap, unique)
+    file.write_text("1\nforty\n3\n")
+    cast = {"transforms": "age", "transforms.age.type": "Cast$Value", "transforms.age.spec": "int32"}
+    source = {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(file), "topic": unique}
+    worker.create(unique, **source, **cast, **set_aside(unique))
+    wait_for_values(bootstrap, unique, 2)
+    wait_for_values(bootstrap, f"{unique}-dead", 1)
+    found = shown(run, unique)
+    assert (found["type"], found["letters"][0]["record"]["value"]["value"]) == ("source", "forty")
+    assert found["letters"][0]["origin"]["source_offset"] == '{"position":2}' or found["letters"][0]["origin"]
+    # By the connector's own chain it fails again, and stays.
+    out = run("redrive", unique, "--yes")
+    assert "1 failed, 1 kept" in out and "'forty' is no int32" in out
+    edit = tmp_path / "edit.json"
+    edit.write_text(json.dumps({"transforms": ""}))
+    assert "1 redriven" in run("redrive", unique, "--config", str(edit), "--yes")
+    assert wait_for_values(bootstrap, unique, 3) == [b"1", b"3", b"forty"]
+    assert shown(run, unique)["pending"] == 0
+
+
+def test_letters_that_java_has_written(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run
+) -> None:
+    try:
+        fetch()
+    except RetriableError as error:
+        pytest.skip(f"Java Connect cannot be fetched: {error}")
+    bootstrap, file = broker.bootstrap_servers, tmp_path / "out.txt"
+    make_topic(bootstrap, unique)
+    send(bootstrap, unique, [b"1", b"no json", b"3"])
+    sink = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": unique}
+    json_values = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+    config = {**sink, "tasks.max": "1", "file": str(file), **json_values, **set_aside(unique)}
+    with JavaConnect(bootstrap, tmp_path / "java", group=f"java-{unique}") as java:
+        java.rest.create(unique, config)
+        wait_for_values(bootstrap, f"{unique}-dead", 1, 120)
+        environment = {"HEADRACE_URL": java.rest.url, "XDG_CONFIG_HOME": str(tmp_path)}
+        refused = CliRunner().invoke(app, ["dlq", "show", unique], env=environment)
+        assert "need headrace's worker" in refused.stderr, refused.stderr
+    worker.create(unique, **config)
+    found = shown(run, unique)
+    (letter,) = found["letters"]
+    assert (letter["stage"], letter["exception"]) == (
+        "VALUE_CONVERTER",
+        "org.apache.kafka.connect.errors.DataException",
+    )
+    assert (letter["origin"]["topic"], letter["origin"]["offset"], letter["record"]["offset"]) == (unique, "1", 1)
+    run("redrive", unique, "--to-topic", unique, "--yes")
+    assert wait_for_values(bootstrap, unique, 4) == [b"1", b"no json", b"3", b"no json"]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of a real herder without an engine: they do nothing but ask and tell, and may have a transactional producer."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
+from headrace.api.frames import FrameJob
+from headrace.kafka.data.transactional_producer import TransactionalProducer
+from headrace.kafka.errors import ProducerFencedError
+from headrace.model.health import Progress, Stage
+from headrace.model.info import SparkAttempt
+from headrace.model.state import TargetState
+from headrace.task.task_protocol import ConfirmStart, Failed, Measured, Paused, Running, Stopped, TopicsUsed
+from headrace.task.task_spec import TaskSpec
+from headrace.worker.tasks.task_launcher import TaskListener
+
+
+class IdleTask:
+    """A ``TaskHandle`` without a process: it confirms its start, runs, pauses and stops when told to.
+
+    ``producing``: an exactly-once task has its producer first, and keeps it, so that a test can ask later if it was
+    fenced. ``blocked`` keeps it from stopping before it is killed.
+    """
+
+    def __init__(self, spec: TaskSpec, listener: TaskListener, producing: bool, blocked: bool) -> None:
+        self.spec = spec
+        self.confirmed: Future[bool] = Future()
+        self.producer: TransactionalProducer | None = None
+        self.killed = False
+        self.told_topics: set[str] = set()
+        self._listener = listener
+        self._producing = producing and spec.exactly_once
+        self._blocked = blocked
+        self._gone = threading.Event()
+        threading.Thread(target=self._start, daemon=True).start()
+
+    def _start(self) -> None:
+        try:
+            if self._producing:
+                self.producer = TransactionalProducer(self.spec.producer)
+                self.producer.init_transactions(30)
+            confirmed = self.may_start()
+        except ConnectError as error:
+            self.confirmed.set_exception(error)
+            self._listener.on_event(self.spec.id, Failed(str(error)))
+            return
+        self.confirmed.set_result(confirmed)
+        if confirmed:
+            (self.resume if self.spec.target_state is TargetState.STARTED else self.pause)()
+
+    def may_start(self) -> bool:
+        """Return what its worker answers to the question for GO."""
+        return bool(self._listener.answer(self.spec.id, ConfirmStart()))
+
+    def is_fenced(self, topic: str) -> bool:
+        """Return True if its producer can write no more; it is of no use afterwards."""
+        assert self.producer is not None
+        try:
+            self.producer.begin()
+            self.producer.records.send(topic, None, b"never visible")
+            self.producer.commit(20)
+        except ProducerFencedError:
+            return True
+        finally:
+            self.producer.close()
+        return False
+
+    def use(self, *topics: str) -> None:
+        """Tell of topics as a process does: of each once, until they are to be forgotten."""
+        new = [topic for topic in topics if topic not in self.told_topics]
+        self.told_topics.update(new)
+        self._listener.on_event(self.spec.id, TopicsUsed(new))
+
+    def forget_topics(self) -> None:
+        self.told_topics = set()
+
+    def pause(self) -> None:
+        self._listener.on_event(self.spec.id, Paused())
+
+    def resume(self) -> None:
+        self._listener.on_event(self.spec.id, Running())
+
+    def stop(self) -> None:
+        if not self._blocked:
+            self._end()
+
+    def kill(self) -> None:
+        self.killed = True
+        self._end()
+
+    def _end(self) -> None:
+        if not self._gone.is_set():
+            self._gone.set()
+            threading.Thread(target=self._listener.on_event, args=(self.spec.id, Stopped()), daemon=True).start()
+
+    def await_stopped(self, timeout: float) -> bool:
+        return self._gone.wait(timeout)
+
+    def measure(self) -> None:
+        self._listener.on_event(self.spec.id, Measured(Progress(Stage.POLLING, 0)))
+
+    def spark_attempt(self) -> SparkAttempt | None:
+        return None
+
+
+class IdleLauncher:
+    """A ``TaskLauncher`` that keeps what it was asked to launch; ``blocked`` is for tasks from then on."""
+
+    def __init__(self, producing: bool = False) -> None:
+        self.launched: list[IdleTask] = []
+        self.blocked = False
+        self._producing = producing
+
+    def start(self) -> None: ...
+
+    def analyse(self, job: FrameJob) -> ConfigError | None:
+        return None
+
+    def run_job(self, job: FrameJob) -> None:
+        raise RetriableError("no Spark here")
+
+    def launch(self, spec: TaskSpec, listener: TaskListener) -> IdleTask:
+        task = IdleTask(spec, listener, self._producing, self.blocked)
+        self.launched.append(task)
+        return task
+
+    def stop(self, timeout: float) -> None: ...
+
+    def close_producers(self) -> None:
+        for task in self.launched:
+            if task.producer is not None:
+                with suppress(ConnectError):
+                    task.producer.close()
