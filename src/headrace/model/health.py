@@ -79,7 +79,7 @@ class Progress:
     lag: Lag | None = None
     """Of a source whose task returns one."""
     lag_since: int | None = None
-    """Age of the lag: since when it is above 0 and has not shrunk, while the task is not paused."""
+    """Age of the lag, of a sink's too: since when it is above 0 and has not shrunk, while the task is not paused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,8 +177,11 @@ def _transaction(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
 def _lagging(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     progress = facts.progress
     behind = {where: lag for where, lag in (facts.lag or {}).items() if lag}
-    unmoved = _unmoved(facts, progress.last_record, progress.last_commit)
-    if not behind or unmoved < timeout:
+    if not behind or progress.lag_since is None:
+        return None
+    # After an idle hour the last record is old, and what is new need not be late.
+    unmoved = min(progress.lag_since, _unmoved(facts, progress.last_record, progress.last_commit))
+    if unmoved < timeout:
         return None
     where, total = max(behind, key=lambda each: behind[each]), sum(behind.values())
     records = "record" if total == 1 else "records"
@@ -192,7 +195,6 @@ def _unread(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     lag, since = facts.progress.lag, facts.progress.lag_since
     if lag is None or since is None:
         return None
-    # After an idle hour the last record is old, and what is new need not be late.
     unmoved = min(since, _unmoved(facts, facts.progress.last_record))
     if unmoved < timeout:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stage that a task is in, when it last made progress, and a source's lag, for its health."""
+"""The stage that a task is in, when it last made progress, and its lag, for its health."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class TaskProgress:
         self._record: float | None = None
         self._commit: float | None = None
         self._transaction: float | None = None
-        self._lag: tuple[Lag | None, float | None] = (None, None)
-        """A source's lag, and the time since when it is above 0 and has not shrunk."""
+        self._lag: Lag | None = None
+        self._behind: tuple[int, float | None] = (0, None)
+        """The sum of the lag, and the time since when it is above 0 and has not shrunk."""
 
     @property
     def stage(self) -> Stage:
@@ -55,17 +56,21 @@ class TaskProgress:
         self._transaction = None
 
     def lagged(self, lag: Lag | None) -> None:
-        """Note a source's lag. While the task is paused, it is nobody's fault and has no age."""
-        (former, since), total = self._lag, 0 if lag is None else lag.total
+        """Note a source's lag."""
+        self._lag = lag
+        self.behind(0 if lag is None else lag.total)
+
+    def behind(self, total: int) -> None:
+        """Note the sum of a lag. While the task is paused, it is nobody's fault and has no age."""
+        former, since = self._behind
         if total == 0 or self.stage is Stage.PAUSED:
             since = None
-        elif since is None or former is None or total < former.total:
+        elif since is None or total < former:
             since = self._clock()
-        self._lag = (lag, since)
+        self._behind = (total, since)
 
     def measure(self) -> Progress:
         stage, since = self._stage
-        lag, lag_since = self._lag
         now = self._clock()
 
         def age(at: float | None) -> int | None:
@@ -78,6 +83,6 @@ class TaskProgress:
             last_record=age(self._record),
             last_commit=age(self._commit),
             transaction_open=age(self._transaction),
-            lag=lag,
-            lag_since=age(lag_since),
+            lag=self._lag,
+            lag_since=age(self._behind[1]),
         )

@@ -71,6 +71,10 @@ HEALTHY = {
     "a sink without records": facts(Stage.READING, 9 * TIMEOUT, last_poll=50, lag={"t-0": 0}),
     "a sink that has put all": facts(Stage.READING, 1, last_record=9 * TIMEOUT, lag={"t-0": 0, "t-1": 0}),
     "a sink that is behind since its last put": facts(Stage.READING, 1, last_record=TIMEOUT - 1, lag={"t-0": 1}),
+    "a sink with something new after an idle hour": facts(
+        Stage.PUTTING, 900, last_record=9 * TIMEOUT, last_commit=9 * TIMEOUT, lag={"t-0": 9}, lag_since=4000
+    ),
+    "a sink that was just resumed": facts(Stage.READING, 1, last_record=9 * TIMEOUT, lag={"t-0": 9}),
     "a sink that is far behind and puts": facts(Stage.PUTTING, 900, last_record=1000, lag={"t-0": 10**9}),
     "a call that takes long": facts(Stage.PUTTING, TIMEOUT - 1),
     "an error of polls, and a poll since": facts(last_poll=900, last_error=DOWN, error_age=1000, error_since=TIMEOUT),
@@ -175,11 +179,11 @@ STALLED = {
         "It is 7 bytes behind, 5 of them in b.log, and has read nothing for 5 min.",
     ),
     "a sink that puts nothing": (
-        facts(Stage.CONVERTING, 1, last_record=TIMEOUT, lag={"t-0": 1, "t-1": 7}),
+        facts(Stage.CONVERTING, 1, last_record=TIMEOUT, lag={"t-0": 1, "t-1": 7}, lag_since=9 * TIMEOUT),
         "It is 8 records behind, 7 of them in t-1, and has put and committed nothing for 5 min.",
     ),
     "a sink that reads nothing though there is something": (
-        facts(Stage.READING, 1, last_record=TIMEOUT, lag={"t-0": 1}),
+        facts(Stage.READING, 1, last_record=TIMEOUT, lag={"t-0": 1}, lag_since=TIMEOUT),
         "It is 1 record behind, 1 of them in t-0",
     ),
     "a process that does not answer": (facts(silent=TIMEOUT), "Its process has not answered for 5 min."),

@@ -52,6 +52,7 @@ class SinkLag:
                 tagged(FETCHES, "records-lag-max", client_id=self._client_id): greatest,
             }
         self._metrics.replace("lag", figures)
+        self._metrics.progress.behind(sum(lags.values()))
         self._metrics.level("sink-record-active-count", self._offsets.active)
 
     def _lags(self) -> dict[TopicPartition, int]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from headrace.api.sink import OffsetAndMetadata, TopicPartition
 from headrace.metrics.connect_metric import untagged
+from headrace.model.health import Stage
 from headrace.task.sink.sink_lag import SinkLag
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
 from headrace.task.task_metrics import TaskMetrics
@@ -83,3 +84,26 @@ def test_the_consumers_own_position_decides(clock: Any) -> None:
     clock.now += 1
     metrics.report_if_due()
     assert named(reports[-1])["records-lag", "0", "me"] == 8
+
+
+def test_it_has_an_age_that_begins_with_what_is_new(clock: Any) -> None:
+    """Not with the last put: after an idle hour, or a pause, what has just arrived is not late."""
+    metrics = TaskMetrics(lambda values: None, clock)
+    progress, consumer, offsets = metrics.progress, Fetched(), SinkOffsetCommit()
+    metrics.before_report(SinkLag(consumer, offsets, "me", metrics).refresh)
+    offsets.add_partitions({A: 0})
+
+    def since(end: int, position: int, seconds: float) -> int | None:
+        clock.now += seconds
+        consumer.ends, consumer.read = {A: end}, {A: position}
+        metrics.report_if_due()
+        return progress.measure().lag_since
+
+    progress.enter(Stage.READING)
+    assert [since(5, 5, 3600), since(9, 5, 1), since(12, 5, 4), since(12, 9, 2)] == [None, 0, 4000, 0]
+    progress.enter(Stage.PAUSED)
+    assert since(30, 9, 60) is None
+    progress.enter(Stage.READING)
+    assert [since(30, 9, 1), since(30, 9, 2), since(30, 30, 1)] == [0, 2000, None]
+    consumer.assignment = set()
+    assert since(40, 30, 1) is None and progress.measure().lag is None
