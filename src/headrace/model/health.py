@@ -76,6 +76,8 @@ class Progress:
     """Of the last batch with records that a source gave to its producer, or for which a sink's ``put`` returned."""
     last_commit: int | None = None
     transaction_open: int | None = None
+    transaction_interval: int | None = None
+    """The time for which a transaction may stay open, of a task with ``transaction.boundary=interval``."""
     lag: Lag | None = None
     """Of a source whose task returns one."""
     lag_since: int | None = None

@@ -169,7 +169,8 @@ def _blocked(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
 
 def _transaction(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     progress = facts.progress
-    if progress.transaction_open is None or _unmoved(facts, progress.last_record, progress.last_commit) < timeout:
+    allowed = timeout + (progress.transaction_interval or 0)
+    if progress.transaction_open is None or _unmoved(facts, progress.last_record, progress.last_commit) < allowed:
         return None
     return f"its transaction has been open for {_time(progress.transaction_open)}, without a record or a commit lately"
 

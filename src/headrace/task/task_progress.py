@@ -24,6 +24,8 @@ class TaskProgress:
         self._record: float | None = None
         self._commit: float | None = None
         self._transaction: float | None = None
+        self.transaction_interval: float | None = None
+        """Seconds for which a transaction may stay open; None if that depends on polls or on the task."""
         self._lag: Lag | None = None
         self._behind: tuple[int, float | None] = (0, None)
         """The sum of the lag, and the time since when it is above 0 and has not shrunk."""
@@ -83,6 +85,7 @@ class TaskProgress:
             last_record=age(self._record),
             last_commit=age(self._commit),
             transaction_open=age(self._transaction),
+            transaction_interval=None if self.transaction_interval is None else round(self.transaction_interval * 1000),
             lag=self._lag,
             lag_since=age(self._behind[1]),
         )

@@ -21,7 +21,7 @@ BEHIND = Lag(LagUnit.BYTES, {"a.log": 2, "b.log": 5})
 
 def facts(stage: Stage = Stage.POLLING, since: int = 100, **more: Any) -> TaskFacts:
     """Return the facts of a task that was started an hour ago; ``more`` are those of progress and of others."""
-    names = ("last_poll", "last_record", "last_commit", "transaction_open", "lag_since")
+    names = ("last_poll", "last_record", "last_commit", "transaction_open", "transaction_interval", "lag_since")
     unread = more.pop("unread", None)
     progress = Progress(stage, since, lag=unread, **{name: more.pop(name) for name in names if name in more})
     return replace(TaskFacts(progress, attempt=3_600_000), **more)
@@ -96,6 +96,9 @@ HEALTHY = {
     "a restart of a minute ago": facts(restarts=1, restart_reason="its executor died", restart_age=60_000),
     "a restart, and a commit since": facts(last_commit=5, restarts=1, restart_reason="x", restart_age=6),
     "an open transaction that grows": facts(last_poll=1, last_record=2000, transaction_open=TIMEOUT),
+    "an open transaction that is not due yet": facts(
+        last_poll=1, last_record=3 * TIMEOUT, transaction_open=3 * TIMEOUT, transaction_interval=2 * TIMEOUT + 1
+    ),
     "a process that was asked just now": facts(Stage.PUTTING, TIMEOUT, silent=500),
 }
 

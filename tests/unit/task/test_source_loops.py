@@ -209,6 +209,7 @@ def test_a_tasks_progress_is_noted_per_batch(stage: Stage, record: Any, monkeypa
     assert before == replace(before, stage=HealthStage.POLLING, last_poll=None, last_record=None, last_commit=None)
     assert (open_.last_record, open_.transaction_open) != (None, None) and open_.last_commit is None
     assert after.last_commit is not None and after.transaction_open is None
+    assert open_.transaction_interval == 100_000
 
 
 def test_an_interval_gathers_polls_and_the_end_commits_the_rest(stage: Stage, record: Any) -> None:

@@ -16,7 +16,7 @@ from headrace.model.health import Stage
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
 from headrace.task.source.source_batch import Batches, SourceBatch, SourceOffset
 from headrace.task.source.source_task_calls import CommitNotifier, Poller, record_poll, size_of
-from headrace.task.source.transaction_boundary import Boundary, End
+from headrace.task.source.transaction_boundary import Boundary, End, IntervalBoundary
 from headrace.task.source.transactional_writer import TransactionWriter
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.topic_batch import WrittenRecord
@@ -42,6 +42,7 @@ class ExactlyOnceWorkerSourceTask:
         self._notifier = notifier
         self._metrics = metrics
         self._progress = metrics.progress
+        self._progress.transaction_interval = boundary.interval if isinstance(boundary, IntervalBoundary) else None
         self._clock = clock
         self._dropped: list[SourceRecord] = []
         self._notification_pending = False

@@ -47,6 +47,7 @@ class TaskRecord:
         self._times: Mapping[str, float] = {}
         """The times of the newest poll, record and commit, of all attempts."""
         self._transaction: float | None = None
+        self._interval: int | None = None
         self._source_lag: tuple[Lag | None, float | None] = (None, None)
         """A source's lag, and the time since when it does not shrink."""
         self._measured: float | None = None
@@ -79,6 +80,7 @@ class TaskRecord:
         self._times = {**self._times, **{name: now - age / 1000 for name, age in ages.items() if age is not None}}
         opened = progress.transaction_open
         self._transaction = None if opened is None else now - opened / 1000
+        self._interval = progress.transaction_interval
         lag_since = progress.lag_since
         self._source_lag = (progress.lag, None if lag_since is None else now - lag_since / 1000)
         self._measured = now
@@ -151,7 +153,8 @@ class TaskRecord:
         times, error, (restarts, reason, restarted) = self._times, self._error, self._restart
         poll, record, commit = (age(times.get(name)) for name in ("poll", "record", "commit"))
         lag, lag_since = self._source_lag
-        progress = Progress(stage, age(since) or 0, poll, record, commit, age(self._transaction), lag, age(lag_since))
+        transaction, interval = age(self._transaction), self._interval
+        progress = Progress(stage, age(since) or 0, poll, record, commit, transaction, interval, lag, age(lag_since))
         met, at, began = error or (None, None, None)
         rate, size = self._records.rate(now), self._values.get(_RECORD_SIZE)
         return TaskFacts(

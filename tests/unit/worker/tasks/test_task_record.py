@@ -32,9 +32,9 @@ def error(stage: Stage = Stage.POLLING, handling: Handling = Handling.RETRIED) -
 def test_ages_go_on_from_the_arrival_of_a_report(record: TaskRecord, clock: Clock) -> None:
     assert record.facts().progress == Progress(Stage.STARTING, 0) and record.facts().measured is None
     record.attempt_started(0)
-    record.measured(Progress(Stage.PUTTING, 300, 100, 2000, None, 50))
+    record.measured(Progress(Stage.PUTTING, 300, 100, 2000, None, 50, 9))
     clock.now += 1.5
-    assert record.facts().progress == Progress(Stage.PUTTING, 1800, 1600, 3500, None, 1550)
+    assert record.facts().progress == Progress(Stage.PUTTING, 1800, 1600, 3500, None, 1550, 9)
     assert record.facts().measured == 1500
 
 
