@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -206,6 +207,20 @@ def test_a_connectors_own_rules(golden: Golden) -> None:
     s.fails()
     assert s.restarts() == 1 and any("TellGivenUp" in line for line in s.lines)
     golden(s)
+
+
+def test_a_former_leaders_clock_that_was_ahead_delays_nothing() -> None:
+    """The time of its last restart has not come yet by this worker's clock: it says nothing."""
+    s = Failing().running()
+    s.fails()
+    s.later(10)
+    s.fails()
+    count = RestartCount(1, int((s.now + 10 * HOUR) * 1000))
+    config = replace(s.topic.state, restart_counts={T0: count})
+    answer = auto_restart(config, RULES, T0, s.failed[T0], int(s.now * 1000))
+    assert answer.next_attempt_ms == int((s.now + 20) * 1000) and answer.attempts == 1
+    config = replace(config, restart_counts={T0: replace(count, attempts=3)})
+    assert auto_restart(config, RULES, T0, s.failed[T0], int(s.now * 1000)).gave_up
 
 
 def test_values_that_the_leader_cannot_read_are_the_workers() -> None:

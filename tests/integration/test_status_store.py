@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from headrace.herder.engine.statuses import StatusReporter
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import ConnectorStatus, State, TaskStatus, TopicStatus
+from headrace.storage import status_records
 from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.status_backing_store import KafkaStatusBackingStore
 
@@ -146,3 +149,25 @@ def test_what_is_written_is_reported_but_not_what_was_there_before(broker: Any) 
     assert told == [TASK, ("c", "t")] and not after.contains(TASK)
     before.stop()
     after.stop()
+
+
+@pytest.mark.parametrize("minutes", [-50, 50])
+def test_the_age_of_a_status_does_not_depend_on_the_clock_of_its_worker(broker: Any, minutes: int) -> None:
+    """What is read as it is written is of now; what was there before is no younger than now."""
+    topic, now = f"status-{uuid.uuid4().hex[:8]}", int(time.time() * 1000)
+    props = {"bootstrap.servers": broker.bootstrap_servers}
+    spec, clients = compacted_topic(topic, "status.storage", 1, 1), LogClients(props, props, props)
+    during, after = KafkaStatusBackingStore(spec, clients), KafkaStatusBackingStore(spec, clients)
+    during.start()
+    producer, written = Producer(props), now + minutes * 60_000
+    key, value = status_records.encode(TaskStatus(TASK, State.FAILED, "w", 1, "broken"))
+    producer.produce(topic, key=key, value=value, timestamp=written)
+    assert not producer.flush(10)
+    during.refresh(10)
+    after.start()
+    seen, known = during.task(TASK), after.task(TASK)
+    during.stop()
+    after.stop()
+    assert seen is not None and seen.written_ms is not None and now <= seen.written_ms < now + 60_000
+    assert known is not None and known.written_ms is not None
+    assert known.written_ms == written if minutes < 0 else now <= known.written_ms < now + 60_000

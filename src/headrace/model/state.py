@@ -33,7 +33,8 @@ class State(str, Enum):
 class ConnectorStatus:
     """A connector's status, as written by the worker ``worker_id`` (host:port) in the group's ``generation``.
 
-    ``written_ms`` is the time of its record, in milliseconds since the epoch; None where it is not known.
+    ``written_ms`` is the time of its record by the reader's clock, in milliseconds since the epoch; None where it is
+    not known.
     """
 
     connector: str

@@ -193,7 +193,14 @@ class KafkaStatusBackingStore:
             self._send(key, value, safely=None)
 
     def _on_records(self, batch: Sequence[LogRecord]) -> None:
+        now = int(time.time() * 1000)
         with self._lock:
-            keys = [self._statuses.apply(record.key, record.value, record.timestamp_ms) for record in batch]
+            keys = [self._statuses.apply(each.key, each.value, self._written_ms(each, now)) for each in batch]
         if self._started:
             self._on_update(tuple(key for key in keys if key is not None))
+
+    def _written_ms(self, record: LogRecord, now_ms: int) -> int | None:
+        """Return the time of a record by this worker's clock; that of the worker that has written it may differ."""
+        if record.timestamp_ms is None:
+            return None
+        return now_ms if self._started else min(record.timestamp_ms, now_ms)

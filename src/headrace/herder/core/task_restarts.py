@@ -50,7 +50,7 @@ def auto_restart(
         return replace(none, reason=f"its connector is {target.value}")
     if failure.permanent:
         return replace(none, gave_up=True, reason=_MISTAKE)
-    effect_ms = _effect_ms(config, failure)
+    effect_ms = _effect_ms(config, failure, now_ms)
     if attempts < own.max_attempts:
         return replace(none, next_attempt_ms=max(failure.failed_ms + own.delay_ms(attempts + 1, str(id)), effect_ms))
     if now_ms < effect_ms:
@@ -75,10 +75,13 @@ def _count(config: ClusterConfigState, id: str | ConnectorTaskId, until_ms: int)
     return None if count is None or until_ms - count.last_ms >= HEALTHY_MS else count
 
 
-def _effect_ms(config: ClusterConfigState, failure: Failure) -> int:
-    """Return the time until which an effect of the last restart is awaited; 0 if the failure came after it."""
+def _effect_ms(config: ClusterConfigState, failure: Failure, now_ms: int) -> int:
+    """Return the time until which an effect of the last restart is awaited; 0 if the failure came after it.
+
+    A restart in the future was written by a former leader whose clock is ahead: nothing is known of its time.
+    """
     count = config.restart_counts.get(failure.id)
-    return 0 if count is None or count.last_ms <= failure.failed_ms else count.last_ms + _EFFECT_MS
+    return 0 if count is None or not failure.failed_ms < count.last_ms <= now_ms else count.last_ms + _EFFECT_MS
 
 
 def _exhausted(attempts: int) -> str:
@@ -152,7 +155,7 @@ def failures_read(state: HerderState, event: FailuresRead) -> Transition:
             state = state.with_write(PutAutomaticRestart(id, RestartCount(answer.attempts + 1, now)))
     state, actions = _tell_given_up(state, answers)
     later = [answer.next_attempt_ms for answer in answers.values() if answer.next_attempt_ms is not None]
-    later += [_effect_ms(state.config, failure) for failure in event.failures]
+    later += [_effect_ms(state.config, failure, now) for failure in event.failures]
     state, timer = _set_timer(state, [due for due in later if due > now], now)
     return state, [*actions, *timer]
 

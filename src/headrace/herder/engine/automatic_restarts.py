@@ -38,10 +38,7 @@ def _status(store: StatusStore, key: StatusKey) -> ConnectorStatus | TaskStatus 
 
 
 def _failure(store: StatusStore, key: StatusKey, now_ms: int) -> Failure | None:
-    """Return the failure that the status of ``key`` tells of, None if it is not FAILED.
-
-    The clock of the worker that failed may be ahead of this one's.
-    """
+    """Return the failure that the status of ``key`` tells of, None if it is not FAILED."""
     status = _status(store, key)
     if status is None or status.state is not State.FAILED:
         return None
