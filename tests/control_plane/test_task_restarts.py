@@ -343,3 +343,26 @@ def test_a_task_that_is_removed_meanwhile_is_not_restarted() -> None:
     s.happen(events.ReconfigurationRequested("c"))
     s.later(HOUR)
     assert not s.restarts()
+
+
+def test_an_operators_restart_overtakes_one_that_waits_to_be_written() -> None:
+    """The waiting one would set the count that the operator has just reset, and restart the task once more."""
+    s = Failing().running()
+    for seconds in (10, 20):
+        s.fails()
+        s.later(seconds)
+    s.fails()
+    s.hold(actions.Write)
+    by_hand = PutTaskRestart(2, "c", 0)
+    s.request(by_hand)
+    s.later(40)
+    assert s.state.leadership.writing == by_hand and len(s.state.leadership.queue) == 1
+    s.lines.clear()
+    s.release(actions.Write)
+    s.happen(s.topic.write(by_hand))
+    s.happen(events.WriteDone(by_hand))
+    assert not s.restarts() and not s.attempts() and not s.state.leadership.queue
+    s.say("it fails again: as if it were for the first time")
+    s.fails()
+    s.later(10)
+    assert s.restarts() == 1 and s.attempts() == 1

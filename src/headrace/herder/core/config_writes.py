@@ -68,10 +68,14 @@ class PutTaskRestart:
 
 @dataclass(frozen=True, slots=True)
 class PutAutomaticRestart:
-    """The leader's own request to restart a connector, or a task of it, if it is still FAILED where it runs."""
+    """The leader's own request to restart a connector, or a task of it, if it is still FAILED where it runs.
+
+    It is dropped unless ``replaces`` is still the present count: an operator may have restarted it meanwhile.
+    """
 
     id: str | ConnectorTaskId
     count: RestartCount
+    replaces: RestartCount | None = None
 
     @property
     def name(self) -> str:

@@ -152,7 +152,8 @@ def failures_read(state: HerderState, event: FailuresRead) -> Transition:
     }
     for id, answer in answers.items():
         if answer.next_attempt_ms is not None and answer.next_attempt_ms <= now:
-            state = state.with_write(PutAutomaticRestart(id, RestartCount(answer.attempts + 1, now)))
+            count, replaced = RestartCount(answer.attempts + 1, now), state.config.restart_counts.get(id)
+            state = state.with_write(PutAutomaticRestart(id, count, replaced))
     state, actions = _tell_given_up(state, answers)
     later = [answer.next_attempt_ms for answer in answers.values() if answer.next_attempt_ms is not None]
     later += [_effect_ms(state.config, failure, now) for failure in event.failures]
