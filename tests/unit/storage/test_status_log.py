@@ -60,7 +60,7 @@ def test_fold_equals_java_for_every_vector(vectors: Callable[..., Any], log_byte
 
 
 @pytest.mark.parametrize("task", [None, 0])
-def test_unassigned_of_an_older_generation_is_ignored(task: int | None) -> None:
+def test_what_a_late_worker_of_an_older_generation_writes_is_ignored(task: int | None) -> None:
     def status(state: State, generation: int, worker: str = "w:1") -> tuple[bytes, bytes | None]:
         if task is None:
             return status_records.encode(ConnectorStatus("c", state, worker, generation))
@@ -78,4 +78,9 @@ def test_unassigned_of_an_older_generation_is_ignored(task: int | None) -> None:
     log.apply(*status(State.UNASSIGNED, 5))
     assert present() is State.UNASSIGNED
     log.apply(*status(State.FAILED, 2))
+    assert present() is State.FAILED
+    log.apply(*status(State.RUNNING, 7))
+    log.apply(*status(State.FAILED, 6, worker="late:1"))
+    assert present() is State.RUNNING, "a worker that was frozen, and has read nothing of its successor yet"
+    log.apply(*status(State.FAILED, 7, worker="other:1"))
     assert present() is State.FAILED
