@@ -166,8 +166,12 @@ def test_an_error_that_a_task_meets_does_not_show_values(
 ) -> None:
     start_task(worker, config, callbacks)
     listener = launcher.launched(TASK).listener
-    listener.on_event(TASK, ErrorMet(TaskError("E", f"bad {SECRET}", Stage.POLLING, Handling.RETRIED, 0, hint=SECRET)))
+    position = {"source_partition": {"url": f"db?{SECRET}", SECRET: 7}, "source_offset": None}
+    error = TaskError("E", f"bad {SECRET}", Stage.POLLING, Handling.RETRIED, 0, position, SECRET)
+    listener.on_event(TASK, ErrorMet(error))
     last_error = listener.record.last_error
+    hidden = config["password"]
+    assert last_error.position == {"source_partition": {"url": f"db?{hidden}", hidden: 7}, "source_offset": None}
     assert (last_error.message, last_error.hint) == (
         f"bad {config['password']}",
         config["password"],

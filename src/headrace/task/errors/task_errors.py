@@ -110,11 +110,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _plain(position: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a source's map with texts in place of what only its plugin knows: the worker cannot load that."""
+    """Return a source's map with short texts in place of what only its plugin knows: the worker cannot load that."""
     if position is None:
         return None
-    plain = (bool, int, float, str, type(None))
-    return {error_text(name): value if type(value) in plain else error_text(value) for name, value in position.items()}
+    plain = (bool, int, float, type(None))
+    return {_short(name): value if type(value) in plain else _short(value) for name, value in position.items()}
+
+
+def _short(value: object) -> str:
+    return clean_text(error_text(value), _LONGEST)
 
 
 # Errors of plugins may refuse attributes, or fail when these are read.

@@ -290,8 +290,8 @@ class SupervisedTask:
                 self._move(TaskEvent.ENDS)
 
     def _keep(self, error: TaskError) -> None:
-        hint = None if error.hint is None else self._hide(error.hint)
-        self.record.met(replace(error, message=self._hide(error.message), hint=hint))
+        hint, position = None if error.hint is None else self._hide(error.hint), _hidden(error.position, self._hide)
+        self.record.met(replace(error, message=self._hide(error.message), hint=hint, position=position))
 
     def _error_of(self, reason: str, handling: Handling) -> TaskError:
         """Return the error of an attempt that has reported none, as its process or Spark was lost."""
@@ -313,3 +313,10 @@ class SupervisedTask:
                 self._status.on_restart(self.id, text)
             elif call is not StatusCall.NONE:
                 self._status_calls[call](self.id)
+
+
+def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
+    """Return a record's position with all its texts hidden."""
+    if isinstance(value, Mapping):
+        return {hide(name): _hidden(each, hide) for name, each in value.items()}
+    return hide(value) if isinstance(value, str) else value

@@ -6,10 +6,12 @@ import logging
 import pytest
 
 from headrace.api.errors import DataError, RetriableError
+from headrace.api.record import SourceRecord
 from headrace.model.health import Handling, Stage, TaskError
 from headrace.task.errors.error_reports import ErrorReports, ToleratedErrorReporter
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, ProcessingContext
 from headrace.task.errors.processing_context import Stage as OperationStage
+from headrace.task.errors.task_errors import position_of
 from headrace.task.task_protocol import ErrorMet, ProcessEvent
 from tests.unit.clock import Clock
 
@@ -140,3 +142,13 @@ def test_a_tolerated_record_is_reported_with_its_position_and_not_logged(
         )
     ] * tolerated
     assert caplog.messages == []
+
+
+def test_a_position_is_of_bounded_size() -> None:
+    """Errors are sent to the worker once a second, and kept; whoever asks for the health gets them."""
+    huge = {"file": "a" * 10**6, "b" * 10**6: 1, "parts": ["c" * 10**6]}
+    position = position_of(SourceRecord(huge, huge, "t"))
+    assert len(str(position)) < 20_000 and "a" * 900 in position["source_partition"]["file"]
+    short = {"file": "a", "at": 3, "parts": ["x"]}
+    kept = position_of(SourceRecord(short, None, "t"))
+    assert kept == {"source_partition": {"file": "a", "at": 3, "parts": "['x']"}, "source_offset": None}
