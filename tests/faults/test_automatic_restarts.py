@@ -110,9 +110,15 @@ def test_a_task_that_fails_too_often_is_given_up(make: MakeWorker, unique: str, 
     told = f"Task {unique}-0 is FAILED and is not restarted automatically: it was restarted 2 times in a row"
     wait_for(lambda: told in worker.log, 90, lambda: worker.log[-3000:])
     assert (tmp_path / "bad").read_text() == "1" and worker.task_states(unique) == ["FAILED"]
+    (given_up,) = worker.rest.get(f"/connectors/{unique}/health").json()["tasks"]
+    assert given_up["verdict"] == "failed" and "number 500 is bad" in given_up["why"]
+    assert given_up["auto_restart"]["gave_up"] and given_up["auto_restart"]["attempts"] == 2
     assert worker.rest.post(f"/connectors/{unique}/tasks/0/restart").status_code == 204
     wait_for(lambda: "restart 1 in a row" in worker.log.rpartition(told)[2], 60, lambda: worker.log[-3000:])
     worker.wait_for_tasks(unique)
+    (restarted,) = worker.rest.get(f"/connectors/{unique}/health").json()["tasks"]
+    assert restarted["last_error"]["message"] == "number 500 is bad", "what has failed before the restart is known"
+    assert restarted["auto_restart"] | {"gave_up": False, "attempts": 1} == restarted["auto_restart"]
 
 
 def test_a_connector_whose_start_fails_is_started_again(make: MakeWorker, unique: str, tmp_path: Path) -> None:

@@ -220,6 +220,15 @@ def _restarted(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     return f"it was restarted {_time(age)} ago: {headline(facts.restart_reason)}"
 
 
+def _restarted_after_failure(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
+    error, age = facts.last_error, facts.attempt
+    if error is None or error.handling is not Handling.FAILED or age >= _LATELY or (facts.error_age or 0) < age:
+        return None
+    if _newest(facts.progress.last_record, facts.progress.last_commit) < age:
+        return None
+    return f"it was restarted {_time(age)} ago, after it had failed: {_text(error)}"
+
+
 _RULES: Final[tuple[tuple[Verdict, _Rule], ...]] = (
     (Verdict.DEGRADED, _waiting),
     (Verdict.DEGRADED, _restarting),
@@ -233,6 +242,7 @@ _RULES: Final[tuple[tuple[Verdict, _Rule], ...]] = (
     (Verdict.DEGRADED, _silent),
     (Verdict.DEGRADED, _tolerated),
     (Verdict.DEGRADED, _restarted),
+    (Verdict.DEGRADED, _restarted_after_failure),
 )
 
 

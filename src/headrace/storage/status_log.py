@@ -100,7 +100,7 @@ def _is_stale(new: ConnectorStatus | TaskStatus, old: ConnectorStatus | TaskStat
 
     A worker that lets go in the generation in which it ran the task is not slow. Java passes over that as well, and
     shows the tasks of a worker that has left as RUNNING; and it does not compare the generations of connectors at all.
-    A failure that comes late is of what runs elsewhere by now, too: nothing there would ever replace it (Java shows it).
+    A failure that comes late is of what runs elsewhere by now, too, where nothing would replace it. Java shows it.
     """
     if old is None or new.state not in (State.UNASSIGNED, State.FAILED):
         return False

@@ -193,7 +193,7 @@ class Worker:
         """Start a task; failures become its status. Raise ConnectError if the task is here already."""
         if id not in self._tasks.ids():
             self._runs.record_start(id)
-        task = SupervisedTask(id, target_state, self._status, callbacks)
+        task = SupervisedTask(id, target_state, self._status, callbacks, (connector_config, task_config))
         self._tasks.start(task, lambda: self._task_launch(id, connector_config, task_config))
 
     def stop_tasks(self, ids: Collection[ConnectorTaskId]) -> Future[None]:

@@ -60,7 +60,12 @@ def test_without_facts_it_is_not_known() -> None:
     )
 
 
+FAILED = error(Stage.PUTTING, Handling.FAILED)
 HEALTHY = {
+    "a restart after a failure, and records since": facts(
+        last_error=FAILED, error_age=90_000, last_record=1000, attempt=30_000
+    ),
+    "a restart after a failure, of a minute ago": facts(last_error=FAILED, error_age=90_000, attempt=60_000),
     "a source without records": facts(last_poll=50),
     "a source whose last record is old": facts(last_poll=50, last_record=9 * TIMEOUT, last_commit=9 * TIMEOUT),
     "a source that has read all": facts(last_poll=50, last_record=9 * TIMEOUT, unread=Lag(LagUnit.BYTES, {"a": 0})),
@@ -141,6 +146,10 @@ DEGRADED = {
     "a restart": (
         facts(last_poll=5, restarts=1, restart_reason="its executor died", restart_age=59_999),
         "It was restarted 60 s ago: its executor died.",
+    ),
+    "a restart after a failure": (
+        facts(Stage.STARTING, last_error=FAILED, error_age=90_000, last_record=95_000, attempt=59_999),
+        "It was restarted 60 s ago, after it had failed: OSError: no space left.",
     ),
     "a process that does not answer": (facts(silent=10_000), "Its process has not answered for 10 s."),
 }

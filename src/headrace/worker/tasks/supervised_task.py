@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 
 from headrace.api.datasets import Fields
 from headrace.api.errors import ConnectError, RetriableError
+from headrace.model.cluster_config_state import Config
 from headrace.model.health import Handling, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
@@ -65,8 +66,11 @@ class SupervisedTask:
         target: TargetState,
         status: StatusListener,
         callbacks: TaskCallbacks,
+        configs: tuple[Config, Config] = ({}, {}),
     ) -> None:
+        """``configs``: the connector's and the task's, as they are in the config topic."""
         self.id = id
+        self.configs = configs
         self.figures = TaskFigures()
         self.record = TaskRecord()
         self.pid: int | None = None
@@ -106,6 +110,11 @@ class SupervisedTask:
             handle = self._handle
         if handle is not None and self.phase in _ALIVE and self.record.ask():
             handle.measure()
+
+    def keep_facts(self, former: TaskRecord) -> None:
+        """Go on with the facts of a former start of this task, to be called before ``launch``."""
+        self.record = former
+        self.record.launched()
 
     def launch(self, build: Callable[[], TaskLaunch], launcher: TaskLauncher) -> ResolvedConfig | None:
         """Build the launch, which may import plugins and block, and start it unless the task was stopped meanwhile.

@@ -105,6 +105,11 @@ class TaskRecord:
         )
         self._error = (error, now, last[2] if last is not None and goes_on else now)
 
+    def launched(self) -> None:
+        """Note that the task, which had ended, is started again. Counts begin anew."""
+        self._begin(has_process=False)
+        self._restart, self._values = (0, None, None), {}
+
     def attempt_started(self, number: int) -> None:
         """Note a new process. Every attempt but the first of a launch replaces one that ended without failing."""
         if number > 0:

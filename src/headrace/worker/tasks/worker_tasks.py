@@ -7,13 +7,14 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.api.datasets import Fields
 from headrace.api.errors import ConnectError
 from headrace.logs.context import within
+from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
-from headrace.model.health import TaskFacts
+from headrace.model.health import Handling, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import SparkAttempt
 from headrace.model.state import TargetState
@@ -34,6 +35,18 @@ _FORMER: Final = 1_000
 """Number of ended tasks whose facts are kept."""
 
 
+class _Former(NamedTuple):
+    """What is kept of a task that has ended here; ``configs`` are those that it was started with."""
+
+    record: TaskRecord
+    configs: tuple[Config, Config]
+
+    @property
+    def has_failed(self) -> bool:
+        error = self.record.last_error
+        return error is not None and error.handling is Handling.FAILED
+
+
 class WorkerTasks:
     """A registry that launches, finds and stops tasks. Thread-safe; nothing here blocks."""
 
@@ -48,7 +61,7 @@ class WorkerTasks:
         self._lock = threading.Lock()
         self._tasks: dict[ConnectorTaskId, SupervisedTask] = {}
         self._watches: dict[ConnectorTaskId, ConfigWatch] = {}
-        self._former: dict[ConnectorTaskId, TaskRecord] = {}
+        self._former: dict[ConnectorTaskId, _Former] = {}
         """Of tasks that have ended here, whose last facts stay; the newest few."""
 
     def ids(self) -> frozenset[ConnectorTaskId]:
@@ -69,7 +82,7 @@ class WorkerTasks:
         """
         with self._lock:
             tasks = {id: task for id, task in self._tasks.items() if connector in (None, id.connector)}
-            records = {id: record for id, record in self._former.items() if connector in (None, id.connector)}
+            records = {id: former.record for id, former in self._former.items() if connector in (None, id.connector)}
         for task in tasks.values():
             task.ask_progress()
         deadline = Deadline.after(_ANSWER_S, self._clock)
@@ -110,7 +123,9 @@ class WorkerTasks:
             if task.id in self._tasks:
                 raise ConnectError(f"Task {task.id} is already on this worker")
             self._tasks[task.id] = task
-            self._former.pop(task.id, None)
+            former = self._former.pop(task.id, None)
+            if former is not None and former.has_failed and former.configs == task.configs:
+                task.keep_facts(former.record)
             self._watches[task.id] = watch
         self._stages.run_in_background(
             f"start of task {task.id}", within(task.id, lambda: self._launch(task, build, watch))
@@ -170,6 +185,6 @@ class WorkerTasks:
         return gone
 
     def _keep(self, task: SupervisedTask) -> None:
-        self._former[task.id] = task.record
+        self._former[task.id] = _Former(task.record, task.configs)
         while len(self._former) > _FORMER:
             del self._former[next(iter(self._former))]

@@ -405,3 +405,20 @@ def test_facts_of_an_ended_task_stay(worker: Worker, launcher: Any, callbacks: A
     assert worker.task_facts("another") == {}
     start(worker, source_config(), callbacks)
     assert worker.task_facts(None)[TASK].progress.stage is Stage.STARTING
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_task_that_is_restarted_after_a_failure_keeps_its_facts(
+    worker: Worker, launcher: Any, callbacks: Any, source_config: Any, changed: bool
+) -> None:
+    """It fails in a loop, perhaps: its last error must not be gone each time. That of another configuration is."""
+    start(worker, source_config(), callbacks)
+    listener = launcher.launched(TASK).listener
+    listener.on_event(TASK, AttemptStarted(0, 4711))
+    listener.on_event(TASK, Measured(Progress(Stage.PUTTING, 3, last_record=7)))
+    listener.on_event(TASK, Failed("disk full", TaskError("OSError", "disk full", Stage.PUTTING, Handling.FAILED, 0)))
+    worker.stop_tasks([TASK]).result(10)
+    start(worker, source_config(**({"x": "y"} if changed else {})), callbacks)
+    facts = worker.task_facts(None)[TASK]
+    assert facts.progress.stage is Stage.STARTING and facts.silent is None
+    assert (facts.last_error is None, facts.progress.last_record is None) == (changed, changed)
