@@ -9,8 +9,6 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-INFO: Final = "info"
-"""The name of metrics whose labels are all that they have to say; Prometheus' type of that name."""
 CLIENT_ID: Final = "client-id"
 
 
@@ -27,6 +25,8 @@ class ConnectMetric:
     doc: str
     labels: tuple[str, ...] = ()
     text: bool = False
+    is_info: bool = False
+    """True if its labels are all that it has to say; Prometheus' type of that name."""
 
     @property
     def domain(self) -> str:
@@ -37,10 +37,6 @@ class ConnectMetric:
     def is_counter(self) -> bool:
         """True for a total, as Prometheus requires the names of counters to end."""
         return self.name.endswith("-total")
-
-    @property
-    def is_info(self) -> bool:
-        return self.name == INFO
 
     @property
     def all_labels(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace.metrics import plugin_metrics
-from headrace.metrics.connect_metric import INFO, ConnectMetric, Reading
+from headrace.metrics.connect_metric import ConnectMetric, Reading
 from headrace.metrics.figures import WorkerFigures
 
 _GROUP: Final = "connector-metrics"
@@ -17,7 +17,11 @@ _CLASS: Final = ConnectMetric(_GROUP, "connector-class", "The connector's class.
 _TYPE: Final = ConnectMetric(_GROUP, "connector-type", "source or sink.", _OF, text=True)
 _VERSION: Final = ConnectMetric(_GROUP, "connector-version", "The version that the connector returns.", _OF, text=True)
 _ABOUT: Final = ConnectMetric(
-    _GROUP, INFO, "What a connector is.", (*_OF, "connector-class", "connector-type", "connector-version")
+    _GROUP,
+    "info",
+    "What a connector is.",
+    (*_OF, "connector-class", "connector-type", "connector-version"),
+    is_info=True,
 )
 METRICS: Final[tuple[ConnectMetric, ...]] = (_STATUS, _CLASS, _TYPE, _VERSION, _ABOUT)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -66,6 +67,10 @@ class ConnectCollector:
             for name, naming in {naming.name(metric): naming for naming in self._namings}.items():
                 if name is not None:
                     _add(families, name, naming, metric, own)
+        for name, family in families.items():
+            if family.type == "counter" and family.name in families:
+                # A plugin's "rows" beside its "rows-total": OpenMetrics has one family of a name.
+                family.name, family.type = name, "gauge"
         return families.values()
 
 
@@ -102,4 +107,6 @@ def _add(
         family = families[name] = Metric(name.removesuffix(_SUFFIXES[kind]), metric.doc, kind)
     labels = [naming.label(label) for label in metric.all_labels]
     for reading in readings:
+        if family.type == "counter" and math.isnan(reading.value):
+            continue  # a plugin's, which OpenMetrics does not allow
         family.add_sample(name, dict(zip(labels, reading.labels, strict=True)), reading.value)

@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from headrace.metrics.connect_metric import INFO, ConnectMetric, Reading, by_name, metrics_of
+from headrace.metrics.connect_metric import ConnectMetric, Reading, by_name, metrics_of
 from headrace.metrics.figures import GroupFigures
 
 _GROUP: Final = "connect-worker-rebalance-metrics"
 _LEADER: Final = ConnectMetric(_GROUP, "leader-name", "The group's leader, by its URL.", text=True)
 _PROTOCOL: Final = ConnectMetric(_GROUP, "connect-protocol", "The group's protocol.", text=True)
-_ABOUT: Final = ConnectMetric(_GROUP, INFO, "The group's leader and protocol.", ("leader-name", "connect-protocol"))
+_ABOUT: Final = ConnectMetric(
+    _GROUP, "info", "The group's leader and protocol.", ("leader-name", "connect-protocol"), is_info=True
+)
 _NUMBERS: Final = by_name(
     metrics_of(
         _GROUP,

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 import headrace.task
@@ -22,6 +24,8 @@ from headrace.metrics.figures import (
 from headrace.metrics.plugin_metrics import plugin_metric_name
 from headrace.model.ids import ConnectorTaskId
 
+OPEN = "application/openmetrics-text; version=1.0.0"
+LABEL = re.compile("(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 RUNNING = RunFigures("running", 0.75, 0.25)
 FIGURES = WorkerFigures(
     connectors={'c "1"': ConnectorFigures(RUNNING, "1.0", "a.B", "source"), "new": ConnectorFigures(RUNNING, None)},
@@ -117,7 +121,7 @@ def test_a_worker_that_is_alone_and_has_nothing() -> None:
 def test_the_format_that_is_asked_for() -> None:
     exposition = Exposition(WorkerFigures)
     assert exposition.render("")[1].startswith("text/plain; version=0.0.4")
-    text, content_type = exposition.render("application/openmetrics-text; version=1.0.0")
+    text, content_type = exposition.render(OPEN)
     assert content_type.startswith("application/openmetrics-text") and text.endswith(b"# EOF\n")
 
 
@@ -212,3 +216,29 @@ def test_figures_of_connectors_plugins_have_no_task() -> None:
     shown = WorkerFigures(connectors={"c": ConnectorFigures(RUNNING, "1", values=values)})
     both = labelled("both", shown)
     assert both["kafka_connect_plugins_tables_total"] == [{"connector": "c", "database": "a"}]
+
+
+@pytest.mark.parametrize("naming", NAMINGS)
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {plugin_metric_name("a", "", {}): 1.0, plugin_metric_name("a-total", "", {}): 2.0},
+        {plugin_metric_name("a-total", "", {}): 2.0, plugin_metric_name("a", "", {}): 1.0},
+        {plugin_metric_name("info", "", {"t": "x"}): 3.0},
+        {plugin_metric_name("a-total", "", {}): float("nan"), plugin_metric_name("a", "", {}): float("nan")},
+        {plugin_metric_name("a", 'a "b" \\ \n', {"__name__": "b", "--x": "", "1a": 'v"\n\\', "_a": "w"}): 1.0},
+    ],
+)
+def test_no_plugin_makes_the_text_unreadable(figures: dict[str, float], naming: str) -> None:
+    """Prometheus would have no metrics of the worker at all."""
+    name = 'c "d"\n\\'
+    shown = WorkerFigures(
+        connectors={name: ConnectorFigures(RUNNING, "1", values=figures)},
+        tasks={ConnectorTaskId(name, 0): TaskRunFigures(RUNNING, figures)},
+    )
+    exposition = Exposition(lambda: shown, NAMINGS[naming])
+    for accept, parse in ((OPEN, openmetrics.text_string_to_metric_families), ("", text_string_to_metric_families)):
+        text = exposition.render(accept)[0].decode()
+        found = [each for family in parse(text) for each in family.samples if "_plugins_" in each.name]
+        assert found and all(each.labels["connector"] == name for each in found)
+        assert all(LABEL.fullmatch(label) for each in found for label in each.labels), found
