@@ -16,7 +16,7 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.config.sink_connector_config import TOPICS, TOPICS_REGEX
 from headrace.config.worker_config import WorkerConfig
 from headrace.kafka.admin.cluster_queries import ClusterQueries, Topic
-from headrace.kafka.admin.topic_reader import read_topic
+from headrace.kafka.admin.topic_contents import topic_contents
 from headrace.model.cluster_config_state import ClusterConfigState, Config
 from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type, plugins_of
@@ -112,7 +112,7 @@ class KafkaView:
 
 def _read(props: Mapping[str, str], topic: Topic) -> ClusterConfigState:
     fold = ConfigLog()
-    for record in read_topic(props, topic.name, tuple(each.id for each in topic.partitions), TIMEOUT_S):
+    for record in topic_contents(props, topic.name, [each.id for each in topic.partitions], TIMEOUT_S):
         with suppress(ConnectError):  # a worker passes such a record over, and logs it
             fold.apply(record.key, record.value, record.offset)
     return fold.state

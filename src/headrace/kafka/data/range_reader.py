@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of ranges of a topic's partitions, up to ends that were there when the reading began."""
+"""A reader of ranges of a topic's partitions, up to ends that were there when the reading began.
+
+Not for looking, as ``topic_reader`` is: a transaction commits the positions, so each is that of the range that was
+asked for, and what cannot be read within a minute is an error, never an end.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as Position
 
 from headrace.api.sink import TopicPartition
 from headrace.kafka.clients import client_config
-from headrace.kafka.errors import RetriableKafkaError, connect_error, is_retriable
+from headrace.kafka.data.assigned_consumer import AssignedConsumer, Fetched
+from headrace.kafka.errors import RetriableKafkaError, connect_error
 from headrace.model.deadline import Deadline
 
 _POLL_S: Final = 0.2
@@ -65,11 +70,14 @@ class RangeReader:
         self._ends = {partition: range.end for partition, range in ranges.items() if range.begin < range.end}
         self._positions = {partition: ranges[partition].begin for partition in self._ends}
         # An end is reported by a fetch that finds nothing more.
-        self.client: Consumer = client_config.consumer(
-            {**props, "enable.partition.eof": "true", "fetch.max.wait.ms": "50"}
-        )
-        self.client.assign([Position(topic, partition, begin) for partition, begin in self._positions.items()])
+        self._consumer = AssignedConsumer({**props, "fetch.max.wait.ms": "50"}, topic)
+        self._consumer.assign(self._positions)
         self._open = set(self._ends)
+
+    @property
+    def client(self) -> Consumer:
+        """The consumer of whose group a transaction commits the positions."""
+        return self._consumer.client
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the offset after all that was read of each partition; its range's end if all was."""
@@ -80,35 +88,25 @@ class RangeReader:
         deadline = Deadline.after(_PATIENCE_S)
         found: list[Message] = []
         while self._open and not found:
-            for message in self._consume(count):
-                self._take(message, found)
+            for fetched in self._consumer.fetch(count, _POLL_S):
+                self._take(fetched, found)
             if not found and self._open and deadline.expired:
                 raise RetriableKafkaError(f"reading topic {self._topic}: no record came for {_PATIENCE_S:g} s")
         return found
 
     def close(self) -> None:
-        self.client.close()
+        self._consumer.close()
 
-    def _consume(self, count: int) -> list[Message]:
-        try:
-            return self.client.consume(count, _POLL_S)
-        except KafkaException as error:
-            raise connect_error(error, f"reading topic {self._topic}") from error
-
-    def _take(self, message: Message, found: list[Message]) -> None:
-        partition, offset, error = message.partition(), message.offset(), message.error()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            if is_retriable(error):
-                return
-            raise connect_error(error, f"reading topic {self._topic}")
-        if partition not in self._open or partition is None or offset is None:
+    def _take(self, fetched: Fetched, found: list[Message]) -> None:
+        partition, position, message = fetched
+        if partition not in self._open or position is None:
             return
         end = self._ends[partition]
-        if error is None and offset < end:
+        if message is not None and position <= end:
             found.append(message)
-            self._positions[partition] = offset + 1
-        # A report of an end has the offset after markers of transactions. It may be before the range's end: a new
-        # leader can have a lower high watermark for a moment, and records follow.
-        if (offset if error is not None else offset + 1) >= end:
+            self._positions[partition] = position
+        # The report of a partition's end may be before the range's end: a new leader can have a lower high watermark
+        # for a moment, and records follow.
+        if position >= end:
             self._positions[partition] = end
             self._open.discard(partition)

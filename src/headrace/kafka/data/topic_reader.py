@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -22,8 +21,8 @@ from confluent_kafka import (
 )
 
 from headrace.api.errors import ConnectError
-from headrace.kafka.clients import client_config
-from headrace.kafka.errors import connect_error, is_retriable
+from headrace.kafka.data.assigned_consumer import AssignedConsumer, Fetched
+from headrace.kafka.errors import connect_error
 from headrace.model.deadline import Deadline
 from headrace.model.raw_record import RawRecord, TimestampType
 
@@ -35,12 +34,9 @@ _FOR_LOOKING: Final = {
     "enable.auto.commit": "false",
     "auto.offset.reset": "none",
     "allow.auto.create.topics": "false",
-    "enable.partition.eof": "true",
     "queued.max.messages.kbytes": "8192",
 }
 _UNKNOWN: Final = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
-# The client looks for the coordinator of its group, which is not used.
-_OF_NO_CONCERN: Final = {KafkaError.GROUP_AUTHORIZATION_FAILED}
 _TIMESTAMP_TYPES: Final = {
     TIMESTAMP_CREATE_TIME: TimestampType.CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME: TimestampType.LOG_APPEND_TIME,
@@ -82,12 +78,12 @@ class TopicReader:
         self._topic = topic
         without_group = {name: value for name, value in props.items() if not name.startswith("group.")}
         without_group.pop("partition.assignment.strategy", None)
-        self._client: Consumer = client_config.consumer({**without_group, **_FOR_LOOKING})
+        self._consumer = AssignedConsumer({**without_group, **_FOR_LOOKING}, topic)
 
     def partitions(self, deadline: Deadline) -> list[int]:
         """Return the topic's partitions. Raise UnknownTopicError if it does not exist; it is not created."""
         try:
-            found = self._client.list_topics(self._topic, max(deadline.remaining(), _LEAST_TIMEOUT_S))
+            found = self._consumer.client.list_topics(self._topic, max(deadline.remaining(), _LEAST_TIMEOUT_S))
         except KafkaException as error:
             raise connect_error(error, f"describing topic {self._topic}") from error
         described = found.topics[self._topic]
@@ -108,16 +104,16 @@ class TopicReader:
         nearer bound.
         """
         bounds = self.bounds(positions, limits.deadline)
-        fetched = _Fetched({p: min(max(positions[p], low), max(low, high)) for p, (low, high) in bounds.items()})
+        progress = _Progress({p: min(max(positions[p], low), max(low, high)) for p, (low, high) in bounds.items()})
         records: list[RawRecord] = []
         left = limits.bytes
-        for record in self._fetch(fetched, limits.deadline):
+        for record in self._fetch(progress, limits.deadline):
             if record is not None:
                 records.append(record)
                 left -= record.size
-            if len(records) >= limits.records or left <= 0 or (fetched.at_end() and (records or not follow)):
+            if len(records) >= limits.records or left <= 0 or (progress.at_end() and (records or not follow)):
                 break
-        return ReadRecords(tuple(records), dict(fetched.positions), fetched.at_end())
+        return ReadRecords(tuple(records), dict(progress.positions), progress.at_end())
 
     def tail(self, partitions: Iterable[int], limits: ReadLimits) -> ReadRecords:
         """Return the newest records, at most `limits.records` of all partitions together, as their timestamps say.
@@ -137,14 +133,15 @@ class TopicReader:
 
     def close(self) -> None:
         """Close the consumer."""
-        self._client.close()
+        self._consumer.close()
 
     def _bounds(self, partition: int, deadline: Deadline) -> tuple[int, int]:
         doing = f"reading the offsets of {self._topic}-{partition}"
         try:
             where = TopicPartition(self._topic, partition)
             timeout = max(deadline.remaining(), _LEAST_TIMEOUT_S)
-            found: tuple[int, int] | None = cast("Any", self._client.get_watermark_offsets(where, timeout=timeout))
+            offsets = self._consumer.client.get_watermark_offsets(where, timeout=timeout)
+            found: tuple[int, int] | None = cast("Any", offsets)
         except KafkaException as error:
             raise connect_error(error, doing) from error
         if found is None:  # it timed out
@@ -153,58 +150,49 @@ class TopicReader:
 
     def _newest(self, begin: Mapping[int, int], ends: Mapping[int, int], limits: ReadLimits) -> ReadRecords:
         kept = {partition: _Newest(limits) for partition in begin}
-        fetched = _Fetched(dict(begin))
-        fetched.ended.update(p for p in begin if begin[p] >= ends[p])
-        if not fetched.at_end():
-            for record in self._fetch(fetched, limits.deadline):
+        progress = _Progress(dict(begin))
+        progress.ended.update(p for p in begin if begin[p] >= ends[p])
+        if not progress.at_end():
+            for record in self._fetch(progress, limits.deadline):
                 if record is not None and record.partition is not None:
-                    if fetched.positions[record.partition] >= ends[record.partition]:
-                        fetched.ended.add(record.partition)
+                    if progress.positions[record.partition] >= ends[record.partition]:
+                        progress.ended.add(record.partition)
                     if record.offset is not None and record.offset < ends[record.partition]:
                         kept[record.partition].add(record)
-                if fetched.at_end():
+                if progress.at_end():
                     break
-        positions = {p: ends[p] if p in fetched.ended else at for p, at in fetched.positions.items()}
+        positions = {p: ends[p] if p in progress.ended else at for p, at in progress.positions.items()}
         return ReadRecords(
-            _merged([each.records for each in kept.values()], limits.records), positions, fetched.at_end()
+            _merged([each.records for each in kept.values()], limits.records), positions, progress.at_end()
         )
 
-    def _fetch(self, fetched: _Fetched, deadline: Deadline) -> Iterator[RawRecord | None]:
-        """Yield records until the deadline, and None where a partition's end or nothing came; `fetched` is kept up."""
+    def _fetch(self, progress: _Progress, deadline: Deadline) -> Iterator[RawRecord | None]:
+        """Yield records until the deadline, and None where a partition's end or nothing came; `progress` is kept up."""
         try:
-            self._client.assign([TopicPartition(self._topic, p, at) for p, at in fetched.positions.items()])
+            self._consumer.assign(progress.positions)
             while not deadline.expired:
-                message = self._client.poll(min(deadline.remaining(), _POLL_S))
-                yield self._take(message, fetched) if message is not None else None
-        except KafkaException as error:
-            raise connect_error(error, f"reading topic {self._topic}") from error
+                fetched = next(self._consumer.fetch(1, min(deadline.remaining(), _POLL_S)), None)
+                yield progress.take(fetched) if fetched is not None else None
         finally:
-            self._client.unassign()
-
-    def _take(self, message: Message, fetched: _Fetched) -> RawRecord | None:
-        error, partition, offset = message.error(), message.partition(), message.offset()
-        if error is None and partition is not None and offset is not None:
-            fetched.positions[partition] = offset + 1
-            fetched.ended.discard(partition)
-            return _raw_record(message)
-        if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            assert partition is not None
-            if offset is not None and offset >= 0:  # behind markers of transactions, which are no records
-                fetched.positions[partition] = offset
-            fetched.ended.add(partition)
-        elif error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
-            fetched.ended.add(partition)  # deleted meanwhile; the next read begins at the bound
-        elif error is not None and not is_retriable(error) and error.code() not in _OF_NO_CONCERN:
-            raise connect_error(error, f"reading topic {self._topic}")
-        return None
+            self._consumer.unassign()
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetched:
+class _Progress:
     """The positions of a read, and the partitions whose end it has reached."""
 
     positions: dict[int, int]
     ended: set[int] = field(default_factory=set)
+
+    def take(self, fetched: Fetched) -> RawRecord | None:
+        """Go on to after what was fetched; return it if it is a record. What is deleted is an end, too."""
+        if fetched.position is not None:
+            self.positions[fetched.partition] = fetched.position
+        if fetched.message is None:
+            self.ended.add(fetched.partition)
+            return None
+        self.ended.discard(fetched.partition)
+        return _raw_record(fetched.message)
 
     def at_end(self) -> bool:
         return len(self.ended) == len(self.positions)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One reading of a topic from its beginning to its end, by a consumer that belongs to no group.
+"""The contents of a topic, for checks of a cluster: read once, from the beginning to the end, and without a trace.
 
-librdkafka's consumers look for the coordinator of their group, whether they join it or not, and a new cluster creates
-``__consumer_offsets`` then. This one leaves no trace.
+Not by ``kafka.data.topic_reader``: librdkafka's consumers look for the coordinator of their group, whether they join it
+or not, and a new cluster creates ``__consumer_offsets`` then. A consumer of kafka-python needs no group.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +16,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from headrace.kafka.clients.client_config import kafka_python_config
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
+from headrace.model.deadline import Deadline
 
 _POLL_MS: Final = 200
 
@@ -31,14 +31,14 @@ class StoredRecord:
     offset: int
 
 
-def read_topic(
-    props: Mapping[str, str], topic: str, partitions: tuple[int, ...], timeout: float
+def topic_contents(
+    props: Mapping[str, str], topic: str, partitions: Sequence[int], timeout: float
 ) -> Iterator[StoredRecord]:
     """Yield the committed records of these partitions up to their present ends, in the order of each partition.
 
     ``props`` are Java-style client properties. Raise RetriableError after ``timeout`` seconds, else ConnectError.
     """
-    deadline, limit = time.monotonic() + timeout, int(timeout * 1000)
+    deadline, limit = Deadline.after(timeout), int(timeout * 1000)
     where = [TopicPartition(topic, partition) for partition in partitions]
     doing = f"reading topic '{topic}'"
     config = {**kafka_python_config(props), "request_timeout_ms": limit, "bootstrap_timeout_ms": limit}
@@ -49,7 +49,7 @@ def read_topic(
             consumer.seek_to_beginning(*where)
             ends = consumer.end_offsets(where)
             while any(consumer.position(each) < ends[each] for each in where):
-                if time.monotonic() > deadline:
+                if deadline.expired:
                     raise RetriableKafkaError(f"{doing} took longer than {timeout:g} s")
                 for records in consumer.poll(timeout_ms=_POLL_MS).values():
                     for each in records:
