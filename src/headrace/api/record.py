@@ -65,7 +65,6 @@ class ConnectRecord(ABC):
         """Return True if there is at least one header, without creating any."""
         return bool(self._headers)
 
-    @abstractmethod
     def new_record(
         self,
         topic: str,
@@ -81,6 +80,16 @@ class ConnectRecord(ABC):
 
         `headers` None copies this record's headers; pass an empty `Headers()` for a record without headers.
         """
+        copy = self._copy()
+        copy.topic = topic
+        copy.kafka_partition = kafka_partition
+        copy.key_schema = key_schema
+        copy.key = key
+        copy.value_schema = value_schema
+        copy.value = value
+        copy.timestamp = timestamp
+        copy._headers = headers if headers is not None else self._copied_headers()
+        return copy
 
     def replace(
         self,
@@ -141,11 +150,9 @@ class ConnectRecord(ABC):
 
     @abstractmethod
     def _copy(self) -> Self:
-        """Return a copy without headers; the caller sets `_headers`."""
+        """Return a copy without headers; the caller sets `_headers`. A subclass adds the fields that it has itself."""
 
-    def _copied_headers(self, headers: Headers | None) -> Headers | None:
-        if headers is not None:
-            return headers
+    def _copied_headers(self) -> Headers | None:
         return self._headers.duplicate() if self._headers else None
 
     def _identity(self) -> tuple[Any, ...]:
@@ -207,30 +214,6 @@ class SourceRecord(ConnectRecord):
         self.value = value
         self.timestamp = timestamp
         self._headers = headers
-
-    def new_record(
-        self,
-        topic: str,
-        kafka_partition: int | None,
-        key_schema: Schema | None,
-        key: Any,
-        value_schema: Schema | None,
-        value: Any,
-        timestamp: int | None,
-        headers: Headers | None = None,
-    ) -> Self:
-        return type(self)(
-            self.source_partition,
-            self.source_offset,
-            topic,
-            kafka_partition,
-            key_schema,
-            key,
-            value_schema,
-            value,
-            timestamp,
-            self._copied_headers(headers),
-        )
 
     def _copy(self) -> Self:
         copy = _new(type(self))
@@ -303,33 +286,6 @@ class SinkRecord(ConnectRecord):
             kafka_partition if original_kafka_partition is None else original_kafka_partition
         )
         self.original_kafka_offset = kafka_offset if original_kafka_offset is None else original_kafka_offset
-
-    def new_record(
-        self,
-        topic: str,
-        kafka_partition: int | None,
-        key_schema: Schema | None,
-        key: Any,
-        value_schema: Schema | None,
-        value: Any,
-        timestamp: int | None,
-        headers: Headers | None = None,
-    ) -> Self:
-        return type(self)(
-            topic,
-            kafka_partition,
-            key_schema,
-            key,
-            value_schema,
-            value,
-            self.kafka_offset,
-            timestamp,
-            self.timestamp_type,
-            self._copied_headers(headers),
-            self.original_topic,
-            self.original_kafka_partition,
-            self.original_kafka_offset,
-        )
 
     def _copy(self) -> Self:
         copy = _new(type(self))

@@ -32,11 +32,6 @@ class ConsumedSinkRecord(SinkRecord):
 
     consumed: tuple[ConsumedMessages, int]
 
-    def new_record(self, *args: Any, **kwargs: Any) -> ConsumedSinkRecord:
-        record = super().new_record(*args, **kwargs)
-        record.consumed = self.consumed
-        return record
-
     def _copy(self) -> ConsumedSinkRecord:
         record = super()._copy()
         record.consumed = self.consumed
