@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -216,17 +217,25 @@ class InMemoryHerder:
         return future
 
 
+@contextmanager
+def serving(app: ASGIApp) -> Iterator[str]:
+    """Serve an app at a port that is free, and return its URL."""
+    listeners = BoundListeners.bind(["http://127.0.0.1:0"])
+    server = RestServer(app, listeners)
+    server.start()
+    try:
+        yield listeners.local_url
+    finally:
+        server.stop()
+
+
 @pytest.fixture(scope="session")
 def served() -> Iterator[tuple[InMemoryHerder, httpx2.Client]]:
     """One server for all tests: starting and stopping it is most of the time of a test."""
     herder = InMemoryHerder()
-    listeners = BoundListeners.bind(["http://127.0.0.1:0"])
     app = create_app(herder, request_timeout=0.3, engine_failure=lambda: herder.trouble)
-    server = RestServer(app, listeners)
-    server.start()
-    with httpx2.Client(base_url=listeners.local_url, timeout=10) as http:
+    with serving(app) as url, httpx2.Client(base_url=url, timeout=10) as http:
         yield herder, http
-    server.stop()
 
 
 @pytest.fixture

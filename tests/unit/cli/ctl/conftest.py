@@ -17,9 +17,7 @@ from headrace.herder.errors import BadRequestError
 from headrace.model.info import ConnectorState, ConnectorStateInfo, OffsetsChange, OffsetsChanged, TaskState
 from headrace.model.state import TargetState
 from headrace.rest.app import create_app
-from headrace.rest.server.listeners import BoundListeners
-from headrace.rest.server.rest_server import RestServer
-from tests.unit.rest.conftest import InMemoryHerder, certificates, serve_api  # noqa: F401
+from tests.unit.rest.conftest import InMemoryHerder, certificates, serve_api, serving  # noqa: F401
 
 TRACE = 'Traceback (most recent call last):\n  File "c.py", line 3, in poll\nConnectError: the disk is gone\n'
 
@@ -66,11 +64,8 @@ class Commands:
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Cluster, str]]:
     herder = Cluster()
-    listeners = BoundListeners.bind(["http://127.0.0.1:0"])
-    server = RestServer(create_app(herder, request_timeout=5), listeners)
-    server.start()
-    yield herder, listeners.local_url
-    server.stop()
+    with serving(create_app(herder, request_timeout=5)) as url:
+        yield herder, url
 
 
 @pytest.fixture

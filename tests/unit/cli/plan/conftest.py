@@ -23,9 +23,8 @@ from headrace.model.info import ConnectorInfo
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
-from headrace.rest.server.listeners import BoundListeners
-from headrace.rest.server.rest_server import RestServer
 from tests.unit.cli.ctl.conftest import Cluster, Commands
+from tests.unit.rest.conftest import serving
 
 WORKER = {
     "group.id": "g",
@@ -121,11 +120,8 @@ class PlanCluster(Cluster):
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[PlanCluster, str]]:
     herder = PlanCluster()
-    listeners = BoundListeners.bind(["http://127.0.0.1:0"])
-    server = RestServer(create_app(herder, request_timeout=5), listeners)
-    server.start()
-    yield herder, listeners.local_url
-    server.stop()
+    with serving(create_app(herder, request_timeout=5)) as url:
+        yield herder, url
 
 
 @pytest.fixture
