@@ -13,15 +13,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.herder.errors import RebalanceNeededError
 from headrace.model.info import ConnectorOffset, OffsetsChange, OffsetsChanged
 from headrace.model.state import TargetState
-from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
 from headrace.worker.offsets.offset_stores import OffsetStores
+from tests.integration.offset_stores import started_store, worker_config
 from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic, wait_for_lines
@@ -33,36 +32,13 @@ WAIT = 30
 
 @pytest.fixture(params=["true", "false"], ids=["exactly-once", "at-least-once"])
 def config(request: pytest.FixtureRequest, broker: EmbeddedBroker) -> DistributedConfig:
-    suffix = uuid.uuid4().hex[:8]
-    return DistributedConfig(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": f"g-{suffix}",
-            "key.converter": "StringConverter",
-            "value.converter": "StringConverter",
-            "config.storage.topic": f"configs-{suffix}",
-            "offset.storage.topic": f"offsets-{suffix}",
-            "offset.storage.replication.factor": "1",
-            "offset.storage.partitions": "2",
-            "status.storage.topic": f"statuses-{suffix}",
-            "exactly.once.source.enabled": request.param,
-        }
-    )
+    return worker_config(broker, request.param)
 
 
 @pytest.fixture
 def common(config: DistributedConfig) -> Iterator[KafkaOffsetBackingStore]:
-    topic = config.offset_topic
-    spec = compacted_topic(topic.name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
-    clients = LogClients(
-        client_configs.offsets_log_consumer(config),
-        client_configs.offsets_log_producer(config),
-        client_configs.admin(config),
-    )
-    store = KafkaOffsetBackingStore(spec, clients)
-    store.start()
-    yield store
-    store.stop()
+    with started_store(config) as store:
+        yield store
 
 
 @pytest.mark.parametrize("own_topic", [None, "own"])

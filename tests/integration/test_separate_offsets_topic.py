@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -35,6 +34,7 @@ from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.source_offsets import SourceOffsets
 from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.stages import Stages
+from tests.integration.offset_stores import started_store, worker_config
 from tests.support.acls import add_rules, all_but
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed
@@ -45,36 +45,13 @@ TASK = ConnectorTaskId("reddit-source", 0)
 
 @pytest.fixture
 def config(broker: EmbeddedBroker) -> DistributedConfig:
-    suffix = uuid.uuid4().hex[:8]
-    return DistributedConfig(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": f"g-{suffix}",
-            "key.converter": "StringConverter",
-            "value.converter": "StringConverter",
-            "config.storage.topic": f"configs-{suffix}",
-            "offset.storage.topic": f"offsets-{suffix}",
-            "offset.storage.replication.factor": "1",
-            "offset.storage.partitions": "3",
-            "status.storage.topic": f"statuses-{suffix}",
-            "exactly.once.source.enabled": "true",
-        }
-    )
+    return worker_config(broker)
 
 
 @pytest.fixture
 def common(config: DistributedConfig) -> Iterator[KafkaOffsetBackingStore]:
-    topic = config.offset_topic
-    spec = compacted_topic(topic.name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
-    clients = LogClients(
-        client_configs.offsets_log_consumer(config),
-        client_configs.offsets_log_producer(config),
-        client_configs.admin(config),
-    )
-    store = KafkaOffsetBackingStore(spec, clients)
-    store.start()
-    yield store
-    store.stop()
+    with started_store(config) as store:
+        yield store
 
 
 class Stage:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,13 +16,13 @@ from headrace.config.distributed_config import DistributedConfig
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.clients import client_config
 from headrace.model.ids import ConnectorTaskId
-from headrace.storage.internal_topic import LogClients, compacted_topic
 from headrace.storage.offset_backing_store import KafkaOffsetBackingStore
 from headrace.storage.offset_codec import encode_key, encode_offset
 from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.task_offsets import SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
 from headrace.worker.stages import Stages
+from tests.integration.offset_stores import started_store, worker_config
 from tests.support.polling import wait_for
 
 A, B, C = ({"filename": name} for name in "abc")
@@ -32,34 +31,15 @@ WAIT = 30
 
 @pytest.fixture
 def config(broker: EmbeddedBroker) -> DistributedConfig:
-    suffix = uuid.uuid4().hex[:8]
-    return DistributedConfig(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": f"g-{suffix}",
-            "key.converter": "StringConverter",
-            "value.converter": "StringConverter",
-            "config.storage.topic": f"configs-{suffix}",
-            "offset.storage.topic": f"offsets-{suffix}",
-            "offset.storage.replication.factor": "1",
-            "offset.storage.partitions": "3",
-            "status.storage.topic": f"statuses-{suffix}",
-            "exactly.once.source.enabled": "true",
-        }
-    )
+    return worker_config(broker)
 
 
 @pytest.fixture
 def store(config: DistributedConfig) -> Iterator[KafkaOffsetBackingStore]:
     """The worker's own store; connector x has offset 1 for A and B in it."""
-    topic = config.offset_topic
-    spec = compacted_topic(topic.name, "offset.storage", topic.partitions, topic.replication_factor, topic.config)
-    consumer, producer = client_configs.offsets_log_consumer(config), client_configs.offsets_log_producer(config)
-    store = KafkaOffsetBackingStore(spec, LogClients(consumer, producer, client_configs.admin(config)))
-    store.start()
-    store.set({encode_key("x", each): encode_offset({"position": 1}) for each in (A, B)}).result(WAIT)
-    yield store
-    store.stop()
+    with started_store(config) as store:
+        store.set({encode_key("x", each): encode_offset({"position": 1}) for each in (A, B)}).result(WAIT)
+        yield store
 
 
 @pytest.fixture
