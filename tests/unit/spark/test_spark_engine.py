@@ -11,7 +11,7 @@ import pytest
 from headrace.api.errors import ConfigError
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.engine import spark_engine
-from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.engine.spark_engine import DEFAULT_START, JvmStart, SparkEngine
 from headrace.spark.engine.spark_settings import settings
 from tests.support.polling import wait_for
 
@@ -84,13 +84,15 @@ def test_spark_restarts_only_if_a_reachable_master_does_not_know_the_application
     engine.stop()
 
 
-def started(directory: Path, monkeypatch: pytest.MonkeyPatch, jvm: Callable[..., object], **more: float) -> SparkEngine:
+def started(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, jvm: Callable[..., object], start: JvmStart = DEFAULT_START
+) -> SparkEngine:
     """An engine over sessions that ``jvm`` makes of processes that say ``no luck`` last."""
     process = lambda *_: SimpleNamespace(kill=lambda: None, last_words=lambda: "no luck")  # noqa: E731
     monkeypatch.setattr(spark_engine, "SparkProcess", process)
     monkeypatch.setattr(spark_engine, "SparkJvm", jvm)
     monkeypatch.setattr(spark_engine, "_WATCH_INTERVAL_S", 0.02)
-    engine = SparkEngine(settings({"spark.master": "yarn"}, directory), directory, Endpoint("", b""), **more)
+    engine = SparkEngine(settings({"spark.master": "yarn"}, directory), directory, Endpoint("", b""), jvm_start=start)
     engine.start()
     return engine
 
@@ -121,7 +123,7 @@ def test_a_start_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytes
         assert killed.wait(10)
         raise ConnectionError("the JVM is gone")
 
-    engine = started(tmp_path, monkeypatch, jvm, start_timeout=0.05)
+    engine = started(tmp_path, monkeypatch, jvm, JvmStart(timeout=0.05))
     trouble = wait_for(engine.trouble, 5, "a start that was ended")
     assert "it did not come up within engine.start.timeout.ms=50; its JVM last said: no luck" in trouble
     engine.stop()

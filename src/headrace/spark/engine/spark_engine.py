@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
@@ -42,6 +43,23 @@ class SparkJobError(ConnectError):
     """A Spark job did not end by itself: cancelled, its task given up, or the JVM lost."""
 
 
+@dataclass(frozen=True, slots=True)
+class JvmStart:
+    """The way in which an application's JVM is started.
+
+    A start that takes longer than ``timeout`` seconds has failed, and another one follows. ``hosted``: another process
+    has the JVM, as this one can have only one.
+    """
+
+    plugin_path: Sequence[str] = ()
+    console: ConsoleLimits = DEFAULT_CONSOLE
+    timeout: float = 300.0
+    hosted: bool = False
+
+
+DEFAULT_START: Final = JvmStart()
+
+
 class SparkEngine:
     """One Spark application with its JVM. Thread-safe.
 
@@ -54,26 +72,15 @@ class SparkEngine:
         directory: Path,
         endpoint: Endpoint,
         shipment: Shipment | None = None,
-        plugin_path: Sequence[str] = (),
-        console: ConsoleLimits = DEFAULT_CONSOLE,
-        start_timeout: float = 300.0,
-        *,
-        hosted: bool = False,
+        jvm_start: JvmStart = DEFAULT_START,
     ) -> None:
-        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines.
-
-        ``hosted``: another process has the JVM, as this one can have only one. A start that takes longer than
-        ``start_timeout`` seconds has failed, and another one follows.
-        """
+        """``settings`` are the SparkConf; ``shipment`` is for executors on other machines."""
         self._settings = settings
         self._directory = directory
         self._endpoint = endpoint
         self._shipment = shipment
-        self._plugin_path = plugin_path
-        self._console = console
-        self._start_timeout = start_timeout
+        self._jvm_start = jvm_start
         self._clock = time.monotonic
-        self._hosted = hosted
         self._changed = threading.Condition()
         self._starting: JvmProcess | None = None
         self._session: Jvm | None = None
@@ -302,7 +309,7 @@ class SparkEngine:
             over.set()
             process.kill()
 
-        timer = threading.Timer(self._start_timeout, end)
+        timer = threading.Timer(self._jvm_start.timeout, end)
         timer.daemon = True
         timer.start()
         try:
@@ -312,7 +319,7 @@ class SparkEngine:
                 raise
             words = process.last_words()
             raise ConnectError(
-                f"it did not come up within engine.start.timeout.ms={self._start_timeout * 1000:.0f}"
+                f"it did not come up within engine.start.timeout.ms={self._jvm_start.timeout * 1000:.0f}"
                 + (f"; its JVM last said: {words}" if words else "")
             ) from error
         finally:
@@ -324,12 +331,13 @@ class SparkEngine:
             if self._stopping:
                 return None
             self._launched = self._clock()
-            start: Callable[..., JvmProcess] = HostProcess if self._hosted else SparkProcess
-            self._starting = start(self._settings, self._directory, self._plugin_path, self._console)
+            start: Callable[..., JvmProcess] = HostProcess if self._jvm_start.hosted else SparkProcess
+            plugin_path, console = self._jvm_start.plugin_path, self._jvm_start.console
+            self._starting = start(self._settings, self._directory, plugin_path, console)
             return self._starting
 
     def _connect(self, process: JvmProcess) -> Jvm:
-        connect: Callable[..., Jvm] = HostedJvm if self._hosted else SparkJvm
+        connect: Callable[..., Jvm] = HostedJvm if self._jvm_start.hosted else SparkJvm
         return connect(process, self._settings, self._endpoint, self._shipment)
 
     def _note_failure(self, failure: str) -> None:

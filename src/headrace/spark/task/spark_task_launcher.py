@@ -23,7 +23,7 @@ from headrace.spark.channel.task_channel import AttemptChannel, TaskChannels
 from headrace.spark.engine.master import is_local
 from headrace.spark.engine.runtime_directory import RuntimeDirectory, scratch_directories
 from headrace.spark.engine.shipment import Shipment, plugin_settings
-from headrace.spark.engine.spark_engine import SparkEngine
+from headrace.spark.engine.spark_engine import JvmStart, SparkEngine
 from headrace.spark.engine.spark_settings import APP_NAME, LOCAL_DIRECTORIES, MASTER, ignored, interface, settings
 from headrace.spark.frames.connector_jobs import analyse, run_in_worker
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
@@ -145,12 +145,9 @@ class SparkTaskLauncher:
         self._remove_directories()
 
     def _new_engine(self, conf: Mapping[str, str], directory: Path, *, hosted: bool = False) -> SparkEngine:
-        return SparkEngine(
-            *(conf, directory, self._channels.endpoint, self._shipment, self._config.plugin_path),
-            start_timeout=self._config.start_timeout,
-            console=self._config.console,
-            hosted=hosted,
-        )
+        config = self._config
+        start = JvmStart(config.plugin_path, config.console, config.start_timeout, hosted=hosted)
+        return SparkEngine(conf, directory, self._channels.endpoint, self._shipment, start)
 
     def _own_engine(self, connector: str, directory: Path) -> SparkEngine:
         conf = {**self._conf, APP_NAME: f"{self._conf[APP_NAME]}: {connector}"}

@@ -109,29 +109,15 @@ def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> 
     committer = SinkCommitter(
         assembly.reports, task, consumer, progress.offsets, records.await_dead_letters, assembly.metrics, timing
     )
-    batches: PutBatches = SinkBatches(task, records.converter, records.frames)
-    if assembly.schemas is not None and not assembly.config.raw.get(TRANSFORMS):
-        # After transformations they would not be those of the topics.
-        batches = ObservedSinkBatches(batches, assembly.schemas)
-    if assembly.tracing.provider is not None:
-        batches = TracedSinkBatches(batches, assembly.tracing, spec.id, spec.consumer[GROUP_ID])
+    batches = _create_batches(assembly, task, records)
     rebalances = SinkRebalances(task, context, progress, batches, committer, assembly.metrics)
-    subscription = TopicSubscription(
-        spec.id,
-        assembly.config,
-        assembly.reports,
-        consumer,
-        lambda topics: consumer.subscribe(topics, rebalances),
-        _metadata_max_age(spec),
-        time.monotonic,
-    )
+    reading = _create_reading(assembly, consumer, rebalances, errors)
     assembly.metrics.declare(*_TOTALS)
     lag = SinkLag(consumer, progress.offsets, spec.consumer.get("client.id", ""), assembly.metrics)
     assembly.metrics.before_report(lag.refresh)
     runtime = SinkTaskRuntime(
         control, link, assembly.metrics, assembly.reports, _max_poll_records(spec), records.raise_intolerable
     )
-    reading = SinkReading(consumer, subscription, errors, assembly.metrics.progress)
     loop = WorkerSinkTask(consumer, reading, batches, committer, progress, context, runtime)
 
     def init() -> None:
@@ -179,6 +165,32 @@ def _create_records(assembly: Assembly) -> _Records:
         converter, frames = _create_converter(assembly, chain, errors, reportable=reportable), None
     reporter = WorkerErrantRecordReporter(_PUT, errors, converter.original, dead_letters) if reportable else None
     return _Records(converter, frames, reporter, dead_letters)
+
+
+def _create_batches(assembly: Assembly, task: SinkTask, records: _Records) -> PutBatches:
+    spec = assembly.spec
+    batches: PutBatches = SinkBatches(task, records.converter, records.frames)
+    if assembly.schemas is not None and not assembly.config.raw.get(TRANSFORMS):
+        # After transformations they would not be those of the topics.
+        batches = ObservedSinkBatches(batches, assembly.schemas)
+    if assembly.tracing.provider is not None:
+        batches = TracedSinkBatches(batches, assembly.tracing, spec.id, spec.consumer[GROUP_ID])
+    return batches
+
+
+def _create_reading(
+    assembly: Assembly, consumer: SinkConsumer, rebalances: SinkRebalances, errors: ReadErrors
+) -> SinkReading:
+    subscription = TopicSubscription(
+        assembly.spec.id,
+        assembly.config,
+        assembly.reports,
+        consumer,
+        lambda topics: consumer.subscribe(topics, rebalances),
+        _metadata_max_age(assembly.spec),
+        time.monotonic,
+    )
+    return SinkReading(consumer, subscription, errors, assembly.metrics.progress)
 
 
 def _create_converter(
