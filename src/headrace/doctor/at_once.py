@@ -6,27 +6,37 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-def call_all(call: Callable[[_Item], _Result], items: Sequence[_Item], seconds: float, late: _Result) -> list[_Result]:
-    """Call ``call`` with all items at once, and return the results in their order; ``late`` for one that takes longer.
+@dataclass(frozen=True, slots=True)
+class TimedCall(Generic[_Result]):
+    """A call that must not raise, the seconds that it may take, and the result of one that takes longer."""
 
-    ``call`` must not raise. Blocks for ``seconds`` at most. Not an executor: Python waits for its threads at the exit,
-    and a look-up of a name can hang for minutes.
+    call: Callable[[], _Result]
+    seconds: float
+    late: _Result
+
+
+def call_all(calls: Sequence[TimedCall[_Result]]) -> list[_Result]:
+    """Make all calls at once, and return their results in order. Blocks for the longest of their times at most.
+
+    Not an executor: Python waits for its threads at the exit, and a look-up of a name can hang for minutes.
     """
-    results = [late] * len(items)
+    results = [each.late for each in calls]
 
     def run(index: int) -> None:
-        results[index] = call(items[index])
+        results[index] = calls[index].call()
 
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(items))]
-    deadline = time.monotonic() + seconds
+    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(calls))]
+    started = time.monotonic()
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    return list(results)
+    found = []
+    for index, thread in enumerate(threads):
+        thread.join(max(0.0, started + calls[index].seconds - time.monotonic()))
+        found.append(results[index])
+    return found

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
 from headrace.config.worker_config import BOOTSTRAP_SERVERS
-from headrace.doctor.at_once import call_all
+from headrace.doctor.at_once import TimedCall, call_all
 from headrace.doctor.findings import Finding, counted, ok, problem, warning
 from headrace.doctor.kafka_view import TIMEOUT_S, logins
 from headrace.doctor.subject import Subject
@@ -47,7 +48,8 @@ def check_brokers(subject: Subject) -> Iterator[Finding]:
         if server.strip()
     ]
     late: _Failure = _late(_CONNECTION_S)
-    failures = call_all(lambda trial: _failure(trial[1], trial[2]), trials, _CONNECTION_S, late)
+    tries = [partial(_failure, props, server) for _, props, server in trials]
+    failures = call_all([TimedCall(each, _CONNECTION_S, late) for each in tries])
     for prefix in dict.fromkeys(trial[0] for trial in trials):
         of_login = {server: failure for (p, _, server), failure in zip(trials, failures, strict=True) if p == prefix}
         yield from server_findings(prefix, of_login)
@@ -114,7 +116,8 @@ def cluster_finding(cluster: Cluster) -> Finding:
 def advertised_findings(brokers: Sequence[Broker]) -> Iterator[Finding]:
     """Try the addresses that brokers advertise, and return a finding for each that cannot be reached."""
     late: ConnectionFailure | None = _late(_ADVERTISED_S)
-    failures = call_all(lambda each: tcp_failure(each.host, each.port, _ADVERTISED_S), brokers, _ADVERTISED_S + 1, late)
+    tries = [partial(tcp_failure, broker.host, broker.port, _ADVERTISED_S) for broker in brokers]
+    failures = call_all([TimedCall(each, _ADVERTISED_S + 1, late) for each in tries])
     for broker, failure in zip(brokers, failures, strict=True):
         if failure is not None:
             found = f"broker {broker.id} advertises {broker.host}:{broker.port}: {failure.step.value} failed"

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from headrace.api.error_text import error_line
+from headrace.doctor.at_once import TimedCall, call_all
 from headrace.doctor.findings import CheckResult, Finding, problem, warning
 from headrace.doctor.subject import Subject
 
@@ -28,30 +28,19 @@ def run_checks(checks: Sequence[Check], subject: Subject) -> tuple[CheckResult, 
     Blocks for the longest of the checks' times at most: a check that takes longer has a warning as its result, and its
     thread ends with the process.
     """
-    started = time.monotonic()
-    runs = [_Run(check, subject) for check in checks]
-    results = [run.result(started) for run in runs]
+    calls = [TimedCall(partial(_findings, check, subject), check.seconds, _late(check)) for check in checks]
+    results = [CheckResult(check.name, found) for check, found in zip(checks, call_all(calls), strict=True)]
     return tuple(result for result in results if result.findings)
 
 
-class _Run:
-    def __init__(self, check: Check, subject: Subject) -> None:
-        self._check = check
-        self._findings: tuple[Finding, ...] | None = None
-        self._thread = threading.Thread(target=self._run, args=(subject,), name=f"check-{check.name}", daemon=True)
-        self._thread.start()
+def _findings(check: Check, subject: Subject) -> tuple[Finding, ...]:
+    try:
+        return tuple(check.run(subject))
+    except Exception as error:  # one check that fails must not hide the others
+        remedy = "report it with the command's output: the check itself has failed"
+        return (problem(f"the check failed: {error_line(error)}", remedy),)
 
-    def _run(self, subject: Subject) -> None:
-        try:
-            self._findings = tuple(self._check.run(subject))
-        except Exception as error:  # one check that fails must not hide the others
-            remedy = "report it with the command's output: the check itself has failed"
-            self._findings = (problem(f"the check failed: {error_line(error)}", remedy),)
 
-    def result(self, started: float) -> CheckResult:
-        self._thread.join(max(0.0, started + self._check.seconds - time.monotonic()))
-        findings = self._findings
-        if findings is None:
-            late = f"no result within {self._check.seconds:g} s"
-            findings = (warning(late, "run it again; if that does not help, check what it looks at by hand"),)
-        return CheckResult(self._check.name, findings)
+def _late(check: Check) -> tuple[Finding, ...]:
+    late = f"no result within {check.seconds:g} s"
+    return (warning(late, "run it again; if that does not help, check what it looks at by hand"),)

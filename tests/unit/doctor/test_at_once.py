@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
-from headrace.doctor.at_once import call_all
+from headrace.doctor.at_once import TimedCall, call_all
 
 
 def test_a_call_that_hangs_is_late_and_the_others_are_in_order() -> None:
@@ -16,9 +17,10 @@ def test_a_call_that_hangs_is_late_and_the_others_are_in_order() -> None:
             never.wait()
         return str(item)
 
-    assert call_all(call, [1, 2, 3], 0.3, "late") == ["1", "late", "3"]
+    calls = [TimedCall(partial(call, item), 0.3, f"{item} is late") for item in (1, 2, 3)]
+    assert call_all(calls) == ["1", "2 is late", "3"]
     never.set()
 
 
 def test_nothing_to_call() -> None:
-    assert call_all(str, [], 0.1, "late") == []
+    assert call_all([]) == []
