@@ -14,10 +14,9 @@ import pytest
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.restart_config import RestartRules
 from headrace.herder.core.herder_events import FailureSeen, RestartPlanned
-from headrace.herder.engine.automatic_restarts import AutomaticRestarts
+from headrace.herder.engine.automatic_restarts import AutomaticRestarts, is_mistake
 from headrace.herder.engine.statuses import StatusReporter
 from headrace.herder.engine.update_listeners import StatusUpdateListener
-from headrace.herder.failure_traces import is_mistake
 from headrace.metrics.figures import RunFigures, TaskRunFigures, WorkerFigures
 from headrace.model.auto_restart import ON_FAILURE, AutoRestart, RestartCount
 from headrace.model.cluster_config_state import ClusterConfigState

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 from headrace.config.restart_config import RestartRules
 from headrace.herder.core.herder_events import Failure, FailuresRead, RestartPlanned
 from headrace.herder.core.task_restarts import auto_restart
 from headrace.herder.engine.statuses import StatusReporter, StatusStore
-from headrace.herder.failure_traces import is_mistake
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.auto_restart import AutoRestart, RestartCount
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -23,6 +23,25 @@ from headrace.model.state import ConnectorStatus, State, TaskStatus
 from headrace.storage.status_records import StatusKey
 
 log = logging.getLogger(__name__)
+_STACK: Final = re.compile(r"^(?:Traceback \(most recent call last\):$|\s+at \S)", re.MULTILINE)
+"""A line that begins Python's stacks, and one of Java's."""
+_OTHER_ERROR: Final = "During handling of the above exception, another exception occurred:"
+"""Precedes an error whose cause is not the one before it."""
+_MISTAKE: Final = re.compile(
+    r"^(?:Caused by: )?(?:headrace\.api\.errors\.ConfigError|org\.apache\.kafka\.common\.config\.ConfigException)\b",
+    re.MULTILINE,
+)
+
+
+def is_mistake(trace: str | None) -> bool:
+    """Return True if the failure is a mistake in a configuration, or a refusal: a restart would repeat it.
+
+    Workers of headrace write such an error's message without a stack (``worker.stages.trace_of``). In a stack, of Java
+    too, it may be the error itself or one of its causes. A status without a trace tells nothing.
+    """
+    if not trace:
+        return False
+    return _STACK.search(trace) is None or _MISTAKE.search(trace.rpartition(_OTHER_ERROR)[2]) is not None
 
 
 def has_failed(store: StatusStore, key: StatusKey) -> bool:
