@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces by OpenTelemetry's SDK, sent by OTLP over HTTP from a thread of the SDK's."""
+"""Traces by OpenTelemetry's SDK, sent by OTLP over HTTP from a thread of the SDK's.
+
+One log line says when they cannot be sent, and one when they can again, in place of the SDK's own lines.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from opentelemetry import propagate
@@ -13,15 +17,16 @@ from opentelemetry import trace as otel
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from headrace import __version__
-from headrace.telemetry.export_reports import ExportReports, ReportingExporter
 from headrace.telemetry.tracing import Attributes, Span, SpanKind
 
+log = logging.getLogger(__name__)
 _SERVICE: Final = "headrace"
+_SDK: Final = "opentelemetry"
 _CONTEXTS: Final = TraceContextTextMapPropagator()
 _KINDS: Final = {kind: otel.SpanKind[kind.value] for kind in SpanKind}
 
@@ -78,3 +83,47 @@ class _OtlpSpan:
             self._span.set_attribute("error.type", error_type)
             self._span.set_status(otel.StatusCode.ERROR)
         self._span.end()
+
+
+class ExportReports(logging.Handler):
+    """Takes the log lines of the SDK, which come with each batch that fails. Any thread."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.failing = False
+        """True from a failure until a batch is sent."""
+        logger = logging.getLogger(_SDK)
+        logger.addHandler(self)
+        logger.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.failing:
+            self.failing = True
+            reason = record.getMessage()
+            log.warning("Traces cannot be sent now; they are kept for some seconds, then dropped: %s", reason)
+
+    def sent(self) -> None:
+        """Report that a batch was sent."""
+        if self.failing:
+            self.failing = False
+            log.info("Traces are sent again")
+
+
+class ReportingExporter(SpanExporter):
+    """An exporter that reports what it has sent. On the SDK's thread."""
+
+    def __init__(self, exporter: SpanExporter, reports: ExportReports) -> None:
+        self._exporter = exporter
+        self._reports = reports
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._exporter.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            self._reports.sent()
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)

@@ -70,7 +70,7 @@ def test_a_collector_that_is_not_there_is_logged_once_and_never_waited_for(
     began = time.monotonic()
     traces.close(30)
     assert time.monotonic() - began < 5
-    assert [record.name for record in caplog.records] == ["headrace.telemetry.export_reports"]
+    assert [record.name for record in caplog.records] == ["headrace.telemetry.otlp"]
 
 
 class Span:
