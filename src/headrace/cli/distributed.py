@@ -75,7 +75,7 @@ def _worker(
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
     from headrace.herder.connector_logs import LogQuery
-    from headrace.metrics.exposition import NAMINGS
+    from headrace.metrics.jmx_naming import NAMINGS
     from headrace.rest.access.forwarded_user import ForwardedUsers
     from headrace.rest.app import OtherWorkers, create_app
     from headrace.rest.internal_request_signature import SignatureVerifier

@@ -108,7 +108,7 @@ def _worker(
     files: Sequence[ConnectorFile],
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
-    from headrace.metrics.exposition import NAMINGS
+    from headrace.metrics.jmx_naming import NAMINGS
     from headrace.rest.app import create_app
     from headrace.rest.worker_api import worker_api
     from headrace.standalone.assembly import standalone_herder

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import Metric
@@ -14,25 +14,8 @@ from prometheus_client.exposition import choose_encoder
 from headrace.metrics import connector_metrics, rebalance_metrics, task_metrics, worker_metrics
 from headrace.metrics.connect_metric import ConnectMetric, Reading
 from headrace.metrics.figures import WorkerFigures
-from headrace.metrics.jmx_naming import ConfluentNaming, StrimziNaming
+from headrace.metrics.jmx_naming import STRIMZI, Naming
 
-
-class Naming(Protocol):
-    """Makes Prometheus' names of Kafka Connect's."""
-
-    def name(self, metric: ConnectMetric) -> str | None:
-        """Return the metric's name; None if it is left out."""
-
-    def label(self, label: str) -> str: ...
-
-
-STRIMZI: Final = (StrimziNaming(),)
-NAMINGS: Final[dict[str, tuple[Naming, ...]]] = {
-    "strimzi": STRIMZI,
-    "confluent": (ConfluentNaming(),),
-    "both": (*STRIMZI, ConfluentNaming()),
-}
-"""By the values of ``metrics.naming``."""
 METRICS: Final = (
     *worker_metrics.METRICS,
     *rebalance_metrics.METRICS,

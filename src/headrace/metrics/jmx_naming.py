@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
+from typing import Final, Protocol
+
 from headrace.metrics.connect_metric import CLIENT_ID, ConnectMetric
 
 
+class Naming(Protocol):
+    """Makes Prometheus' names of Kafka Connect's."""
+
+    def name(self, metric: ConnectMetric) -> str | None:
+        """Return the metric's name; None if it is left out."""
+
+    def label(self, label: str) -> str: ...
+
+
 class StrimziNaming:
-    """The names that the example rules of the JMX exporter, and Strimzi's, make. A ``Naming`` of ``exposition``.
+    """The names that the example rules of the JMX exporter, and Strimzi's, make. A ``Naming``.
 
     ``kafka.connect:type=source-task-metrics`` with its attribute ``source-record-poll-total`` is
     ``kafka_connect_source_task_source_record_poll_total``. Source: Strimzi's
@@ -25,7 +36,7 @@ class StrimziNaming:
 
 
 class ConfluentNaming:
-    """The names that Confluent's rules of the JMX exporter, and Aiven's, make. A ``Naming`` of ``exposition``.
+    """The names that Confluent's rules of the JMX exporter, and Aiven's, make. A ``Naming``.
 
     The same attribute is ``kafka_connect_source_task_metrics_source_record_poll_total``. Source: Confluent's
     jmx-monitoring-stacks, ``shared-assets/jmx-exporter/kafka_connect.yml``, and Aiven's list of metrics that
@@ -44,3 +55,12 @@ class ConfluentNaming:
 
     def label(self, label: str) -> str:
         return label.replace("-", "_")
+
+
+STRIMZI: Final = (StrimziNaming(),)
+NAMINGS: Final[dict[str, tuple[Naming, ...]]] = {
+    "strimzi": STRIMZI,
+    "confluent": (ConfluentNaming(),),
+    "both": (*STRIMZI, ConfluentNaming()),
+}
+"""By the values of ``metrics.naming``."""

@@ -18,7 +18,7 @@ from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import ClusterHerder, Herder
 from headrace.inspection.inspections import Inspections
 from headrace.logs.loggers import Loggers
-from headrace.metrics.exposition import STRIMZI, Naming
+from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.api_description import describe, operation_id

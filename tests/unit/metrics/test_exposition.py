@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import headrace.task
 from headrace.metrics.connect_metric import tagged
-from headrace.metrics.exposition import NAMINGS, Exposition
+from headrace.metrics.exposition import Exposition
 from headrace.metrics.figures import (
     ConnectorFigures,
     GroupFigures,
@@ -21,6 +21,7 @@ from headrace.metrics.figures import (
     TaskRunFigures,
     WorkerFigures,
 )
+from headrace.metrics.jmx_naming import NAMINGS
 from headrace.metrics.plugin_metrics import plugin_metric_name
 from headrace.model.ids import ConnectorTaskId
 

@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
 from headrace.herder.herder import Herder
-from headrace.metrics.exposition import STRIMZI, Exposition, Naming
+from headrace.metrics.exposition import Exposition
+from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
