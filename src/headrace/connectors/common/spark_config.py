@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of connectors that use Spark: the properties that both sources have, and the check for conflicts."""
+"""Configuration of connectors that use Spark: the properties that both sources have, and the check for conflicts.
+
+``table_datasets`` are the datasets that it names, for lineage.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from headrace.api.datasets import Dataset, file_dataset, jdbc_dataset
 from headrace.api.errors import ConfigError
 from headrace.api.validators import NonEmptyString, Nullable, Range, TopicName
 from headrace.connectors.common.spark_reader import FORMAT, SCHEMA
@@ -63,3 +67,15 @@ def add_conflicts(values: list[ConfigValue], find_conflicts: ConflictCheck) -> l
         value = by_name.setdefault(name, ConfigValue(name))
         value.add_error_message(str(ConfigError.invalid(name, value.value, reason)))
     return list(by_name.values())
+
+
+def table_datasets(options: Mapping[str, str], table: str | None, path: str | None) -> list[Dataset]:
+    """Return the dataset of a table in a database, of one that Spark knows by its name, or of a directory.
+
+    ``options`` are Spark's of its reader or writer. A query has none of these, and so no dataset.
+    """
+    if table and options.get("url"):
+        return [jdbc_dataset(options["url"], table)]
+    if table:
+        return [Dataset("spark", table)]
+    return [file_dataset(path)] if path else []

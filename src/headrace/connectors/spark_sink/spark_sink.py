@@ -30,8 +30,7 @@ from headrace.api.sink import (
     SinkConnector,
     TopicPartition,
 )
-from headrace.connectors.common.spark_config import add_conflicts
-from headrace.connectors.common.spark_datasets import table_datasets
+from headrace.connectors.common.spark_config import add_conflicts, table_datasets
 from headrace.connectors.spark_sink.batch_buffer import BatchBuffer
 from headrace.connectors.spark_sink.record_tables import record_tables, tables_by_partition
 from headrace.connectors.spark_sink.sink_target import SinkTarget, offset_jobs

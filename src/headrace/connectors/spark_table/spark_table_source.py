@@ -26,8 +26,7 @@ from headrace.api.source import (
     SourceTask,
     TransactionBoundary,
 )
-from headrace.connectors.common.spark_config import PATH, RETRY_TIMEOUT, TOPIC, add_conflicts
-from headrace.connectors.common.spark_datasets import table_datasets
+from headrace.connectors.common.spark_config import PATH, RETRY_TIMEOUT, TOPIC, add_conflicts, table_datasets
 from headrace.connectors.common.spark_reader import spark_options
 from headrace.connectors.common.spark_source import (
     LONGEST_WAIT,
