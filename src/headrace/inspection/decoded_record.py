@@ -14,8 +14,10 @@ from typing import Any, Final
 
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.error_text import clean_text, error_line
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.inspection.readable_json import ReadableJson
 from headrace.model.raw_record import RawRecord
+from headrace.task.task_converters import TaskConverters
 
 PART_SIZE: Final = 65_536
 """Characters of JSON that a part may take by default, for its value and for its bytes each."""
@@ -64,6 +66,22 @@ class RecordDecoder:
         convert = self.header.to_connect_header if self.header is not None else None
         to_data = (lambda: convert(topic, name, raw)) if convert is not None else None
         return {"key": clean_text(name), "value": decoded_part(raw, to_data, self.part_size)}
+
+
+def create_converters(converters: TaskConverters) -> tuple[Converter, Converter, HeaderConverter]:
+    """Return a connector's converters of keys, values and headers, in instances of its own.
+
+    Raise ConfigError, naming the property, for one that is not possible.
+    """
+    _, key = converters.create_converter(KEY_CONVERTER)
+    _, value = converters.create_converter(VALUE_CONVERTER)
+    _, create_header = converters.header_converter()
+    return key, value, create_header()
+
+
+def create_decoder(converters: TaskConverters, part_size: int = PART_SIZE) -> RecordDecoder:
+    """Return the decoder with a connector's converters, in instances of its own. Errors: as `create_converters`."""
+    return RecordDecoder(*create_converters(converters), part_size)
 
 
 def decoded_part(

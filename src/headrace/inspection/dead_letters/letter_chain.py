@@ -19,11 +19,12 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError
 from headrace.api.headers import Header, Headers
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER, ConnectorConfig, ErrorHandling
+from headrace.config.connector_config import ConnectorConfig, ErrorHandling
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.inspection.dead_letters.letter import Letter, original_headers
 from headrace.inspection.dead_letters.letter_json import letter_from_json, outcome_to_json
 from headrace.inspection.dead_letters.redrive_rules import Outcome, OutgoingRecord
+from headrace.inspection.decoded_record import create_converters
 from headrace.inspection.jobs import Emit
 from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
@@ -134,10 +135,7 @@ def _value(data: bytes | None) -> Any:
 
 
 def _sink_reader(converters: TaskConverters) -> Read:
-    _, key = converters.create_converter(KEY_CONVERTER)
-    _, value = converters.create_converter(VALUE_CONVERTER)
-    _, create_headers = converters.header_converter()
-    headers = create_headers()
+    key, value, headers = create_converters(converters)
 
     def read(letter: Letter) -> SinkRecord:
         record, failure = letter.record, letter.failure

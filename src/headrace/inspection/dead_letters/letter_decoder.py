@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.inspection.dead_letters.letter import Letter, original_headers
 from headrace.inspection.dead_letters.letter_json import letter_from_json
-from headrace.inspection.decoded_record import RecordDecoder
+from headrace.inspection.decoded_record import RecordDecoder, create_decoder
 from headrace.inspection.jobs import Emit
 from headrace.model.raw_record import RawRecord, TimestampType
 from headrace.plugins.discovery import plugins_of
@@ -60,7 +59,4 @@ def _source_decoder() -> RecordDecoder:
 
 def _sink_decoder(spec: Mapping[str, Any]) -> RecordDecoder:
     converters = TaskConverters(spec["connector"], spec["worker"], plugins_of(spec["worker"]))
-    _, key = converters.create_converter(KEY_CONVERTER)
-    _, value = converters.create_converter(VALUE_CONVERTER)
-    _, create_headers = converters.header_converter()
-    return RecordDecoder(key, value, create_headers(), _PART_SIZE)
+    return create_decoder(converters, _PART_SIZE)

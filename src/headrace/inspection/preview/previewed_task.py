@@ -12,12 +12,10 @@ from headrace.api.connector import Connector, ConnectorContext
 from headrace.api.errors import ConnectError
 from headrace.api.frames import FrameJob, Frames
 from headrace.api.source import SourceConnector
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
-from headrace.inspection.decoded_record import RecordDecoder, decoded_part
+from headrace.inspection.decoded_record import decoded_part
 from headrace.metrics.plugin_registry import OwnPluginMetrics, PluginRegistry
 from headrace.storage.offset_codec import encode_partition
 from headrace.task.source.source_task_factory import LinkedOffsetStorageReader
-from headrace.task.task_converters import TaskConverters
 from headrace.task.task_protocol import A, ProcessEvent, ReadOffsets, Request
 from headrace.task.task_spec import TaskSpec
 from headrace.task.worker_link import TaskControl
@@ -105,10 +103,3 @@ def _part(schema: Any, value: Any) -> Json:
 
     convert: Callable[[], SchemaAndValue] = lambda: SchemaAndValue(schema, value)  # noqa: E731
     return decoded_part(None, convert, PART_SIZE)
-
-
-def create_decoder(converters: TaskConverters) -> RecordDecoder:
-    """Return the decoder with a connector's own converters, in instances of its own."""
-    (_, key), (_, value) = (converters.create_converter(name) for name in (KEY_CONVERTER, VALUE_CONVERTER))
-    create_header: Callable[[], Any] = converters.header_converter()[1]
-    return RecordDecoder(key, value, create_header(), PART_SIZE)

@@ -14,10 +14,11 @@ from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkConnector
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.inspection.decoded_record import create_decoder
 from headrace.inspection.preview.observed_steps import Steps, create_observed_chain
 from headrace.inspection.preview.preview_progress import Progress
 from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
-from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, create_decoder, record_json
+from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.data.consumed_messages import ConsumedMessages
@@ -139,7 +140,7 @@ class _SinkRecords:
             errors,
             reportable=False,
         )
-        self._decoder = create_decoder(assembly.converters)
+        self._decoder = create_decoder(assembly.converters, PART_SIZE)
 
     def show(self, raw: RawRecord) -> list[SinkRecord]:
         """Emit what becomes of a record, and return the records that the task would be given."""

@@ -12,10 +12,11 @@ from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask, TransactionBoundary
 from headrace.config.source_connector_config import SourceConnectorConfig
+from headrace.inspection.decoded_record import create_decoder
 from headrace.inspection.preview.observed_steps import Steps, create_observed_chain
 from headrace.inspection.preview.preview_progress import Progress
 from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
-from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, create_decoder, record_json
+from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.metrics.plugin_registry import OwnPluginMetrics
 from headrace.model.raw_record import RawRecord
@@ -109,7 +110,7 @@ class _SourceRecords:
         errors = error_handling(assembly, self._failures)
         self._chain = create_observed_chain(assembly.config, assembly.plugins, errors, self._steps, record_json)
         self._converter = create_record_converter(assembly.converters, errors)
-        self._decoder = create_decoder(assembly.converters)
+        self._decoder = create_decoder(assembly.converters, PART_SIZE)
 
     def show(self, record: SourceRecord) -> None:
         """Emit what becomes of a polled record."""

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
-from headrace.inspection.decoded_record import RecordDecoder
+from headrace.inspection.decoded_record import RecordDecoder, create_decoder
 from headrace.inspection.jobs import Emit
 from headrace.inspection.topics.positions import TAIL, positions_of, positions_text
 from headrace.kafka.data.topic_reader import ReadLimits, ReadRecords, TopicReader
@@ -44,7 +43,7 @@ class RecordsSpec:
 def read_records(spec: Mapping[str, Any], emit: Emit) -> None:
     """Emit ``{"record": …}`` for each record, then ``{"positions": "0:17", "at_end": true}``."""
     wanted = RecordsSpec(**spec)
-    decoder = RecordDecoder() if wanted.raw else _decoder(wanted)
+    decoder = RecordDecoder() if wanted.raw else create_decoder(_converters(wanted))
     reader = TopicReader(wanted.client, wanted.topic)
     read = _read(wanted, reader)
     newest_first = wanted.begin == TAIL
@@ -68,12 +67,8 @@ def _read(wanted: RecordsSpec, reader: TopicReader) -> ReadRecords:
     return reader.read(positions, limits, follow=wanted.wait > 0)
 
 
-def _decoder(wanted: RecordsSpec) -> RecordDecoder:
-    converters = TaskConverters(wanted.connector, wanted.worker, plugins_of(wanted.worker))
-    _, key = converters.create_converter(KEY_CONVERTER)
-    _, value = converters.create_converter(VALUE_CONVERTER)
-    _, create_header = converters.header_converter()
-    return RecordDecoder(key, value, create_header())
+def _converters(wanted: RecordsSpec) -> TaskConverters:
+    return TaskConverters(wanted.connector, wanted.worker, plugins_of(wanted.worker))
 
 
 def _decoded(decoder: RecordDecoder, records: Sequence[RawRecord]) -> list[dict[str, Any]]:
