@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
+from headrace.api.record import TimestampType
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.data.topic_reader import ReadLimits, ReadRecords, TopicReader
 from headrace.model.deadline import Deadline
-from headrace.model.raw_record import TimestampType
 from tests.support.sinks import make_topic, numbers, send
 
 pytestmark = pytest.mark.integration

@@ -4,15 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
-
-class TimestampType(Enum):
-    """The clock that a record's timestamp is from. The values are Kafka's names (Java: `TimestampType`)."""
-
-    NONE = "NoTimestampType"
-    CREATE_TIME = "CreateTime"
-    LOG_APPEND_TIME = "LogAppendTime"
+from headrace.api.record import TimestampType
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +19,7 @@ class RawRecord:
     partition: int | None = None
     offset: int | None = None
     timestamp: int | None = None
-    timestamp_type: TimestampType = TimestampType.NONE
+    timestamp_type: TimestampType = TimestampType.NO_TIMESTAMP_TYPE
     key: bytes | None = None
     value: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()

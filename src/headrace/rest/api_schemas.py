@@ -12,6 +12,7 @@ from types import NoneType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from headrace.api.lag import LagUnit
+from headrace.api.record import TimestampType
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from headrace.inspection.topics.connector_topics import Direction
 from headrace.logs.loggers import LoggerLevel
@@ -31,7 +32,6 @@ from headrace.model.info import (
     TaskInfo,
     TaskState,
 )
-from headrace.model.raw_record import TimestampType
 from headrace.model.state import State
 from headrace.model.verdict import Verdict
 from headrace.rest.entities import is_optional, json_name

@@ -10,12 +10,13 @@ from typing import Any
 
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
+from headrace.api.record import TimestampType
 from headrace.api.schema import Schema
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
 from headrace.inspection.decoded_record import RecordDecoder
-from headrace.model.raw_record import RawRecord, TimestampType
+from headrace.model.raw_record import RawRecord
 
 
 def b64(raw: bytes) -> str:

@@ -12,7 +12,7 @@ from headrace.inspection.dead_letters.letter import Letter, original_headers
 from headrace.inspection.dead_letters.letter_json import letter_from_json
 from headrace.inspection.decoded_record import RecordDecoder, create_decoder
 from headrace.inspection.jobs import Emit
-from headrace.model.raw_record import RawRecord, TimestampType
+from headrace.model.raw_record import RawRecord
 from headrace.plugins.discovery import plugins_of
 from headrace.task.task_converters import TaskConverters
 
@@ -39,7 +39,7 @@ def original(letter: Letter) -> RawRecord:
         _number(failure.get("partition")),
         _number(failure.get("offset")),
         record.timestamp,
-        TimestampType(record.timestamp_type.value),
+        record.timestamp_type,
         record.key,
         record.value,
         tuple(original_headers(record.headers)),

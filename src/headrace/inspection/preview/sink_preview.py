@@ -25,16 +25,15 @@ from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.sink_consumer import SinkConsumer
 from headrace.kafka.data.topic_reader import ReadLimits, TopicReader
 from headrace.model.deadline import Deadline
-from headrace.model.raw_record import RawRecord, TimestampType
+from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.sink.sink_record_converter import HeadersReader, Reader, SinkRecordConverter
+from headrace.task.sink.sink_record_converter import TIMESTAMP_TYPES, HeadersReader, Reader, SinkRecordConverter
 
 Assembly = TaskAssembly[SinkConnectorConfig, ConsumedRecord]
 Json = dict[str, Any]
 _BYTES: Final = 16 << 20
-_KINDS: Final = {TimestampType.NONE: 0, TimestampType.CREATE_TIME: 1, TimestampType.LOG_APPEND_TIME: 2}
 
 
 def preview_sink(
@@ -118,7 +117,7 @@ class _RawMessages(ConsumedMessages):
         self.offsets = [each.offset or 0 for each in records]
         self.keys = [each.key for each in records]
         self.values = [each.value for each in records]
-        self.timestamps = [(_KINDS[each.timestamp_type], each.timestamp or 0) for each in records]
+        self.timestamps = [(TIMESTAMP_TYPES.index(each.timestamp_type), each.timestamp or 0) for each in records]
         self.headers = [list(each.headers) or None for each in records]
 
 

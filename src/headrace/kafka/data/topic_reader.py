@@ -21,10 +21,11 @@ from confluent_kafka import (
 )
 
 from headrace.api.errors import ConnectError
+from headrace.api.record import TimestampType
 from headrace.kafka.data.assigned_consumer import AssignedConsumer, Fetched
 from headrace.kafka.errors import connect_error
 from headrace.model.deadline import Deadline
-from headrace.model.raw_record import RawRecord, TimestampType
+from headrace.model.raw_record import RawRecord
 
 _POLL_S: Final = 0.5
 _LEAST_TIMEOUT_S: Final = 0.1
@@ -224,12 +225,12 @@ def _merged(of_partitions: Sequence[deque[RawRecord]], limit: int) -> tuple[RawR
 
 def _raw_record(message: Message) -> RawRecord:
     kind, timestamp = message.timestamp()
-    timestamp_type = _TIMESTAMP_TYPES.get(kind, TimestampType.NONE)
+    timestamp_type = _TIMESTAMP_TYPES.get(kind, TimestampType.NO_TIMESTAMP_TYPE)
     return RawRecord(
         message.topic() or "",
         message.partition(),
         message.offset(),
-        timestamp if timestamp_type is not TimestampType.NONE else None,
+        timestamp if timestamp_type is not TimestampType.NO_TIMESTAMP_TYPE else None,
         timestamp_type,
         message.key(),
         message.value(),

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _first, _second = itemgetter(0), itemgetter(1)
-_KINDS: Final = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
+TIMESTAMP_TYPES: Final = (TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME)
+"""In the order of the numbers that the client has for them."""
 
 
 class ConsumedSinkRecord(SinkRecord):
@@ -156,7 +157,7 @@ class Originals(Sequence[ConsumedRecord]):
             columns.values[row],
             columns.headers[row] or (),
             timestamp if kind else None,
-            _KINDS[kind],
+            TIMESTAMP_TYPES[kind],
         )
 
 
@@ -285,9 +286,9 @@ def _split(column: Sequence[SchemaAndValue]) -> tuple[Sequence[Any], Sequence[An
 def _timestamps(column: Sequence[tuple[int, int]]) -> tuple[Sequence[int | None], Any]:
     kinds = list(map(_first, column))
     if kinds[0] and kinds.count(kinds[0]) == len(kinds):
-        return list(map(_second, column)), repeat(_KINDS[kinds[0]])
+        return list(map(_second, column)), repeat(TIMESTAMP_TYPES[kinds[0]])
     timestamps = [timestamp if kind else None for kind, timestamp in column]
-    return timestamps, [_KINDS[kind] for kind in kinds]
+    return timestamps, [TIMESTAMP_TYPES[kind] for kind in kinds]
 
 
 def _without(rows: Set[int], column: Sequence[Any]) -> list[Any]:
