@@ -39,6 +39,11 @@ class ResolvedConfig:
         return f"ResolvedConfig({self.hide(str(dict(self.given)))}, ttl={self.ttl})"
 
     @property
+    def properties(self) -> dict[str, str]:
+        """The resolved properties that have a value."""
+        return {name: text for name, text in self.config.items() if text is not None}
+
+    @property
     def referring(self) -> frozenset[str]:
         """The properties with resolved references."""
         return frozenset(name for name, text in self.config.items() if text != self.given.get(name))

@@ -147,7 +147,7 @@ class DeadLetters:
     def _opened(self, config: Config) -> Iterator[_Connector]:
         resolved = self._configs.resolve_connector(config)
         with resolved.hidden_errors():
-            known = {name: text for name, text in resolved.config.items() if text is not None}
+            known = resolved.properties
             try:
                 topic = LetterTopic(self._worker.config, known)
             except NoDeadLettersError as error:
@@ -217,8 +217,7 @@ class DeadLetters:
         # A part that the edit names is the edit's alone: none of the former one's properties stay.
         replaced = tuple(f"{name}." for name in _EDITABLE if name in edit)
         base = {name: text for name, text in base.items() if not replaced or not name.startswith(replaced)}
-        resolved = self._configs.resolve_connector({**base, **edit})
-        return {name: text for name, text in resolved.config.items() if text is not None}
+        return self._configs.resolve_connector({**base, **edit}).properties
 
     def _converted(
         self, spec: Mapping[str, Any], letters: Sequence[Letter], cancelled: Callable[[], bool]

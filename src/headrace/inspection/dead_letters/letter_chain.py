@@ -53,7 +53,7 @@ def redrive_letters(spec: Mapping[str, Any], emit: Emit) -> None:
 def create_redriver(spec: Mapping[str, Any], plugins: Plugins) -> Callable[[Letter], Outcome]:
     """Return the function from a letter to its outcome. Raise ConfigError for what the configuration cannot be."""
     # The class' own definition is not applied: only what all connectors have is used.
-    config = ConnectorConfig({name: text for name, text in spec["connector"].items() if text is not None})
+    config = ConnectorConfig(spec["connector"])
     if has_frame_steps(config, plugins):
         raise ConfigError(
             "A redrive cannot run transformations on DataFrames: edit the chain, so that transforms has none",

@@ -52,10 +52,6 @@ class _Known:
     is_sink: bool
     topics: ConnectorTopics
 
-    @property
-    def config(self) -> dict[str, str]:
-        return {name: text for name, text in self.resolved.config.items() if text is not None}
-
 
 class TopicRecords:
     """Answers about topics. All methods block, for Kafka, config providers or a process; any thread may call."""
@@ -89,7 +85,7 @@ class TopicRecords:
         self._check_access(connector, topic, known.topics)
         spec = RecordsSpec(
             dict(self._worker.raw),
-            known.config,
+            known.resolved.properties,
             self._consumer_properties(known),
             topic,
             request.begin,
