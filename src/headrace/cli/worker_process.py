@@ -169,12 +169,10 @@ class CheckedParts:
         from headrace.inspection.dead_letters.dead_letters import DeadLetters
         from headrace.inspection.inspections import Inspections
         from headrace.inspection.topics.topic_records import TopicRecords
-        from headrace.worker.runnable_configs import RunnableConfigs
 
-        configs = RunnableConfigs(herder.worker.transformer, herder.worker.override_policy, self.plugins)
         return Inspections(
             self.sandbox,
-            TopicRecords(herder, config, configs, self.sandbox),
+            TopicRecords(herder, config, herder.worker.configs, self.sandbox),
             DeadLetters(herder.worker, lambda name: herder.connector_info(name).config, self.sandbox, worker),
             ConnectorLogs(keep_log_lines(config.get(LOG_KEPT_BYTES)), worker, herder, ask),
         )

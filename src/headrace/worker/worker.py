@@ -80,9 +80,9 @@ class Worker:
         self.transformer.warn_of_missing_limits()
         plugins.warn_of_unknown_connectors()
         self.override_policy = override_policy(config, plugins)
-        self._configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
-        self._connector_offsets = ConnectorOffsets(config, plugins, self._configs, self._offsets, launcher.run_job)
-        self._connectors = WorkerConnectors(self._configs, plugins, self._offsets.reader, status, self._stages, after)
+        self.configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
+        self._connector_offsets = ConnectorOffsets(config, plugins, self.configs, self._offsets, launcher.run_job)
+        self._connectors = WorkerConnectors(self.configs, plugins, self._offsets.reader, status, self._stages, after)
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
 
     def start(self) -> None:
@@ -179,7 +179,7 @@ class Worker:
         """
         stage = f"references of connector {config.get('name')}"
         return self._stages.run_in_background(
-            stage, lambda: task_basis(self.config, self.plugins, self._configs.resolve_connector(config), task)
+            stage, lambda: task_basis(self.config, self.plugins, self.configs.resolve_connector(config), task)
         )
 
     def start_task(
@@ -260,7 +260,7 @@ class Worker:
         return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown", own)
 
     def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> TaskLaunch:
-        connector, task = self._configs.resolve_connector(connector_config), self._configs.resolve_task(task_config)
+        connector, task = self.configs.resolve_connector(connector_config), self.configs.resolve_task(task_config)
         both = connector.along_with(task)
         with both.hidden_errors():
             spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)
@@ -297,6 +297,6 @@ class Worker:
         """Do one round of fencing for the producers of tasks 0 to ``tasks`` - 1 (KIP-618)."""
 
         def fence() -> None:
-            fence_zombies(self.config, self._configs.resolve_connector(connector_config).config, tasks)
+            fence_zombies(self.config, self.configs.resolve_connector(connector_config).config, tasks)
 
         return self._stages.run_in_background(f"fencing of connector {connector_config.get('name')}", fence)

@@ -34,7 +34,6 @@ from headrace.inspection.decoded_record import RecordDecoder
 from headrace.inspection.sandbox import Sandbox, SandboxBusyError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
-from headrace.worker.runnable_configs import RunnableConfigs
 from headrace.worker.stages import Stages
 from headrace.worker.worker import Worker
 
@@ -73,7 +72,7 @@ class DeadLetters:
         """``connector_config`` raises NotFoundError; ``worker_id`` is this worker's, as in statuses."""
         self._worker = worker
         self._connector_config = connector_config
-        self._configs = RunnableConfigs(worker.transformer, worker.override_policy, worker.plugins)
+        self._configs = worker.configs
         self._sandbox = sandbox
         self._worker_id = worker_id
         self._clock_ms = clock_ms
