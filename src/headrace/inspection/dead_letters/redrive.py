@@ -111,7 +111,10 @@ class Redrive:
         cancelled: Callable[[], bool] = lambda: False,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """``producer`` are the properties of the transactional producer; ``clock_ms`` is the time since the epoch."""
+        """``redriver`` decides what becomes of letters that are taken: a discard's returns outcomes without records.
+
+        ``producer`` are the properties of the transactional producer; ``clock_ms`` is the time since the epoch.
+        """
         self.counts = Counts()
         self.failures: list[str] = []
         """The reasons of the first letters that have failed."""
@@ -187,8 +190,6 @@ class Redrive:
         return record.timestamp if self._clock_ms() - record.timestamp < kept_ms / 2 else None
 
     def _outcomes(self, taken: Sequence[Letter]) -> Sequence[Outcome]:
-        if self._request.action is Action.DISCARD or not taken:
-            return [Outcome()] * len(taken)
         outcomes = [self._checked(outcome) for outcome in self._redriver(taken)]
         for letter, outcome in zip(taken, outcomes, strict=True):
             if outcome.failure is not None and len(self.failures) < _FAILURES:
