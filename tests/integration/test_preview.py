@@ -287,7 +287,7 @@ def test_a_sinks_records_are_read_without_a_group_and_not_put(
     config = {
         "name": unique,
         "connector.class": "FileStreamSink",
-        "topics": unique,
+        "topics": f"{unique}-absent,{unique}",
         "file": str(file),
         "errors.tolerance": "all",
         "errors.deadletterqueue.topic.name": f"{unique}-letters",

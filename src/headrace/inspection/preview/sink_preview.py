@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from typing import Any, Final
 
 from headrace.api.record import SinkRecord
@@ -20,10 +21,9 @@ from headrace.inspection.preview.preview_progress import Progress
 from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
-from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.sink_consumer import SinkConsumer
-from headrace.kafka.data.topic_reader import ReadLimits, TopicReader
+from headrace.kafka.data.topic_reader import ReadLimits, TopicReader, UnknownTopicError
 from headrace.model.deadline import Deadline
 from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
@@ -73,25 +73,18 @@ def _read(
         for partition, offset in spec["offsets"]
     }
     found: list[RawRecord] = []
-    admin = TopicAdmin({name: text for name, text in consumer.items() if not name.startswith(("group.", "isolation"))})
-    try:
-        for topic in _topics(config, consumer):
-            wanted = spec["records"] - len(found)
-            if wanted <= 0 or deadline.expired:
-                break
-            reader = TopicReader(consumer, topic)
-            try:
-                partitions = admin.partitions(topic)
-                limits = ReadLimits(wanted, _BYTES, deadline)
-                if spec["from_end"]:
-                    read = reader.tail(partitions, limits)
-                else:
-                    read = reader.read({number: committed.get((topic, number), 0) for number in partitions}, limits)
-            finally:
-                reader.close()
+    for topic in _topics(config, consumer):
+        wanted = spec["records"] - len(found)
+        if wanted <= 0 or deadline.expired:
+            break
+        with suppress(UnknownTopicError), closing(TopicReader(consumer, topic)) as reader:
+            partitions = reader.partitions(deadline)
+            limits = ReadLimits(wanted, _BYTES, deadline)
+            if spec["from_end"]:
+                read = reader.tail(partitions, limits)
+            else:
+                read = reader.read({number: committed.get((topic, number), 0) for number in partitions}, limits)
             found += read.records
-    finally:
-        admin.close()
     return found
 
 

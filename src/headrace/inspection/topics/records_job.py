@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -44,8 +45,8 @@ def read_records(spec: Mapping[str, Any], emit: Emit) -> None:
     """Emit ``{"record": …}`` for each record, then ``{"positions": "0:17", "at_end": true}``."""
     wanted = RecordsSpec(**spec)
     decoder = RecordDecoder() if wanted.raw else create_decoder(_converters(wanted))
-    reader = TopicReader(wanted.client, wanted.topic)
-    read = _read(wanted, reader)
+    with closing(TopicReader(wanted.client, wanted.topic)) as reader:
+        read = _read(wanted, reader)
     newest_first = wanted.begin == TAIL
     sent = _decoded(decoder, read.records[::-1] if newest_first else read.records)
     for record in reversed(sent) if newest_first else sent:
