@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from typer.testing import CliRunner
 
 from bench.java_connect import JavaConnect, fetch
@@ -16,7 +18,7 @@ from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
 from tests.support.polling import wait_for
-from tests.support.sinks import create_sink, make_topic, send, wait_for_lines
+from tests.support.sinks import committed, create_sink, make_topic, numbers, send, wait_for_lines
 from tests.support.topics import read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
@@ -140,6 +142,41 @@ def test_a_sources_letters(
     assert "1 redriven" in run("redrive", unique, "--config", str(edit), "--yes")
     assert wait_for_values(bootstrap, unique, 3) == [b"1", b"3", b"forty"]
     assert shown(run, unique)["pending"] == 0
+
+
+def test_a_redrive_is_cancelled_when_its_worker_stops(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Each letter is redriven or pending: its last transaction is complete, so nobody waits for the end of one."""
+    bootstrap, dead, count = broker.bootstrap_servers, f"{unique}-dead", 50_000
+    make_topic(bootstrap, unique)
+    make_topic(bootstrap, dead)
+    send(bootstrap, dead, numbers(0, count), headers=[("__connect.errors.topic", unique.encode())])
+    own_worker.start()
+    sink = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": unique, "file": str(tmp_path / "out")}
+    body = {"name": unique, "config": {**sink, **set_aside(unique)}, "initial_state": "STOPPED"}
+    assert own_worker.rest.post("/connectors", json=body).status_code == 201
+    redrive = f"/connectors/{unique}/dead-letters/redrive"
+    assert own_worker.rest.post(redrive).status_code == 202
+    wait_for(lambda: (own_worker.rest.get(redrive).json()["counts"] or {}).get("redriven"), 120, "redriven letters")
+    assert own_worker.stop() == 0
+    assert "The redrive of dead letters is CANCELLED" in own_worker.log
+    wait_for(lambda: not open_transactions(bootstrap, unique, dead), 10, "the markers of the last transaction")
+    redriven = read_committed(bootstrap, unique)
+    assert [each.value for each in redriven] == numbers(0, len(redriven)) and 0 < len(redriven) < count
+    assert committed(bootstrap, f"headrace-dead-letters-{unique}", dead) == {0: len(redriven)}
+
+
+def open_transactions(bootstrap: str, *topics: str) -> list[str]:
+    """Return the topics, of one partition, whose end is not that for readers of committed records."""
+
+    def ends(isolation_level: str) -> list[int]:
+        client = {"bootstrap.servers": bootstrap, "group.id": "none", "isolation.level": isolation_level}
+        with closing(Consumer(client)) as consumer:
+            return [consumer.get_watermark_offsets(TopicPartition(each, 0), timeout=30)[1] for each in topics]
+
+    both = zip(topics, ends("read_committed"), ends("read_uncommitted"), strict=True)
+    return [topic for topic, stable, end in both if stable != end]
 
 
 def test_letters_that_java_has_written(

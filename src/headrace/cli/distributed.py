@@ -107,6 +107,7 @@ def _worker(
     def ask(worker: str, query: LogQuery) -> dict[str, Any]:
         return leader.log_lines(f"{advertised.scheme}://{worker}", query, herder.session_key())
 
+    inspections = parts.inspections(herder, config, advertised.netloc, ask)
     app = create_app(
         herder,
         request_timeout=timeout,
@@ -115,7 +116,7 @@ def _worker(
         engine_failure=launcher.trouble,
         namings=NAMINGS[config.metrics_naming],
         tracing=parts.tracing,
-        inspections=parts.inspections(herder, config, advertised.netloc, ask),
+        inspections=inspections,
     )
     parts.access.accept_forwarded(users)
     server = worker_api(
@@ -125,6 +126,6 @@ def _worker(
         parts.extensions,
         parts.access,
         lambda app: InternalRequestCheck(app, herder, verifier),
-        parts.sandbox.close,
+        inspections.close,
     )
     return WorkerProcess(herder, server, endpoints.listeners.local_url, config)

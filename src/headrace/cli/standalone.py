@@ -121,6 +121,7 @@ def _worker(
     parts.observe(herder, config.bootstrap_servers)
     timeout = config.rest_request_timeout
     worker = urlsplit(endpoints.advertised_url).netloc
+    inspections = parts.inspections(herder, config, worker)
     app = create_app(
         herder,
         request_timeout=timeout,
@@ -129,9 +130,9 @@ def _worker(
         warning=herder.remark,
         namings=NAMINGS[config.metrics_naming],
         tracing=parts.tracing,
-        inspections=parts.inspections(herder, config, worker),
+        inspections=inspections,
     )
-    server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=parts.sandbox.close)
+    server = worker_api(app, endpoints, config, parts.extensions, parts.access, end_requests=inspections.close)
     url = endpoints.listeners.local_url
     return WorkerProcess(herder, server, url, config, lambda: _begin(herder, files, worker))
 

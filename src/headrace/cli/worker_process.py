@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from headrace.herder.connector_logs import LogQuery
     from headrace.herder.engine.worker_herder import WorkerHerder
     from headrace.inspection.inspections import Inspections
-    from headrace.inspection.sandbox import Sandbox
     from headrace.lineage.lineage_reporter import LineageReporter
     from headrace.plugins.discovery import Plugins
     from headrace.rest.access.assembly import WorkersAccess
@@ -119,7 +118,6 @@ class CheckedParts:
     access: WorkersAccess
     tracing: Tracing
     lineage: LineageReporter | None
-    sandbox: Sandbox
 
     @classmethod
     def of(cls, config: WorkerConfig, advertised_url: str) -> CheckedParts:
@@ -128,7 +126,6 @@ class CheckedParts:
         Spark is started only afterwards: plugins' code is imported here, but none of the worker's slow packages.
         """
         from headrace.config.client_configs import admin
-        from headrace.inspection.sandbox import Sandbox
         from headrace.kafka.clients.client_config import admin_config
         from headrace.lineage.assembly import create_lineage
         from headrace.plugins.discovery import plugins_of
@@ -145,7 +142,7 @@ class CheckedParts:
         admin_config(admin(config))
         tracing = create_tracing(config.get(TRACES), urlsplit(advertised_url).netloc)
         extensions, access = RestExtensions(config, plugins), WorkersAccess(config)
-        return cls(plugins, extensions, access, tracing, create_lineage(config), Sandbox())
+        return cls(plugins, extensions, access, tracing, create_lineage(config))
 
     def observe(self, herder: WorkerHerder, bootstrap_servers: str) -> None:
         """Begin to report the lineage of the herder's connectors, if that is enabled."""
@@ -161,25 +158,26 @@ class CheckedParts:
         worker: str,
         ask: Callable[[str, LogQuery], dict[str, Any]] | None = None,
     ) -> Inspections:
-        """Return what serves requests about the records and log lines of the herder's connectors.
+        """Return what serves requests about the records and log lines of the herder's connectors; the caller closes it.
 
         ``worker`` is the host:port of this one, and ``ask`` gets log lines of another one, if there may be others.
         """
         from headrace.herder.connector_logs import ConnectorLogs
         from headrace.inspection.dead_letters.dead_letters import DeadLetters
         from headrace.inspection.inspections import Inspections
+        from headrace.inspection.sandbox import Sandbox
         from headrace.inspection.topics.topic_records import TopicRecords
 
+        sandbox = Sandbox()
         return Inspections(
-            self.sandbox,
-            TopicRecords(herder, config, herder.worker.configs, self.sandbox),
-            DeadLetters(herder.worker, lambda name: herder.connector_info(name).config, self.sandbox, worker),
+            sandbox,
+            TopicRecords(herder, config, herder.worker.configs, sandbox),
+            DeadLetters(herder.worker, lambda name: herder.connector_info(name).config, sandbox, worker),
             ConnectorLogs(keep_log_lines(config.get(LOG_KEPT_BYTES)), worker, herder, ask),
         )
 
     def close(self) -> None:
-        """Cancel what runs in the sandbox; send the traces and events that are left."""
-        self.sandbox.close()
+        """Send the traces and events that are left."""
         if self.lineage is not None:
             self.lineage.close()
         self.tracing.close(_TRACES_SECONDS)

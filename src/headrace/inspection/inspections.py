@@ -22,3 +22,9 @@ class Inspections:
     topics: TopicRecords | None = None
     dead_letters: DeadLetters | None = None
     logs: ConnectorLogs | None = None
+
+    def close(self) -> None:
+        """End redrives after their present transactions, and then all that runs in the sandbox. Blocks some seconds."""
+        if self.dead_letters is not None:
+            self.dead_letters.close()
+        self.sandbox.close()

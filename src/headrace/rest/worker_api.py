@@ -48,7 +48,7 @@ def worker_api(
 
     ``access``: authentication and authorization; by default by the properties, for a worker without a group.
     ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
-    ``end_requests`` ends the requests that have not ended by themselves when the server stops.
+    ``end_requests`` ends the requests that have not ended by themselves when the server stops, and what they began.
     """
     access = access or WorkersAccess(config)
 

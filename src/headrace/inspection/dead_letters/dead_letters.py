@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -29,9 +30,9 @@ from headrace.inspection.dead_letters.letter_topic import LetterTopic, NoDeadLet
 from headrace.inspection.dead_letters.letter_view import LetterPage, LetterQuery
 from headrace.inspection.dead_letters.redrive import Redrive
 from headrace.inspection.dead_letters.redrive_job import RedriveJob
-from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, original_record
+from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, Redriver, original_record
 from headrace.inspection.decoded_record import RecordDecoder
-from headrace.inspection.sandbox import Sandbox, SandboxBusyError
+from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
 from headrace.worker.stages import Stages
@@ -41,8 +42,11 @@ log = logging.getLogger(__name__)
 _EDITABLE: Final = (KEY_CONVERTER, VALUE_CONVERTER, HEADER_CONVERTER, TRANSFORMS, PREDICATES)
 _BATCH_TIMEOUT_S: Final = 120.0
 _BUSY_S: Final = 60.0
+_BUSY_RETRY_S: Final = 0.5
 _CHUNK_BYTES: Final = 4 << 20
 _SCAN_S: Final = 20.0
+_END_S: Final = 3.0
+"""Seconds that a transaction that goes on at the end has to be complete; else the next redrive aborts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class _Connector:
 
 
 class DeadLetters:
-    """Reads, redrives and discards dead letters of any connector, on this worker. Thread-safe; no method blocks.
+    """Reads, redrives and discards dead letters of any connector, on this worker. Thread-safe; only ``close`` blocks.
 
     Futures raise NotFoundError for an unknown connector and one without a dead letter topic, BadRequestError for a
     request that cannot be served, RetriableError and ConnectError for what Kafka refuses.
@@ -78,6 +82,7 @@ class DeadLetters:
         self._clock_ms = clock_ms
         self._stages = Stages(time.monotonic)
         self._jobs: dict[str, RedriveJob] = {}
+        self._closed = threading.Event()
 
     def show(self, name: str, query: LetterQuery) -> Future[dict[str, Any]]:
         """Return the pending letters: groups of all, and a page of those that the query selects."""
@@ -102,9 +107,11 @@ class DeadLetters:
         return job.to_json()
 
     def close(self) -> None:
-        """Have all jobs end after their present transactions."""
+        """Have all jobs end after their present transactions, and wait some seconds for that. Later ones do nothing."""
+        self._closed.set()
+        deadline = Deadline.after(_END_S)
         for job in list(self._jobs.values()):
-            job.cancel()
+            job.wait(deadline.remaining())
 
     def _show(self, config: Config, query: LetterQuery) -> dict[str, Any]:
         with self._opened(config) as connector:
@@ -130,14 +137,14 @@ class DeadLetters:
         with self._opened(config) as connector:
             self._check(connector, request)
             if request.dry_run:
-                plan = self._redrive(connector, request, lambda: False).plan()
+                plan = self._redrive(connector, request).plan()
                 return {"dry_run": True, "action": request.action.value, "counts": plan.counts.to_json()}
         job = RedriveJob(name, request, self._worker_id, self._clock_ms)
         self._jobs[name] = job
 
-        def create(cancelled: Callable[[], bool]) -> Redrive:
+        def create() -> Redrive:
             with self._opened(config) as connector:
-                return self._redrive(connector, request, cancelled)
+                return self._redrive(connector, request)
 
         job.start(create)
         return job.to_json()
@@ -177,22 +184,19 @@ class DeadLetters:
                 " which cannot be in two Kafka clusters"
             )
 
-    def _redrive(self, connector: _Connector, request: LetterRequest, cancelled: Callable[[], bool]) -> Redrive:
+    def _redrive(self, connector: _Connector, request: LetterRequest) -> Redrive:
         producer = client_configs.redrive_producer(self._worker.config, connector.config)
-        return Redrive(connector.topic, request, self._redriver(connector, request, cancelled), producer, cancelled)
+        redriver = self._redriver(connector, request)
+        return Redrive(connector.topic, request, redriver, producer, self._closed.is_set)
 
-    def _redriver(
-        self, connector: _Connector, request: LetterRequest, cancelled: Callable[[], bool]
-    ) -> Callable[[Sequence[Letter]], Sequence[Outcome]]:
+    def _redriver(self, connector: _Connector, request: LetterRequest) -> Redriver:
         if request.action is Action.DISCARD:
             return lambda letters: [Outcome()] * len(letters)
         if not connector.is_source and request.config is None:
             sink = SinkConnectorConfig(connector.config)
             return lambda letters: [original_record(letter, request.to_topic, sink.reads) for letter in letters]
         spec = self._chain_spec(connector, request)
-        return lambda letters: [
-            outcome for chunk in _chunks(letters) for outcome in self._converted(spec, chunk, cancelled)
-        ]
+        return lambda letters: [outcome for chunk in _chunks(letters) for outcome in self._converted(spec, chunk)]
 
     def _chain_spec(self, connector: _Connector, request: LetterRequest) -> dict[str, Any]:
         edit = self._edited(connector, request)
@@ -218,11 +222,9 @@ class DeadLetters:
         base = {name: text for name, text in base.items() if not replaced or not name.startswith(replaced)}
         return self._configs.resolve_connector({**base, **edit}).properties
 
-    def _converted(
-        self, spec: Mapping[str, Any], letters: Sequence[Letter], cancelled: Callable[[], bool]
-    ) -> Sequence[Outcome]:
+    def _converted(self, spec: Mapping[str, Any], letters: Sequence[Letter]) -> Sequence[Outcome]:
         whole = {**spec, "letters": [letter_to_json(letter) for letter in letters]}
-        items = self._run("redrive of dead letters", whole, cancelled)
+        items = self._run("redrive of dead letters", whole)
         if len(items) != len(letters):
             raise ConnectError(f"{len(letters)} dead letters were to be transformed, {len(items)} were")
         return [outcome_from_json(item) for item in items]
@@ -238,23 +240,24 @@ class DeadLetters:
             "letters": [letter_to_json(letter) for letter in letters],
         }
         try:
-            items = self._run("decoding of dead letters", spec, lambda: False)
+            items = self._run("decoding of dead letters", spec)
         except ConnectError as error:
             log.warning("Dead letters of connector %s cannot be decoded: %s", connector.topic.connector, error)
             items = []
         bytes_only = RecordDecoder()
         return [*items, *(bytes_only.decode(original(letter)) for letter in letters[len(items) :])]
 
-    def _run(self, job: str, spec: Mapping[str, Any], cancelled: Callable[[], bool]) -> list[dict[str, Any]]:
+    def _run(self, job: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Run a job in the sandbox; wait a while if that is busy."""
         deadline = Deadline.after(_BUSY_S)
         while True:
             try:
-                return self._sandbox.run(job, spec, _BATCH_TIMEOUT_S, cancel=cancelled)
-            except SandboxBusyError:
-                if deadline.expired or cancelled():
+                return self._sandbox.run(job, spec, _BATCH_TIMEOUT_S, cancel=self._closed.is_set)
+            except SandboxBusyError as error:
+                if deadline.expired:
                     raise
-                time.sleep(0.5)
+                if self._closed.wait(_BUSY_RETRY_S):
+                    raise SandboxCancelledError(f"The {job} was cancelled", []) from error
 
 
 def _chunks(letters: Sequence[Letter]) -> Iterator[list[Letter]]:

@@ -14,6 +14,7 @@ from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConnectError
 from headrace.inspection.dead_letters.redrive import CancelledError, Redrive
 from headrace.inspection.dead_letters.redrive_rules import LetterRequest
+from headrace.inspection.sandbox import SandboxCancelledError
 from headrace.kafka.errors import ProducerFencedError
 from headrace.logs.context import within
 
@@ -45,16 +46,19 @@ class RedriveJob:
         self._state = JobState.RUNNING
         self._error: str | None = None
         self._redrive: Redrive | None = None
-        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
 
-    def start(self, create: Callable[[Callable[[], bool]], Redrive]) -> None:
-        """Begin; ``create`` returns the redrive for a function that returns True once it is cancelled."""
+    def start(self, create: Callable[[], Redrive]) -> None:
+        """Begin; ``create`` returns the redrive."""
         run = within(self._connector, lambda: self._run(create))
-        threading.Thread(target=run, name=f"dead-letters-{self._connector}", daemon=True).start()
+        thread = threading.Thread(target=run, name=f"dead-letters-{self._connector}", daemon=True)
+        thread.start()
+        self._thread = thread
 
-    def cancel(self) -> None:
-        """Have the job end after its present transaction."""
-        self._cancelled.set()
+    def wait(self, timeout_s: float) -> None:
+        """Wait until the job has ended, if it was started, or the timeout is over."""
+        if self._thread is not None:
+            self._thread.join(timeout_s)
 
     def to_json(self) -> dict[str, Any]:
         redrive = self._redrive
@@ -71,13 +75,13 @@ class RedriveJob:
             "failures": [*redrive.failures] if redrive is not None else [],
         }
 
-    def _run(self, create: Callable[[Callable[[], bool]], Redrive]) -> None:
+    def _run(self, create: Callable[[], Redrive]) -> None:
         try:
-            self._redrive = create(self._cancelled.is_set)
+            self._redrive = create()
             self._redrive.run()
         except ProducerFencedError:
             self._end(JobState.FENCED, "another redrive of the connector's dead letters has begun")
-        except CancelledError as error:
+        except (CancelledError, SandboxCancelledError) as error:
             self._end(JobState.CANCELLED, error_text(error))
         except ConnectError as error:
             self._end(JobState.FAILED, error_text(error))
