@@ -72,12 +72,13 @@ def create_redriver(spec: Mapping[str, Any], plugins: Plugins) -> Callable[[Lett
     def redrive(letter: Letter) -> Outcome:
         try:
             record: Any = read(letter)
-            transformed: Any = chain.apply_all([record], [record])[0] if chain else record
+            originals: Any = [letter.record]
+            transformed: Any = chain.apply_all([record], originals)[0] if chain else record
             if transformed is None:
                 return Outcome()
             if spec["to_topic"] is not None:
                 transformed.topic = spec["to_topic"]
-            batches, _ = converter.convert_records([transformed])
+            batches, _ = converter.convert_records([transformed], originals)
         except ToleranceExceededError as error:
             return Outcome(failure=error_line(error.__cause__ or error))
         except Exception as error:  # of a plugin: any

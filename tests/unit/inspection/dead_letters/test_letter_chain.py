@@ -68,6 +68,17 @@ def test_a_sinks_letters_are_read_by_the_edit_and_written_by_the_connector() -> 
     assert record.headers == [("own", b"12")]
 
 
+def test_a_sinks_letter_that_cannot_be_transformed_or_written_has_the_reason() -> None:
+    edit = {**STRINGS, "name": "c"}
+    cast = {"transforms": "age", "transforms.age.type": "Cast$Value", "transforms.age.spec": "int32"}
+    own = {**JSON, "name": "c"}
+    (failed,) = redriven([letter(b"forty", topic=b"t")], connector={**edit, **cast}, writer=own, source=False)
+    assert failed.failure == "DataError: Cannot cast: 'forty' is no int32"
+    bytes_only = {**own, "value.converter": "ByteArrayConverter"}
+    (failed,) = redriven([letter(b"forty", topic=b"t")], connector=edit, writer=bytes_only, source=False)
+    assert "ByteArrayConverter" in (failed.failure or "")
+
+
 def test_a_letter_that_a_transformation_drops() -> None:
     drop = {"transforms": "d", "transforms.d.type": "Filter"}
     assert redriven([letter(b'"1"', topic=b"t")], connector={"name": "c", **STRINGS, **drop}, source=True) == [
