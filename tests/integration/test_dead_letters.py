@@ -22,6 +22,25 @@ from tests.support.sinks import committed, create_sink, make_topic, numbers, sen
 from tests.support.topics import read_committed, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
+QUOTING = """
+from headrace.api import ConfigError, Converter, DataError, Transformation
+
+class Quoting(Converter):
+    def configure(self, configs, is_key):
+        self.token = configs["token"]
+    def from_connect_data(self, topic, schema, value):
+        raise DataError(f"{self.token} is refused")
+    def to_connect_data(self, topic, value):
+        raise DataError(f"{self.token} is refused")
+
+class Quote(Transformation):
+    def configure(self, configs):
+        self.token = configs["token"]
+        if configs.get("at.once"):
+            raise ConfigError(f"{self.token} is invalid")
+    def apply(self, record):
+        raise DataError(f"{self.token} is refused")
+"""
 JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 Run = Callable[..., str]
 
@@ -165,6 +184,46 @@ def test_a_redrive_is_cancelled_when_its_worker_stops(
     redriven = read_committed(bootstrap, unique)
     assert [each.value for each in redriven] == numbers(0, len(redriven)) and 0 < len(redriven) < count
     assert committed(bootstrap, f"headrace-dead-letters-{unique}", dead) == {0: len(redriven)}
+
+
+def test_a_redrive_hides_values_of_references(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Those of the connector's configuration, and those of the edited one."""
+    bootstrap, secrets = broker.bootstrap_servers, tmp_path / "secrets.properties"
+    secrets.write_text("own=open-sesame\nedited=shut-sesame\n")
+    own, edited = f"${{file:{secrets}:own}}", f"${{file:{secrets}:edited}}"
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "quoting.py").write_text(QUOTING)
+    own_worker.properties |= {
+        "plugin.path": str(plugins),
+        "config.providers": "file",
+        "config.providers.file.class": "FileConfigProvider",
+        "config.providers.file.param.allowed.paths": str(tmp_path),
+    }
+    for topic in (unique, f"{unique}-dead"):
+        make_topic(bootstrap, topic)
+    send(bootstrap, f"{unique}-dead", [b"1"], headers=[("__connect.errors.topic", unique.encode())])
+    own_worker.start()
+    sink = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": unique, "file": str(tmp_path / "out")}
+    sink |= {"value.converter": "quoting:Quoting", "value.converter.token": own, **set_aside(unique)}
+    body = {"name": unique, "config": sink, "initial_state": "STOPPED"}
+    assert own_worker.rest.post("/connectors", json=body).status_code == 201
+
+    def redriven(**config: str) -> dict[str, Any]:
+        redrive = f"/connectors/{unique}/dead-letters/redrive"
+        answer = own_worker.rest.post(redrive, json={"config": {"value.converter": "StringConverter", **config}})
+        assert answer.status_code == 202, answer.text
+        wait_for(lambda: own_worker.rest.get(redrive).json()["state"] != "RUNNING", 90, "the end of the redrive")
+        found: dict[str, Any] = own_worker.rest.get(redrive).json()
+        return found
+
+    assert redriven()["failures"] == [f"0:0: DataError: {own} is refused"]
+    quote = {"transforms": "q", "transforms.q.type": "quoting:Quote", "transforms.q.token": edited}
+    assert redriven(**quote)["failures"] == [f"0:1: DataError: {edited} is refused"]
+    failed = redriven(**quote, **{"transforms.q.at.once": "true"})
+    assert (failed["state"], failed["error"]) == ("FAILED", f"transforms.q: {edited} is invalid")
 
 
 def open_transactions(bootstrap: str, *topics: str) -> list[str]:

@@ -35,6 +35,7 @@ from headrace.inspection.decoded_record import RecordDecoder
 from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
+from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.stages import Stages
 from headrace.worker.worker import Worker
 
@@ -51,8 +52,9 @@ _END_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _Connector:
-    """A connector with its configuration resolved, for as long as its secrets are hidden in errors."""
+    """A connector with its configuration resolved."""
 
+    resolved: ResolvedConfig
     config: dict[str, str]
     is_source: bool
     topic: LetterTopic
@@ -158,7 +160,7 @@ class DeadLetters:
                 topic = LetterTopic(self._worker.config, known)
             except NoDeadLettersError as error:
                 raise NotFoundError(str(error)) from error
-            yield _Connector(known, self._worker.connector_type(config) == "source", topic)
+            yield _Connector(resolved, known, self._worker.connector_type(config) == "source", topic)
 
     def _check(self, connector: _Connector, request: LetterRequest) -> None:
         """Raise BadRequestError or ConfigError for a request that no letter could be served by."""
@@ -186,29 +188,30 @@ class DeadLetters:
 
     def _redrive(self, connector: _Connector, request: LetterRequest) -> Redrive:
         producer = client_configs.redrive_producer(self._worker.config, connector.config)
-        redriver = self._redriver(connector, request)
-        return Redrive(connector.topic, request, redriver, producer, self._closed.is_set)
+        redriver, quoted = self._redriver(connector, request)
+        return Redrive(connector.topic, request, redriver, producer, self._closed.is_set, quoted.hide)
 
-    def _redriver(self, connector: _Connector, request: LetterRequest) -> Redriver:
+    def _redriver(self, connector: _Connector, request: LetterRequest) -> tuple[Redriver, ResolvedConfig]:
+        """Return the redriver, and the configuration whose values its errors may quote."""
         if request.action is Action.DISCARD:
-            return lambda letters: [Outcome()] * len(letters)
+            return lambda letters: [Outcome()] * len(letters), connector.resolved
         if not connector.is_source and request.config is None:
-            sink = SinkConnectorConfig(connector.config)
-            return lambda letters: [original_record(letter, request.to_topic, sink.reads) for letter in letters]
-        spec = self._chain_spec(connector, request)
-        return lambda letters: [outcome for chunk in _chunks(letters) for outcome in self._converted(spec, chunk)]
-
-    def _chain_spec(self, connector: _Connector, request: LetterRequest) -> dict[str, Any]:
-        edit = self._edited(connector, request)
-        return {
+            reads, to_topic = SinkConnectorConfig(connector.config).reads, request.to_topic
+            return lambda letters: [original_record(each, to_topic, reads) for each in letters], connector.resolved
+        edited = self._edited(connector, request)
+        spec = {
             "worker": dict(self._worker.config.raw),
-            "connector": edit,
-            "writer": edit if connector.is_source else connector.config,
+            "connector": edited.properties,
+            "writer": edited.properties if connector.is_source else connector.config,
             "source": connector.is_source,
             "to_topic": request.to_topic,
         }
+        return (
+            lambda letters: [outcome for chunk in _chunks(letters) for outcome in self._converted(spec, chunk)],
+            connector.resolved.along_with(edited),
+        )
 
-    def _edited(self, connector: _Connector, request: LetterRequest) -> dict[str, str]:
+    def _edited(self, connector: _Connector, request: LetterRequest) -> ResolvedConfig:
         """Return the configuration that reads and transforms letters.
 
         A sink transforms the record again when it gets it: only transformations of the edit apply to its letters.
@@ -220,7 +223,7 @@ class DeadLetters:
         # A part that the edit names is the edit's alone: none of the former one's properties stay.
         replaced = tuple(f"{name}." for name in _EDITABLE if name in edit)
         base = {name: text for name, text in base.items() if not replaced or not name.startswith(replaced)}
-        return self._configs.resolve_connector({**base, **edit}).properties
+        return self._configs.resolve_connector({**base, **edit})
 
     def _converted(self, spec: Mapping[str, Any], letters: Sequence[Letter]) -> Sequence[Outcome]:
         whole = {**spec, "letters": [letter_to_json(letter) for letter in letters]}

@@ -109,12 +109,15 @@ class Redrive:
         redriver: Redriver,
         producer: Mapping[str, str],
         cancelled: Callable[[], bool] = lambda: False,
+        hide: Callable[[str], str] = lambda text: text,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         """``redriver`` decides what becomes of letters that are taken: a discard's returns outcomes without records.
 
-        ``producer`` are the properties of the transactional producer; ``clock_ms`` is the time since the epoch.
+        ``producer`` are the properties of the transactional producer; ``hide`` returns an error's text without values
+        of references; ``clock_ms`` is the time since the epoch.
         """
+        self.hide = hide
         self.counts = Counts()
         self.failures: list[str] = []
         """The reasons of the first letters that have failed."""
@@ -193,7 +196,7 @@ class Redrive:
         outcomes = [self._checked(outcome) for outcome in self._redriver(taken)]
         for letter, outcome in zip(taken, outcomes, strict=True):
             if outcome.failure is not None and len(self.failures) < _FAILURES:
-                self.failures.append(f"{letter.record.partition}:{letter.record.offset}: {outcome.failure}")
+                self.failures.append(f"{letter.record.partition}:{letter.record.offset}: {self.hide(outcome.failure)}")
         return outcomes
 
     def _checked(self, outcome: Outcome) -> Outcome:

@@ -92,6 +92,8 @@ class RedriveJob:
             self._end(JobState.COMPLETED, None)
 
     def _end(self, state: JobState, error: str | None) -> None:
+        if self._redrive is not None and error is not None:
+            error = self._redrive.hide(error)
         self._ended, self._error = self._clock_ms(), error
         self._state = state
         counts = self._redrive.counts.to_json() if self._redrive is not None else {}
