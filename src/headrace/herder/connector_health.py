@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ class ConnectorHealth:
         return {
             "name": status.name,
             "type": status.type,
-            **_shown(worst(parts)),
+            **_shown(_of_whole(connector.state, parts)),
             "connector": {"state": connector.state, "worker_id": connector.worker_id, **_shown(own)},
             "tasks": tasks,
         }
@@ -224,15 +224,34 @@ def _with_unassigned(status: ConnectorStateInfo, queries: HerderQueries) -> list
 
 def _answer(worker: str, future: Future[HealthOfTasks], deadline: Deadline) -> HealthOfTasks | str:
     try:
-        return future.result(deadline.remaining())
+        found = future.result(deadline.remaining())
     except TimeoutError:
         return f"its worker, {worker}, has not answered within {_REMOTE_S:g} s"
     except Exception as error:
         return f"its worker, {worker}, has not answered: {error_line(error)}"
+    if not _is_understood(found):
+        return f"its worker, {worker}, has given an answer that is not understood: it may be of another version"
+    return found
+
+
+def _is_understood(found: Any) -> bool:
+    """Return True if each task in another worker's answer has a verdict that this worker knows."""
+    try:
+        return all(_judgement(task).why is not None for tasks in found.values() for task in tasks.values())
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _shown(judged: Judgement) -> Json:
     return {"verdict": judged.verdict.name.lower(), "why": judged.why}
+
+
+def _of_whole(state: str, parts: Sequence[tuple[str, Judgement]]) -> Judgement:
+    """Return the judgement of a connector with its tasks, of which there may be none."""
+    (_, own), *tasks = parts
+    if tasks or own.verdict is not Verdict.HEALTHY:
+        return worst(parts)
+    return Judgement(own.verdict, "It runs, and has no tasks." if state == State.RUNNING.value else own.why)
 
 
 def _judgement(task: Json) -> Judgement:

@@ -33,7 +33,7 @@ class Statuses:
         self.states: dict[ConnectorTaskId, tuple[State, str | None]] = dict.fromkeys(OWNERS, (State.RUNNING, None))
 
     def connector(self, name: str) -> ConnectorStatus | None:
-        return ConnectorStatus(name, State.RUNNING, "here:1", 3) if name in ("c", "d") else None
+        return ConnectorStatus(name, State.RUNNING, "here:1", 3) if name in ("c", "d", "idle") else None
 
     def task(self, id: ConnectorTaskId) -> TaskStatus | None:
         state, trace = self.states[id]
@@ -159,3 +159,23 @@ def test_the_timeout_is_the_connectors(cluster: Cluster) -> None:
     assert cluster.of("c")["c"]["tasks"][0]["verdict"] == "healthy"
     cluster.configs["c"] = {"task.stalled.timeout.ms": "60000"}
     assert cluster.of("c")["c"]["tasks"][0]["verdict"] == "stalled"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"c": {1: {"id": 1, "verdict": "weary", "why": "?"}}}, {"c": {1: {"id": 1}}}, {"c": {1: None}}, {"c": []}, [], 7],
+)
+def test_an_answer_of_another_version_spoils_nothing_else(cluster: Cluster, answer: Any) -> None:
+    cluster.others.answer = answer
+    health = cluster.of("c")["c"]
+    here, there, _ = health["tasks"]
+    assert here["verdict"] == "healthy" and here["last_record"] == 2
+    assert (there["verdict"], there["state"], there["stage"]) == ("degraded", "RUNNING", None)
+    assert there["why"].startswith("How it fares is not known: its worker, there:1, ")
+
+
+def test_a_connector_without_tasks_says_so(cluster: Cluster) -> None:
+    """It may be right, but no record comes."""
+    cluster.configs["idle"] = {}
+    health = cluster.of("idle")["idle"]
+    assert (health["verdict"], health["why"], health["tasks"]) == ("healthy", "It runs, and has no tasks.", [])
