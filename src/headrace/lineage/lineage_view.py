@@ -15,6 +15,7 @@ from headrace.herder.herder import Herder
 from headrace.lineage.lineage_runs import Condition, SeenConnector
 from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorState, ConnectorStateInfo, TaskState
+from headrace.plugins.secret_texts import mask_text, secrets_of
 from headrace.worker.worker import Worker
 
 _TIMEOUT: Final = 1.0
@@ -59,6 +60,8 @@ class LineageView:
             outside = ()
         inputs, outputs = (outside, in_kafka) if info.type == "source" else (in_kafka, outside)
         condition, error = _condition(status)
+        if error:  # it leaves the cluster
+            error = mask_text(error, secrets_of(info.config, frozenset()))
         return SeenConnector(self._worker.connector_starts(name), condition, inputs, outputs, error)
 
     def _topics(self, name: str, config: Config) -> tuple[str, ...]:

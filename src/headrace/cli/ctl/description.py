@@ -150,7 +150,9 @@ def masked(config: Mapping[str, str | None], passwords: frozenset[str] | None) -
 
     ``passwords`` are the properties of type PASSWORD; if it is None, all values may be secrets.
     """
-    from headrace.rest.access.hidden_secrets import Secrets, secrets_of  # slow to import, and seldom needed
+    # Slow to import, and seldom needed.
+    from headrace.plugins.secret_texts import secrets_of
+    from headrace.rest.access.hidden_secrets import Secrets
 
     known = Secrets.all_of(config) if passwords is None else Secrets(passwords, secrets_of(config, passwords))
     return {name: text and known.masked(name, text) for name, text in config.items()}

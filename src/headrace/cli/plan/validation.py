@@ -13,7 +13,8 @@ from headrace.cli.plan.desired_connectors import Desired
 from headrace.cli.plan.differences import Config
 from headrace.cli.plan.findings import Finding
 from headrace.config.connector_config import CONNECTOR_CLASS
-from headrace.rest.access.hidden_secrets import Secrets, secrets_of
+from headrace.plugins.secret_texts import secrets_of
+from headrace.rest.access.hidden_secrets import Secrets
 from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
 
 if TYPE_CHECKING:

@@ -8,36 +8,21 @@ too, so the values are masked in all texts.
 from __future__ import annotations
 
 import math
-import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.config_def import Type
 from headrace.api.errors import ConnectError
-from headrace.config.secret_properties import REFERENCE, is_reference, is_secret_name
+from headrace.config.secret_properties import is_reference
 from headrace.herder.herder import Herder
-from headrace.plugins.secret_options import secret_values
+from headrace.plugins.secret_texts import HIDDEN, is_hidden, longest_first, mask_text, secrets_of
 from headrace.rest.access.access import Access
 from headrace.rest.access.operations import Role
 from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
 from headrace.rest.herder_request_handler import RequestHandler
 
-HIDDEN: Final = "[hidden]"
-_PAIR: Final = re.compile(
-    r"(?i)(?:pass(?:word|wd|phrase)?|secret|token|pwd|sig|(?:account|access|api|shared)[._-]?key)\s*=\s*\"?([^\"\s;&,]*)"
-)
-_LOGIN: Final = re.compile(r"://[^/@\s:]*:([^@\s]+)@")
-_LONG_LOGIN: Final = re.compile(r"://[^/@\s:]*:(\S+)@")
-"""For a password with an @ in it."""
-_HEADER: Final = re.compile(r"(?i)^\s*(?:bearer|basic)\s+(\S+)")
-_PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]*)")
-_SHAPES: Final = (_PAIR, _LOGIN, _LONG_LOGIN, _HEADER, _PEM)
-_REFERENCE_MARK: Final = 0xF0000
-"""The first of the characters that stand for references, whose own characters would be separators."""
-_SHORTEST: Final = 4
-"""Shortest value that is masked in texts: shorter ones are in any text, and no secrets."""
 _REMEMBERED: Final = 256
 _BROKEN_SECONDS: Final = 60.0
 _CONFIG: Final = "config"
@@ -62,18 +47,18 @@ class Secrets:
     def all_of(cls, *configs: Config) -> Secrets:
         """Return all values as secrets."""
         values = {text for config in configs for name, text in config.items() if text and name not in _NO_SECRETS}
-        return cls(values=_longest_first(text for text in values if not is_reference(text)), complete=False)
+        return cls(values=longest_first(text for text in values if not is_reference(text)), complete=False)
 
     def masked(self, name: str, text: str) -> str:
         """Return a property's value with HIDDEN in the place of secrets."""
         if not text or is_reference(text):
             return text
         unknown = not self.complete and name not in _NO_SECRETS
-        return HIDDEN if unknown or _is_hidden(name, text, self.passwords) else self.masked_text(text)
+        return HIDDEN if unknown or is_hidden(name, text, self.passwords) else self.masked_text(text)
 
     def masked_text(self, text: str) -> str:
         """Return a text about the configurations with HIDDEN in the place of secrets."""
-        return _mask_text(text, self.values)
+        return mask_text(text, self.values)
 
 
 class HiddenSecrets:
@@ -99,7 +84,7 @@ class HiddenSecrets:
         found = [await self._passwords_of(config) for config in configs]
         passwords = frozenset().union(*(names for names, _ in found))
         values = {text for config in configs for text in secrets_of(config, passwords)}
-        return Secrets(passwords, _longest_first(values), all(complete for _, complete in found))
+        return Secrets(passwords, longest_first(values), all(complete for _, complete in found))
 
     async def _passwords_of(self, config: Config) -> tuple[frozenset[str], bool]:
         """Return the PASSWORD properties, and True if all plugins have returned their definitions."""
@@ -132,33 +117,6 @@ class HiddenSecrets:
         return found
 
 
-def secrets_of(config: Config, passwords: Set[str]) -> list[str]:
-    """Return the values that must be masked everywhere, and their secret parts, the longest first."""
-    hidden = {text for name, text in config.items() if text and _is_hidden(name, text, passwords)}
-    found = {each.strip() for text in hidden for each in (text, *_parts(text))} | secret_values(config)
-    return _longest_first(found)
-
-
-def _longest_first(texts: Iterable[str]) -> list[str]:
-    return sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True)
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield the parts of a text that have a secret's shape. References show where a secret is, and are none."""
-    references = dict(enumerate(REFERENCE.findall(text), _REFERENCE_MARK))
-    marks = iter(references)
-    marked = REFERENCE.sub(lambda _: chr(next(marks)), text)
-    found = (part.translate(references) for shape in _SHAPES for part in shape.findall(marked))
-    yield from (part for part in found if not is_reference(part))
-
-
-def _is_hidden(name: str, text: str, passwords: Set[str]) -> bool:
-    """Return True for a secret; references to config providers are none."""
-    if is_reference(text):
-        return False
-    return name in passwords or is_secret_name(name) or any(_parts(text)) or bool(secret_values({name: text}))
-
-
 def _mask(answer: Any, passwords: Set[str], secrets: Collection[str]) -> Any:
     if isinstance(answer, Mapping):
         return {
@@ -167,18 +125,11 @@ def _mask(answer: Any, passwords: Set[str], secrets: Collection[str]) -> Any:
         }
     if isinstance(answer, list | tuple):
         return [_mask(value, passwords, secrets) for value in answer]
-    return _mask_text(answer, secrets) if isinstance(answer, str) else answer
+    return mask_text(answer, secrets) if isinstance(answer, str) else answer
 
 
 def _mask_config(config: Config, passwords: Set[str], secrets: Collection[str]) -> dict[str, str | None]:
     return {
-        name: HIDDEN if text and _is_hidden(name, text, passwords) else text and _mask_text(text, secrets)
+        name: HIDDEN if text and is_hidden(name, text, passwords) else text and mask_text(text, secrets)
         for name, text in config.items()
     }
-
-
-def _mask_text(text: str, secrets: Collection[str]) -> str:
-    """Mask the secrets, and parts with a secret's shape, as of a value that a config provider has supplied."""
-    for secret in (*secrets, *(part for part in _parts(text) if len(part) >= _SHORTEST)):
-        text = text.replace(secret, HIDDEN)
-    return text

@@ -10,9 +10,10 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.herder.config_infos import ConfigKeyInfo
+from headrace.plugins.secret_texts import HIDDEN, secrets_of
 from headrace.rest.access.access import Access
 from headrace.rest.access.authentication import Principal
-from headrace.rest.access.hidden_secrets import HIDDEN, HiddenSecrets, secrets_of
+from headrace.rest.access.hidden_secrets import HiddenSecrets
 from headrace.rest.access.rules import parse_rules
 from headrace.rest.herder_request_handler import RequestHandler
 
