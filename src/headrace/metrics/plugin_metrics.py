@@ -17,7 +17,7 @@ OWN_TAGS: Final = frozenset(("connector", "task"))
 _DESCRIPTION: Final = "#"
 """The key of a description among the tags of a figure's name, which no tag can have as Prometheus' label."""
 _UNUSABLE: Final = re.compile(r"^[_-]{2,}|^(?=[0-9])|[^a-zA-Z0-9_-]")
-"""What no label of Prometheus may have; two underscores begin its own, as ``__name__``."""
+"""Parts that no label of Prometheus may have; two underscores begin its own, as ``__name__``."""
 
 
 def plugin_metric_name(name: str, description: str, tags: Mapping[str, str]) -> str:

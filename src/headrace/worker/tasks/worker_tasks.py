@@ -36,7 +36,7 @@ _FORMER: Final = 1_000
 
 
 class _Former(NamedTuple):
-    """What is kept of a task that has ended here; ``configs`` are those that it was started with."""
+    """The facts about a task that has ended here; ``configs`` are those that it was started with."""
 
     record: TaskRecord
     configs: tuple[Config, Config]
