@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
+from typer.testing import CliRunner
 
+from bench.engines import Engine, Headrace
+from bench.java_connect import JavaConnect, fetch
 from faults.proxy import Proxy
+from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.broker.free_port import free_port
+from headrace.cli.main import app
 from headrace.plugins.discovery import Plugins
 from headrace.rest.app import create_app
 from headrace.rest.rest_extensions import RestExtensions
@@ -20,6 +25,8 @@ from headrace.rest.worker_api import worker_api
 from tests.support.acls import LENIENT
 from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
+
+Run = Callable[..., str]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,8 +44,8 @@ def idle_api(broker: EmbeddedBroker) -> Iterator[httpx2.Client]:
     cluster = Cluster(broker.bootstrap_servers, listeners="http://127.0.0.1:0")
     endpoints = Endpoints.open(cluster.config)
     herder = cluster.start(endpoints.advertised_url)
-    app = create_app(herder, request_timeout=10.0)
-    server = worker_api(app, endpoints, cluster.config, RestExtensions(cluster.config, Plugins()))
+    api = create_app(herder, request_timeout=10.0)
+    server = worker_api(api, endpoints, cluster.config, RestExtensions(cluster.config, Plugins()))
     server.start()
     try:
         with httpx2.Client(base_url=endpoints.listeners.local_url, timeout=15.0) as client:
@@ -80,3 +87,29 @@ def behind() -> Iterator[tuple[Proxy, EmbeddedBroker]]:
         EmbeddedBroker(port=0, jvm_options=QUICK_START_JVM_OPTIONS, proxies={port: proxy.port}) as broker,
     ):
         yield proxy, broker
+
+
+@pytest.fixture(params=[Headrace, JavaConnect], ids=lambda kind: kind.name)
+def engine(request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[Engine]:
+    """A worker of headrace, and one of Java Kafka Connect."""
+    kind: type[Engine] = request.param
+    if kind is JavaConnect:
+        try:
+            fetch()
+        except RetriableError as error:
+            pytest.skip(f"Java Connect cannot be fetched: {error}")
+    with kind(broker.bootstrap_servers, tmp_path / kind.name, group=f"cli-{unique}") as running:
+        yield running
+
+
+@pytest.fixture
+def run(engine: Engine, tmp_path: Path) -> Run:
+    """Runs a command that has to exit with `code`; returns its stdout, or its stderr if that is not 0."""
+
+    def run(*args: str, code: int = 0) -> str:
+        environment = {"HEADRACE_URL": engine.rest.url, "XDG_CONFIG_HOME": str(tmp_path)}
+        result = CliRunner().invoke(app, list(args), env=environment)
+        assert result.exit_code == code, (args, result.stdout, result.stderr)
+        return result.stderr if code else result.stdout
+
+    return run

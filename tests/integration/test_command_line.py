@@ -4,48 +4,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
-from typer.testing import CliRunner
-
-from bench.engines import Engine, Headrace
-from bench.java_connect import JavaConnect, fetch
-from headrace.api.errors import RetriableError
+from bench.engines import Engine
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.cli.main import app
+from tests.integration.conftest import Run
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-
-Run = Callable[..., str]
-
-
-@pytest.fixture(params=[Headrace, JavaConnect], ids=lambda kind: kind.name)
-def engine(request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[Engine]:
-    kind: type[Engine] = request.param
-    if kind is JavaConnect:
-        try:
-            fetch()
-        except RetriableError as error:
-            pytest.skip(f"Java Connect cannot be fetched: {error}")
-    with kind(broker.bootstrap_servers, tmp_path / kind.name, group=f"cli-{unique}") as running:
-        yield running
-
-
-@pytest.fixture
-def run(engine: Engine, tmp_path: Path) -> Run:
-    """Runs a command that has to exit with `code`; returns its stdout, or its stderr if that is not 0."""
-
-    def run(*args: str, code: int = 0) -> str:
-        environment = {"HEADRACE_URL": engine.rest.url, "XDG_CONFIG_HOME": str(tmp_path)}
-        result = CliRunner().invoke(app, list(args), env=environment)
-        assert result.exit_code == code, (args, result.stdout, result.stderr)
-        return result.stderr if code else result.stdout
-
-    return run
 
 
 def test_the_life_of_a_connector(engine: Engine, run: Run, broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:

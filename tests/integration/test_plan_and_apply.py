@@ -14,20 +14,21 @@ import yaml
 
 from bench.engines import Engine
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.integration.test_command_line import FILE_SOURCE, Run, engine, run  # noqa: F401
+from tests.integration.conftest import Run
+from tests.integration.test_command_line import FILE_SOURCE
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic
 
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
 
-def configs(engine: Engine) -> dict[str, Any]:  # noqa: F811
+def configs(engine: Engine) -> dict[str, Any]:
     """The configurations of all connectors, as their worker has them."""
     found = engine.rest.get("/connectors?expand=info")
     return {name: each["info"]["config"] for name, each in found.items()}
 
 
-def states(engine: Engine) -> dict[str, str]:  # noqa: F811
+def states(engine: Engine) -> dict[str, str]:
     found = engine.rest.get("/connectors?expand=status")
     return {name: each["status"]["connector"]["state"] for name, each in found.items()}
 
@@ -55,12 +56,7 @@ def file(connectors: dict[str, Any], tmp_path: Path) -> Path:
 
 
 def test_files_and_cluster(
-    engine: Engine,  # noqa: F811
-    run: Run,  # noqa: F811
-    connectors: dict[str, Any],
-    file: Path,
-    unique: str,
-    tmp_path: Path,
+    engine: Engine, run: Run, connectors: dict[str, Any], file: Path, unique: str, tmp_path: Path
 ) -> None:
     assert "Plan: 3 to create" in run("plan", "-f", str(file))
     run("plan", "-f", str(file), "--detailed-exitcode", code=2)
@@ -112,12 +108,7 @@ def test_files_and_cluster(
 
 
 def test_what_fails_is_rolled_back(
-    engine: Engine,  # noqa: F811
-    run: Run,  # noqa: F811
-    connectors: dict[str, Any],
-    file: Path,
-    unique: str,
-    tmp_path: Path,
+    engine: Engine, run: Run, connectors: dict[str, Any], file: Path, unique: str, tmp_path: Path
 ) -> None:
     run("apply", "-f", str(file), "--yes")
     before, former_states = configs(engine), states(engine)
@@ -138,12 +129,7 @@ def test_what_fails_is_rolled_back(
 
 
 def test_an_apply_that_is_killed_and_run_again(
-    engine: Engine,  # noqa: F811
-    run: Run,  # noqa: F811
-    connectors: dict[str, Any],
-    file: Path,
-    unique: str,
-    tmp_path: Path,
+    engine: Engine, run: Run, connectors: dict[str, Any], file: Path, unique: str, tmp_path: Path
 ) -> None:
     run("apply", "-f", str(file), "--yes")
     source = connectors[f"{unique}-source"]
