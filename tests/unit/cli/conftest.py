@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import signal
 import tempfile
@@ -10,6 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
+import typer.testing
+
+
+@pytest.fixture(autouse=True, scope="package")
+def commands_made_once() -> Iterator[None]:
+    """A runner makes all commands anew for each call, which takes longer than most calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(autouse=True)
