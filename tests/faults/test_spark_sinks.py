@@ -70,7 +70,7 @@ MOMENTS: dict[str, Callable[[Path], set[str]]] = {
 def wait_for_moment(path: Path, what: Callable[[Path], set[str]]) -> None:
     """Until something new is seen: then offsets of it are not committed yet, and it may be half done."""
     before = what(path)
-    wait_for(lambda: what(path) - before, 60, f"something new, as {what.__name__}")
+    wait_for(lambda: what(path) - before, 60, f"something new, as {what.__name__}", pause=0.02)
 
 
 def named(path: Path) -> int:
