@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
@@ -10,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import httpcore2
 import httpx2
 import pytest
 
 from headrace.api import protected_files
 from headrace.api.errors import ConfigError
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests import tiers
 from tests.support.debian import or_skip
 from tests.support.postgres import H2, Postgres, fetched_driver, found_postgres, h2_url
@@ -28,8 +30,12 @@ QUICK_GROUPS = {
     "group.consumer.heartbeat.interval.ms": "500",
 }
 """A broker's properties: consumers may ask for short sessions, and those of the new protocol soon learn of others."""
+QUICK_ABORTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+"""What a killed task leaves open is ended at its time-out, not up to ten seconds later."""
 # Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Each client would read anew all certificates that the machine trusts, which takes longer than most requests.
+httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,7 +54,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """The one broker of the run; a test that stops it starts it again, or uses one of its own."""
-    with EmbeddedBroker(port=0, properties=QUICK_GROUPS) as running:
+    properties = QUICK_GROUPS | QUICK_ABORTS
+    with EmbeddedBroker(port=0, properties=properties, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
 
