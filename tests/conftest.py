@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import os
 import signal
@@ -36,6 +37,17 @@ QUICK_ABORTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each client would read anew all certificates that the machine trusts, which takes longer than most requests.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests and their modules stay until the end: nothing is gained by looking whether they are garbage."""
+    gc.disable()
+    result = yield
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -185,31 +185,35 @@ def sort(items: list[pytest.Item]) -> None:
 
 def unknown(items: Sequence[pytest.Item]) -> list[str]:
     """What is listed above and is no file, or no test of a file whose tests are among `items`."""
-    names = [_name(item) for item in items]
-    files = {name.partition("::")[0] for name in names}
+    there = {listed for item in items for listed in _listings(_name(item))}
     return [
         one
         for one in (*FIRST, *SLOW, *LONGEST_FIRST)
         if not (Path(__file__).parent / one.partition("::")[0]).exists()
-        or (one.partition("::")[0] in files and not any(_is_of(name, one) for name in names))
+        or (one.partition("::")[0] in there and one not in there)
     ]
 
 
 def _is_slow(name: str) -> bool:
     if name.startswith(tuple(f"{directory}/" for directory in SLOW_DIRECTORIES)):
-        return not any(_is_of(name, one) for one in FIRST)
-    return any(_is_of(name, one) for one in SLOW)
+        return _FIRST.isdisjoint(_listings(name))
+    return not _SLOW.isdisjoint(_listings(name))
 
 
 def _rank(name: str) -> int:
-    return next((at for at, file in enumerate(LONGEST_FIRST) if _is_of(name, file)), len(LONGEST_FIRST))
+    return _RANKS.get(name.partition("::")[0], len(_RANKS))
 
 
-def _is_of(name: str, listed: str) -> bool:
-    """Whether a test is the listed one, or of the listed file or function."""
-    return name == listed or name.startswith((f"{listed}::", f"{listed}["))
+def _listings(name: str) -> tuple[str, str, str]:
+    """What a test may be listed as: itself, its function, or its file."""
+    return name, name.partition("[")[0], name.partition("::")[0]
 
 
 def _name(item: pytest.Item) -> str:
     """Its file below tests, its function and parameters."""
     return item.nodeid.removeprefix("tests/")
+
+
+_FIRST: Final = frozenset(FIRST)
+_SLOW: Final = frozenset(SLOW)
+_RANKS: Final = {file: rank for rank, file in enumerate(LONGEST_FIRST)}
