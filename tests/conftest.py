@@ -41,7 +41,7 @@ httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Thousands of tests and their modules stay until the end: nothing is gained by looking whether they are garbage."""
+    """Tests and their modules stay until the end: nothing is gained by looking whether they are garbage."""
     gc.disable()
     result = yield
     gc.collect()

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import httpx2
 from kafka import KafkaAdminClient
 
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests.faults.rest_model import Written
 from tests.support.polling import wait_for
 from tests.support.topics import committed_offsets, read_committed
@@ -66,7 +66,7 @@ class RestCluster:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._stack = ExitStack()
-        self.broker = EmbeddedBroker(directory / "broker", 0, _BROKER)
+        self.broker = EmbeddedBroker(directory / "broker", 0, _BROKER, QUICK_START_JVM_OPTIONS)
         self.workers: list[WorkerProcess] = []
         self.up: set[int] = set()
         """Numbers of the workers that run."""

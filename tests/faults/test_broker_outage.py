@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests.faults.health_watch import HealthWatch
 from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import within
@@ -47,7 +47,7 @@ _SINCE = re.compile(r"(?:out of group|without an answer from the coordinator of 
 def test_broker_away(frozen: bool, session: dict[str, str], tmp_path: Path, unique: str) -> None:
     file = tmp_path / "lines"
     with (
-        EmbeddedBroker(tmp_path / "broker", port=0) as broker,
+        EmbeddedBroker(tmp_path / "broker", port=0, jvm_options=QUICK_START_JVM_OPTIONS) as broker,
         WorkerProcess(tmp_path, broker.bootstrap_servers, **TIMEOUTS, **session) as worker,
     ):
         pauses = {"pause.ms": "50", "batch": "20", "hurry": str(tmp_path / "hurry")}

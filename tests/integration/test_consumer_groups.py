@@ -6,14 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.api.sink import TopicPartition
-from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 
 
 def test_the_first_groups_of_a_cluster(tmp_path: Path) -> None:
     """A cluster without ``__consumer_offsets`` has no coordinator: librdkafka's request ended the process."""
-    with EmbeddedBroker(tmp_path / "broker", port=0) as broker:
+    with EmbeddedBroker(tmp_path / "broker", port=0, jvm_options=QUICK_START_JVM_OPTIONS) as broker:
         props = {"bootstrap.servers": broker.bootstrap_servers}
         groups, topics = ConsumerGroups(props), TopicAdmin(props)
         assert groups.offsets("none") == {}

@@ -45,9 +45,9 @@ def within(
     begun = looked = time.monotonic()
     while not (value := condition()):
         now = time.monotonic()
-        if now > begun + seconds:
+        if (left := begun + seconds - now) < 0:
             raise AssertionError(f"not within {seconds:g} s: {what if isinstance(what, str) else what()}")
-        time.sleep(_pause(now - begun, now - looked) if pause is None else pause)
+        time.sleep(min(left, _pause(now - begun, now - looked) if pause is None else pause))
         looked = time.monotonic()
     return value
 

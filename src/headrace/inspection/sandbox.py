@@ -7,13 +7,14 @@ import json
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.inspection.job_process import JobProcess
 from headrace.inspection.jobs import JOBS
-from headrace.model.deadline import Deadline
+from headrace.model.deadline import Clock, Deadline
 
 log = logging.getLogger(__name__)
 Items = list[dict[str, Any]]
@@ -54,11 +55,13 @@ class Sandbox:
         at_most: int = 4,
         max_items_bytes: int = 32 * _MEGABYTE,
         jobs: Mapping[str, str] = JOBS,
+        clock: Clock = time.monotonic,
     ) -> None:
         """``max_items_bytes`` is the size of all items of one job as JSON."""
         self._at_most = at_most
         self._max_items_bytes = max_items_bytes
         self._jobs = jobs
+        self._clock = clock
         self._free = threading.BoundedSemaphore(at_most)
         self._closed = threading.Event()
 
@@ -103,7 +106,7 @@ class Sandbox:
         on_item: Callable[[dict[str, Any]], None] | None,
         cancel: Callable[[], bool] | None,
     ) -> Items:
-        deadline = Deadline.after(timeout_s)
+        deadline = Deadline.after(timeout_s, self._clock)
         items: Items = []
         while True:
             if self._closed.is_set() or (cancel is not None and cancel()):

@@ -56,9 +56,12 @@ def test_a_job_returns_its_items_and_nothing_that_it_prints(sandbox: Sandbox) ->
     assert items == seen == [{"number": 0, "text": large, "stdin": ""}]
 
 
-def test_a_job_that_hangs_is_gone_at_the_deadline_with_all_that_it_started(sandbox: Sandbox) -> None:
+@pytest.mark.usefixtures("sandbox")
+def test_a_job_that_hangs_is_gone_at_the_deadline_with_all_that_it_started() -> None:
+    seen: list[Any] = []
+    timed = Sandbox(jobs=JOBS, clock=lambda: 10 * len(seen))
     with pytest.raises(SandboxTimeoutError, match="did not end within 10 seconds") as raised:
-        sandbox.run("hang", {}, 10)
+        timed.run("hang", {}, 10, seen.append)
     (item,) = raised.value.items
     assert len(item["pids"]) == 5
     assert_gone(item["pids"])

@@ -14,6 +14,7 @@ import pytest
 from headrace.api.datasets import Dataset
 from headrace.api.errors import ConfigError
 from headrace.config.standalone_config import StandaloneConfig
+from headrace.lineage import lineage_reporter
 from headrace.lineage.assembly import create_lineage
 from headrace.lineage.lineage_reporter import LineageReporter
 from headrace.lineage.lineage_runs import INTERVAL, Condition, RunEvent, Runs, SeenConnector, step
@@ -110,7 +111,10 @@ def test_the_end_completes_all_runs():
     assert events.states == ["START", "COMPLETE"]
 
 
-def test_a_backend_that_hangs_or_fails_is_not_waited_for(caplog: pytest.LogCaptureFixture):
+def test_a_backend_that_hangs_or_fails_is_not_waited_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lineage_reporter, "_STOP_TIMEOUT", 0.2)
     hanging = Events()
     hanging.answers.clear()
     reporter = LineageReporter(hanging)
