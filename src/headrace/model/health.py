@@ -106,6 +106,8 @@ class TaskFacts:
     """Age of the first of the errors that ``last_error`` is the newest of, each soon after the one before."""
     errors: Mapping[str, int] = field(default_factory=dict)
     restarts: int = 0
+    restarts_lately: int = 0
+    """Those of the last minute."""
     restart_reason: str | None = None
     restart_age: int | None = None
     lag: Mapping[str, int] | None = None

@@ -13,6 +13,8 @@ from headrace.model.state import State
 
 _LATELY: Final = 60_000
 """The age up to which a tolerated error, or a restart, makes a task degraded."""
+_OFTEN: Final = 3
+"""The restarts within the last minute that make a task degraded, whatever it has done since."""
 _SILENT: Final = 10_000
 """The age from which an unanswered request for a report makes a task degraded."""
 _LONGEST: Final = 300
@@ -213,6 +215,13 @@ def _tolerated(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     return f"it skipped a record {_time(facts.error_age)} ago, as errors.tolerance allows: {_text(error)}"
 
 
+def _restarted_often(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
+    # Whatever is committed between two restarts: tasks that fence each other commit as well.
+    if facts.restarts_lately < _OFTEN:
+        return None
+    return f"it was restarted {facts.restarts_lately} times within the last minute: {headline(facts.restart_reason)}"
+
+
 def _restarted(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     age = facts.restart_age
     if age is None or age >= _LATELY or _newest(facts.progress.last_record, facts.progress.last_commit) < age:
@@ -241,6 +250,7 @@ _RULES: Final[tuple[tuple[Verdict, _Rule], ...]] = (
     (Verdict.DEGRADED, _retried),
     (Verdict.DEGRADED, _silent),
     (Verdict.DEGRADED, _tolerated),
+    (Verdict.DEGRADED, _restarted_often),
     (Verdict.DEGRADED, _restarted),
     (Verdict.DEGRADED, _restarted_after_failure),
 )

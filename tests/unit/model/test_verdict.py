@@ -100,6 +100,7 @@ HEALTHY = {
     ),
     "a restart of a minute ago": facts(restarts=1, restart_reason="its executor died", restart_age=60_000),
     "a restart, and a commit since": facts(last_commit=5, restarts=1, restart_reason="x", restart_age=6),
+    "two restarts, and a commit since": facts(last_commit=5, restarts=2, restarts_lately=2, restart_age=6),
     "an open transaction that grows": facts(last_poll=1, last_record=2000, transaction_open=TIMEOUT),
     "an open transaction that is not due yet": facts(
         last_poll=1, last_record=3 * TIMEOUT, transaction_open=3 * TIMEOUT, transaction_interval=2 * TIMEOUT + 1
@@ -150,6 +151,10 @@ DEGRADED = {
     "a restart after a failure": (
         facts(Stage.STARTING, last_error=FAILED, error_age=90_000, last_record=95_000, attempt=59_999),
         "It was restarted 60 s ago, after it had failed: OSError: no space left.",
+    ),
+    "restarts again and again, with commits between": (
+        facts(last_poll=5, last_commit=5, restarts=9, restarts_lately=3, restart_reason="fenced", restart_age=59_999),
+        "It was restarted 3 times within the last minute: fenced.",
     ),
     "a process that does not answer": (facts(silent=10_000), "Its process has not answered for 10 s."),
 }

@@ -36,12 +36,17 @@ _HINTS: Final = tuple(
         ),
         (r"CLUSTER_AUTHORIZATION_FAILED", "give the connector's principal IdempotentWrite or Create on the cluster"),
         (
-            r"MSG_SIZE_TOO_LARGE|RECORD_LIST_TOO_LARGE|record.{0,40}too large",
+            r"MSG_SIZE_TOO_LARGE|RECORD_LIST_TOO_LARGE|RecordTooLarge|record.{0,40}too large",
             "raise producer.override.max.request.size and the topic's max.message.bytes, or make records smaller",
         ),
         (
             r"UNKNOWN_TOPIC|Unknown topic|no such topic",
             "create the topic, or correct its name; topic.creation.default.* has a source create its topics",
+        ),
+        (
+            r"_FENCED|INVALID_PRODUCER_EPOCH",
+            "if this goes on, another task has the transactional id <group.id>-<connector>-<task> too: "
+            "give its group another group.id",
         ),
         (r"NOT_ENOUGH_REPLICAS", "too few brokers are in sync for the topic's min.insync.replicas: start the others"),
         (

@@ -19,6 +19,8 @@ _WINDOW: Final = 60.0
 """Seconds that rates are averages of."""
 _EPISODE: Final = 120.0
 """Seconds within which one error must follow another to be of the same trouble: twice the longest usual backoff."""
+_MOST_RESTARTS: Final = 100
+"""Of a minute, that are counted."""
 _RECORDS: Final = ("source-record-write-total", "sink-record-send-total")
 _RECORD_SIZE: Final = "record-size-avg"
 """Of sampled batches: see ``TaskMetrics.sample_size``."""
@@ -56,6 +58,8 @@ class TaskRecord:
         self._error: tuple[TaskError, float, float] | None = None
         """The newest error, its time, and that of the first of the same trouble."""
         self._restart: tuple[int, str | None, float | None] = (0, None, None)
+        self._restarted: deque[float] = deque(maxlen=_MOST_RESTARTS)
+        """The times of the newest restarts."""
         self._values: Mapping[str, float] = {}
         self._records = _Rate()
 
@@ -115,6 +119,7 @@ class TaskRecord:
         if number > 0:
             count, reason, _ = self._restart
             self._restart = (count + 1, reason, self._clock())
+            self._restarted.append(self._clock())
         self._begin(has_process=True)
 
     def ended(self, reason: str) -> None:
@@ -174,6 +179,7 @@ class TaskRecord:
             error_since=age(began),
             errors={name: int(self._values.get(metric, 0)) for name, metric in _ERRORS.items()},
             restarts=restarts,
+            restarts_lately=sum(at > now - _WINDOW for at in tuple(self._restarted)),
             restart_reason=reason,
             restart_age=age(restarted),
             lag=_lags(self._values),

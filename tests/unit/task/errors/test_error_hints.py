@@ -29,6 +29,8 @@ from headrace.task.errors.error_hints import hint_for
         ("Broker: Unknown topic or partition (UNKNOWN_TOPIC_OR_PART)", "create the topic"),
         ("writing to topic t failed: Broker: Topic authorization failed (TOPIC_AUTHORIZATION_FAILED)", "ACL"),
         ("Broker: Message size too large (MSG_SIZE_TOO_LARGE)", "max.request.size"),
+        ("RecordTooLargeError: writing to topic t is not possible: the record has 9 bytes", "max.request.size"),
+        ("Local: This instance has been fenced by a newer instance (_FENCED)", "another group.id"),
         ("consuming: 1/1 brokers are down (_ALL_BROKERS_DOWN)", "bootstrap.servers"),
         ("Local: Authentication failure (_AUTHENTICATION)", "sasl.jaas.config"),
         ("Schema Registry answered 404: Subject 't-value' not found", "schema.registry.url"),

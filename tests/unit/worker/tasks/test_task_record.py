@@ -59,6 +59,17 @@ def test_a_new_attempt_keeps_what_was_known(record: TaskRecord, clock: Clock) ->
     assert (facts.progress.stage, facts.attempt, facts.error_age) == (Stage.STARTING, 3000, 6000)
 
 
+def test_restarts_of_the_last_minute_are_counted(record: TaskRecord, clock: Clock) -> None:
+    record.attempt_started(0)
+    for number in (1, 2, 3):
+        clock.now += 30
+        record.ended("fenced")
+        record.attempt_started(number)
+    assert (record.facts().restarts, record.facts().restarts_lately) == (3, 2)
+    clock.now += 60
+    assert (record.facts().restarts, record.facts().restarts_lately) == (3, 0)
+
+
 def test_errors_soon_after_each_other_are_one_trouble(record: TaskRecord, clock: Clock) -> None:
     for _ in range(3):
         record.met(error())
