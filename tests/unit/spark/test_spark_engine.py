@@ -42,7 +42,7 @@ def test_a_cluster_that_lets_one_wait_for_long_is_reported(tmp_path: Path, monke
     engine = SparkEngine(settings({"spark.master": "yarn"}, tmp_path), tmp_path, Endpoint("", b""))
     engine.start()
     engine.run_task_job("c-0-0", "c-0", lambda: bool(told), told.append)
-    assert told[0].startswith("it has not come up with spark.master=yarn for ")
+    assert told[0].startswith("Spark has not come up with spark.master=yarn for ")
     engine.stop()
     assert never.is_set()
 
