@@ -83,6 +83,7 @@ SLOW: Final = (
     "integration/test_doctor_permissions.py",
     "integration/test_preview.py",
     "integration/test_recorded_session.py",
+    "integration/test_runbook.py",
     "integration/test_sink_lag.py",
     "integration/test_topics_command.py",
     # a real PostgreSQL
