@@ -11,21 +11,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx2
-import psutil
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.integration.previews import STUBBORN, lines_config, marked, preview, runs_a_job, sandboxes
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, send
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
-
-STUBBORN = "stubborn_source.StubbornSource"
 
 
 @pytest.fixture(scope="module")
@@ -69,31 +66,6 @@ def ends(broker: EmbeddedBroker) -> dict[tuple[str, int], int]:
         }
     finally:
         consumer.close()
-
-
-def sandboxes(worker: WorkerProcess) -> list[psutil.Process]:
-    return [each for each in worker.descendants() if runs_a_job(each)]
-
-
-def runs_a_job(process: psutil.Process) -> bool:
-    try:
-        return any("headrace.inspection" in each for each in process.cmdline())
-    except psutil.Error:  # it has just ended
-        return False
-
-
-def marked(mark: str) -> list[psutil.Process]:
-    """All processes of the machine with a text in their arguments."""
-    return [each for each in psutil.process_iter(["cmdline"]) if mark in (each.info["cmdline"] or ())]
-
-
-def preview(worker: WorkerProcess, config: dict[str, str], **query: Any) -> httpx2.Response:
-    path = f"/connector-plugins/{config['connector.class']}/config/preview"
-    return worker.rest.post(path, json=config, params=query)
-
-
-def lines_config(name: str, file: Path, **more: str) -> dict[str, str]:
-    return {"name": name, "connector.class": "FileStreamSource", "file": str(file), "topic": name, **more}
 
 
 def test_each_step_is_shown_and_nothing_is_written(
@@ -330,6 +302,23 @@ def test_a_sinks_records_are_read_without_a_group_and_not_put(
     assert broker_groups(broker, f"connect-{unique}") == []
 
 
+def test_topics_of_a_sink_are_found_by_its_pattern(
+    previewing: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    fitting = [f"{unique}-1", f"{unique}-22"]
+    for topic in (*fitting, f"{unique}-x", f"other-{unique}-1"):
+        make_topic(broker.bootstrap_servers, topic, 1)
+        send(broker.bootstrap_servers, topic, [topic.encode()])
+    file = tmp_path / "lines.txt"
+    config = {"name": unique, "connector.class": "FileStreamSink", "topics.regex": f"{unique}-\\d+", "file": str(file)}
+    shown = preview(previewing, config, timeout=30).json()
+    assert [record["consumed"]["topic"] for record in shown["records"]] == fitting
+    assert shown["dryRun"]["rows"] == fitting
+    none = preview(previewing, {**config, "topics.regex": f"{unique}-none"}, timeout=30).json()
+    assert (none["end"], none["records"], none["error"], none["dryRun"]) == ("end", [], None, None)
+    assert not file.exists() and broker_groups(broker, f"connect-{unique}") == []
+
+
 def broker_groups(broker: EmbeddedBroker, name: str) -> list[str]:
     """The consumer group of that name, if there is one."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -379,5 +368,11 @@ def test_mistakes(previewing: WorkerProcess, unique: str, tmp_path: Path) -> Non
         "There is no task 3: the connector makes 1, numbered from 0",
     )
     assert preview(previewing, lines_config(unique, file), records=0).status_code == 400
+    java = {"name": unique, "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
+    known = preview(previewing, java)
+    assert known.status_code == 400
+    assert "a Java connector, which headrace does not run. Instead: SparkTableSource" in known.json()["message"]
+    unknown = preview(previewing, {**java, "connector.class": "com.example.OwnConnector"})
+    assert unknown.status_code == 400 and "com.example.OwnConnector" in unknown.json()["message"]
     few = preview(previewing, lines_config(unique, file), records=5, timeout=12).json()
     assert (few["end"], len(few["records"])) == ("time", 1)

@@ -109,7 +109,9 @@ class Sandbox:
         deadline = Deadline.after(timeout_s, self._clock)
         items: Items = []
         while True:
-            if self._closed.is_set() or (cancel is not None and cancel()):
+            if self._closed.is_set():
+                raise SandboxCancelledError(f"The {job} was cancelled, since the worker stops", items)
+            if cancel is not None and cancel():
                 raise SandboxCancelledError(f"The {job} was cancelled", items)
             if deadline.expired:
                 message = f"The {job} did not end within {timeout_s:g} seconds, and its process was killed"

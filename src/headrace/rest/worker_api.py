@@ -48,7 +48,7 @@ def worker_api(
 
     ``access``: authentication and authorization; by default by the properties, for a worker without a group.
     ``check_internal`` wraps the application in the check of inter-worker requests, before bodies are read.
-    ``end_requests`` ends the requests that have not ended by themselves when the server stops, and what they began.
+    ``end_requests`` has the requests that take long answer, and what they began end, when the server begins to stop.
     """
     access = access or WorkersAccess(config)
 
@@ -61,7 +61,6 @@ def worker_api(
         log.info("/admin is served at %s", endpoints.listeners.admin_url)
 
     def on_stop() -> None:
-        end_requests()
         extensions.close()
         access.close()
 
@@ -71,6 +70,7 @@ def worker_api(
         admin_app=wrap(AdminPathFilter(app, admin=True)) if config.admin_listeners else None,
         tls=endpoints.tls,
         limits=_http_limits(config),
+        end_requests=end_requests,
         on_stop=on_stop,
     )
 

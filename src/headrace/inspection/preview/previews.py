@@ -12,7 +12,7 @@ from headrace.api.error_text import error_text
 from headrace.api.protected_files import protected
 from headrace.herder.errors import BadRequestError
 from headrace.inspection.preview.hidden_values import HiddenValues
-from headrace.inspection.sandbox import Sandbox, SandboxError, SandboxTimeoutError
+from headrace.inspection.sandbox import Sandbox, SandboxCancelledError, SandboxError, SandboxTimeoutError
 from headrace.model.info import ConnectorOffset
 from headrace.worker.tasks.task_basis import TaskBasis
 
@@ -98,12 +98,11 @@ def _answer(basis: TaskBasis, options: PreviewOptions, items: Sequence[Json]) ->
 
 def _add_death(answer: Json, death: SandboxError, hidden: HiddenValues) -> None:
     """Add the end of the process to an answer; only as a note if it was while all was stopped."""
-    stage = answer["stage"]
+    stage, killed = answer["stage"], isinstance(death, SandboxTimeoutError | SandboxCancelledError)
     text = f"{error_text(death)}, in {stage}" if isinstance(death, SandboxTimeoutError) else error_text(death)
     message = hidden.hide(text)
     if answer["end"] != "killed":
         answer["notes"].append(message)
         return
-    timeout = isinstance(death, SandboxTimeoutError)
-    answer["end"] = "killed" if timeout else "died"
+    answer["end"] = "killed" if killed else "died"
     answer["error"] = {"stage": stage, "error": death.type, "message": message, "hint": None}

@@ -37,13 +37,19 @@ class RestServer:
         admin_app: ASGIApp | None = None,
         tls: TlsContexts = NO_TLS,
         limits: HttpLimits = DEFAULT_LIMITS,
+        end_requests: Callable[[], None] = lambda: None,
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
-        """``admin_app``: the application of the admin listeners; ``on_stop`` is called once, after the last request."""
+        """``admin_app``: the application of the admin listeners.
+
+        ``end_requests`` is called when the server begins to stop: requests that would outlast it have to answer then.
+        ``on_stop`` is called once, after the last request.
+        """
         # uvicorn's loggers would repeat the exception mapper's lines, with traces.
         for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._listeners = listeners
+        self._end_requests = end_requests
         self._on_stop = on_stop
         connections = ConnectionLimits(limits)
         for each in listeners.bound:
@@ -66,6 +72,8 @@ class RestServer:
     def stop(self, timeout: float = 5.0) -> None:
         """Give running requests a moment to end, then close everything, within `timeout` seconds."""
         self._stopping = True
+        # First: a request that does not end within uvicorn's moment is answered with 500.
+        self._end_requests()
         self._server.request_exit()
         if self._thread.is_alive():
             self._thread.join(timeout)
