@@ -25,6 +25,7 @@ from headrace.rest.worker_api import worker_api
 from tests.support.acls import LENIENT
 from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
+from tests.support.worker_process import WorkerProcess
 
 Run = Callable[..., str]
 
@@ -113,3 +114,20 @@ def run(engine: Engine, tmp_path: Path) -> Run:
         return result.stderr if code else result.stdout
 
     return run
+
+
+@pytest.fixture(scope="module")
+def previewing(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """A worker that leads its group, with a secret in a file."""
+    directory = tmp_path_factory.mktemp("previews")
+    (directory / "secrets.properties").write_text("token=open-sesame\n")
+    properties = {
+        "group.id": "previews",
+        "config.providers": "file",
+        "config.providers.file.class": "FileConfigProvider",
+    }
+    with WorkerProcess(directory, broker.bootstrap_servers, **properties) as running:
+        running.await_answer(path="/connectors")
+        # It leads its group, and has written what it writes once.
+        wait_for(lambda: running.rest.put("/connectors/none/pause").status_code == 404, 60, "the worker to lead")
+        yield running

@@ -8,64 +8,26 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from headrace.broker.embedded_broker import EmbeddedBroker
-from tests.integration.previews import STUBBORN, lines_config, marked, preview, runs_a_job, sandboxes
+from tests.integration.previews import (
+    STUBBORN,
+    ends,
+    ends_at_rest,
+    lines_config,
+    marked,
+    preview,
+    runs_a_job,
+    sandboxes,
+)
 from tests.support.polling import wait_for
-from tests.support.sinks import make_topic, send
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
-
-
-@pytest.fixture(scope="module")
-def previewing(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    directory = tmp_path_factory.mktemp("previews")
-    (directory / "secrets.properties").write_text("token=open-sesame\n")
-    properties = {
-        "group.id": "previews",
-        "config.providers": "file",
-        "config.providers.file.class": "FileConfigProvider",
-    }
-    with WorkerProcess(directory, broker.bootstrap_servers, **properties) as running:
-        running.await_answer(path="/connectors")
-        # It leads its group, and has written what it writes once.
-        wait_for(lambda: running.rest.put("/connectors/none/pause").status_code == 404, 60, "the worker to lead")
-        yield running
-
-
-def ends_at_rest(broker: EmbeddedBroker) -> dict[tuple[str, int], int]:
-    """The ends once nothing was written for some time, so that what is written later shows."""
-    found = [ends(broker)]
-
-    def at_rest() -> bool:
-        found.append(ends(broker))
-        return len(found) > 5 and all(each == found[-1] for each in found[-5:])
-
-    wait_for(at_rest, 60, "the topics to rest")
-    return found[-1]
-
-
-def ends(broker: EmbeddedBroker) -> dict[tuple[str, int], int]:
-    """The ends of all partitions, consumer groups' offsets included, but for what the tests' other worker has."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "none"})
-    try:
-        found = consumer.list_topics(timeout=30).topics
-        return {
-            (name, number): consumer.get_watermark_offsets(TopicPartition(name, number), timeout=30)[1]
-            for name, topic in found.items()
-            if not name.startswith("headrace-tests")
-            for number in topic.partitions
-        }
-    finally:
-        consumer.close()
 
 
 def test_each_step_is_shown_and_nothing_is_written(
@@ -247,82 +209,6 @@ def test_a_connector_that_hangs_is_killed_at_the_deadline(
     assert "did not end within 12 seconds" in shown["error"]["message"] and shown["error"]["stage"] == stage
     assert not [each for each in hanging if each.is_running()] and not sandboxes(previewing)
     assert not marked(config["mark"])
-
-
-def test_a_sinks_records_are_read_without_a_group_and_not_put(
-    previewing: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
-) -> None:
-    make_topic(broker.bootstrap_servers, unique, 2)
-    send(broker.bootstrap_servers, unique, [b'{"n": 1}', b"no json", None], key=b"k")
-    send(broker.bootstrap_servers, unique, [b'{"n": 2}'], partition=1)
-    file = tmp_path / "lines.txt"
-    config = {
-        "name": unique,
-        "connector.class": "FileStreamSink",
-        "topics": f"{unique}-absent,{unique}",
-        "file": str(file),
-        "errors.tolerance": "all",
-        "errors.deadletterqueue.topic.name": f"{unique}-letters",
-        "value.converter": "JsonConverter",
-        "value.converter.schemas.enable": "false",
-        "transforms": "n",
-        "transforms.n.type": "ExtractField$Value",
-        "transforms.n.field": "n",
-    }
-    before = ends_at_rest(broker)
-    answer = preview(previewing, config, timeout=30)
-    assert answer.status_code == 200, answer.text
-    shown = answer.json()
-    assert (shown["type"], shown["end"], shown["error"]) == ("sink", "end", None)
-    by_offset = {(each["consumed"]["partition"], each["consumed"]["offset"]): each for each in shown["records"]}
-    assert {where: each["outcome"] for where, each in by_offset.items()} == {
-        (0, 0): "put",
-        (0, 1): "dead letter",
-        (0, 2): "put",
-        (1, 0): "put",
-    }
-    assert (
-        by_offset[0, 0]["consumed"]["value"]["value"] == {"n": 1} and by_offset[0, 0]["result"]["value"]["value"] == 1
-    )
-    bad = by_offset[0, 1]
-    assert bad["error"]["stage"] == "VALUE_CONVERTER" and "error" in bad["consumed"]["value"]
-    assert sorted(shown["dryRun"]["rows"]) == ["1", "2", "null"]
-    last = preview(previewing, config, records=1, fromEnd="true", timeout=30).json()
-    assert (last["end"], len(last["records"])) == ("records", 1)
-    spark = {name: text for name, text in config.items() if name != "file"}
-    spark |= {"connector.class": "SparkSink", "spark.format": "parquet", "path": str(tmp_path / "table")}
-    spark |= {"transforms": "", "behavior.on.null.values": "fail"}
-    refused = preview(previewing, spark, timeout=30).json()["error"]
-    assert refused["stage"] == "SparkSinkConnector.dry_run" and "has no value" in refused["message"]
-    rows = preview(previewing, {**spark, "behavior.on.null.values": "ignore"}, timeout=30)
-    assert rows.status_code == 200, rows.text
-    assert len(rows.json()["dryRun"]["rows"]) >= 2 and rows.json()["dryRun"]["schema"].startswith("value: ")
-    assert not file.exists() and not (tmp_path / "table").exists()
-    assert ends(broker) == before
-    assert broker_groups(broker, f"connect-{unique}") == []
-
-
-def test_topics_of_a_sink_are_found_by_its_pattern(
-    previewing: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
-) -> None:
-    fitting = [f"{unique}-1", f"{unique}-22"]
-    for topic in (*fitting, f"{unique}-x", f"other-{unique}-1"):
-        make_topic(broker.bootstrap_servers, topic, 1)
-        send(broker.bootstrap_servers, topic, [topic.encode()])
-    file = tmp_path / "lines.txt"
-    config = {"name": unique, "connector.class": "FileStreamSink", "topics.regex": f"{unique}-\\d+", "file": str(file)}
-    shown = preview(previewing, config, timeout=30).json()
-    assert [record["consumed"]["topic"] for record in shown["records"]] == fitting
-    assert shown["dryRun"]["rows"] == fitting
-    none = preview(previewing, {**config, "topics.regex": f"{unique}-none"}, timeout=30).json()
-    assert (none["end"], none["records"], none["error"], none["dryRun"]) == ("end", [], None, None)
-    assert not file.exists() and broker_groups(broker, f"connect-{unique}") == []
-
-
-def broker_groups(broker: EmbeddedBroker, name: str) -> list[str]:
-    """The consumer group of that name, if there is one."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    return [each.group_id for each in admin.list_consumer_groups().result(30).valid if each.group_id == name]
 
 
 def test_an_error_of_the_task_is_in_the_answer(previewing: WorkerProcess, unique: str) -> None:

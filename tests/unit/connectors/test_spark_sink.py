@@ -373,7 +373,7 @@ def test_good_properties_are_good() -> None:
 def test_a_dry_run_returns_the_rows_for_spark(nulls: str, values: list[Any]) -> None:
     records = [SinkRecord("t", 0, None, None, Schema.STRING, value, n) for n, value in enumerate(["a", None])]
     found = SparkSinkConnector().dry_run({**PROPS, "behavior.on.null.values": nulls}, records)
-    assert [row["value"] for row in found.rows] == values and found.schema == "value: string"
+    assert [row["value"] for row in found.rows] == values and found.schema == "/out/t: value STRING"
 
 
 def test_a_dry_run_fails_as_a_write_does() -> None:

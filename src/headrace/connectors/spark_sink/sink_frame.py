@@ -19,7 +19,7 @@ from headrace.connectors.spark_sink.spark_sink_config import INCLUDE, PARTITION_
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PREFIX: Final = "kafka_"
+PREFIX: Final = "kafka_"
 _METADATA: Final = {
     "key": arrow.KEY,
     "topic": arrow.TOPIC,
@@ -35,8 +35,8 @@ def rows(frame: DataFrame, settings: Mapping[str, str], more: Sequence[str] = ()
     """Return the value's columns, those of ``include.columns``, and ``more``: expressions over the records."""
     frame = _typed(frame, settings)
     names = value_columns(frame)
-    wanted = _listed(settings[INCLUDE])
-    _refuse_both(names, wanted)
+    wanted = listed(settings[INCLUDE])
+    refuse_both(names, wanted)
     return frame.selectExpr(*_value(frame), *(_column(name) for name in wanted), *more)
 
 
@@ -48,9 +48,9 @@ def partitioned_rows(
     if not expressions:
         return rows(frame, settings), ()
     frame = _typed(frame, settings)
-    names, wanted = value_columns(frame), _listed(settings[INCLUDE])
-    _refuse_both(names, wanted)
-    seen = [name for name in _METADATA if _PREFIX + name not in names]
+    names, wanted = value_columns(frame), listed(settings[INCLUDE])
+    refuse_both(names, wanted)
+    seen = [name for name in _METADATA if PREFIX + name not in names]
     everything = frame.selectExpr(*_value(frame), *map(_column, seen))
     everything.createOrReplaceTempView(_VIEW)
     # Spark itself parses the list of expressions.
@@ -58,7 +58,7 @@ def partitioned_rows(
     if len({name.lower() for name in by}) < len(by):
         raise ConfigError.invalid(PARTITION_BY, expressions, f"two of its columns have one name: {', '.join(by)}")
     both = spark.sql(f"SELECT *, {expressions} FROM {_VIEW}")
-    kept = [*names, *(_PREFIX + name for name in wanted)]
+    kept = [*names, *(PREFIX + name for name in wanted)]
     numbered = both.toDF(*(f"c{index}" for index in range(len(both.columns))))
     chosen = [
         (index, name)
@@ -124,16 +124,18 @@ def _value(frame: DataFrame) -> list[str]:
 
 
 def _column(name: str) -> str:
-    return f"{_METADATA[name]} AS {_PREFIX}{name}"
+    return f"{_METADATA[name]} AS {PREFIX}{name}"
 
 
-def _refuse_both(names: Sequence[str], wanted: Sequence[str]) -> None:
-    both = [_PREFIX + name for name in wanted if _PREFIX + name in names]
+def refuse_both(names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise DataError if the value has a column that ``include.columns`` would add."""
+    both = [PREFIX + name for name in wanted if PREFIX + name in names]
     if both:
         raise DataError(f"The value has a field {both[0]} already, which {INCLUDE} would add")
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Return the names of a list in a job's settings."""
     return [name for name in text.split(",") if name]
 
 

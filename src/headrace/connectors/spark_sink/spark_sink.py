@@ -33,6 +33,7 @@ from headrace.api.sink import (
 from headrace.connectors.common.spark_config import add_conflicts, table_datasets
 from headrace.connectors.spark_sink.batch_buffer import BatchBuffer
 from headrace.connectors.spark_sink.record_tables import record_tables, tables_by_partition
+from headrace.connectors.spark_sink.sink_dry_run import dry_run
 from headrace.connectors.spark_sink.sink_target import SinkTarget, offset_jobs
 from headrace.connectors.spark_sink.spark_sink_config import (
     CONFIG_DEF,
@@ -101,13 +102,10 @@ class SparkSinkConnector(SinkConnector):
         return offset_jobs(settings, offsets) if settings.rewinds and offsets else None
 
     def dry_run(self, connector_config: Mapping[str, str], records: Sequence[SinkRecord]) -> DryRun:
-        """Return the rows that Spark would get, with the type of their column `value`."""
-        nulls = SinkSettings.of(connector_config).nulls
-        tables = [_without_nulls(table, nulls) for _, table in record_tables(records)]
-        types = dict.fromkeys(str(table.column(arrow.VALUE).type) for table in tables)
-        notes = ("the expressions, partitions and format of the target are Spark's part, and are not previewed",)
-        rows = [row for table in tables for row in table.to_pylist()]
-        return DryRun(rows, "; ".join(f"value: {each}" for each in types) or None, notes)
+        """Return the rows with the columns that Spark would write, their types, and what differs from the target."""
+        settings = SinkSettings.of(connector_config)
+        tables = [(where.topic, _without_nulls(table, settings.nulls)) for where, table in record_tables(records)]
+        return dry_run(settings, [(topic, table) for topic, table in tables if table.num_rows])
 
 
 class SparkSinkTask(ColumnarSinkTask):
