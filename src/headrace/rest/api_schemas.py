@@ -353,7 +353,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
         sourcePartition_=nullable(_OBJECT),
         sourceOffset_=nullable(_OBJECT),
         steps=array(ref("PreviewStep")),
-        outcome={"enum": ["written", "put", "dropped", "skipped", "dead letter", "fails the task"]},
+        outcome={
+            "enum": ["written", "put", "dropped", "skipped", "dead letter", "fails the task", "not previewed"],
+        },
         result={"anyOf": [ref("RecordInKafka"), ref("RecordBetweenSteps"), {"type": "null"}]},
         error_=_PREVIEW_ERROR,
     ),

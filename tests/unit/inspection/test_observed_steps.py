@@ -7,7 +7,7 @@ import pytest
 
 from headrace.api.record import SourceRecord
 from headrace.config.connector_config import ConnectorConfig, ErrorHandling
-from headrace.inspection.preview.observed_steps import NOT_PREVIEWED, Steps, create_observed_chain
+from headrace.inspection.preview.observed_steps import ON_SPARK, Steps, create_observed_chain
 from headrace.inspection.preview.previewed_task import record_json
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
@@ -59,10 +59,10 @@ def test_nothing_follows_a_step_that_drops_or_fails() -> None:
     assert [step["outcome"] for step in steps] == ["failed"] and result is None
 
 
-def test_a_step_on_frames_is_passed() -> None:
+def test_a_record_ends_at_a_step_on_frames() -> None:
     steps, result = steps_of("one", "sql", "header")
-    assert [step["outcome"] for step in steps] == ["changed", "not previewed", "changed"]
-    assert steps[1]["message"] == NOT_PREVIEWED and result.value == {"n": 0, "a": "1"}
+    assert [step["outcome"] for step in steps] == ["changed", "not previewed"]
+    assert steps[1]["message"] == ON_SPARK and result is None
 
 
 @pytest.mark.parametrize("name", ["one", "header"])

@@ -139,6 +139,8 @@ def _outcome(record: Json) -> Iterator[Line]:
         yield Line(f"  {consequence}: {error['stage']}{where}: {error['error']}: {error['message']}", BAD)
         if error.get("hint"):
             yield Line(f"  Hint: {error['hint']}")
+    elif record["outcome"] == "not previewed":
+        yield Line("  What would be written is not known", CHANGED)
     elif result is None:
         yield Line("  Nothing would be written", CHANGED)
     elif record["outcome"] == "written":

@@ -18,7 +18,9 @@ from headrace.task.frames.frame_chain import configure_frame_step, is_frame_step
 from headrace.task.transformation_chain import TransformationChain, TransformationStage, create_chain_of_stages
 
 Json = dict[str, Any]
-NOT_PREVIEWED = "this step runs on Spark and is not previewed"
+NOT_PREVIEWED = "not previewed"
+"""The outcome of a step on Spark, and of the records that reach it."""
+ON_SPARK = "this step runs on Spark and is not previewed, nor is what follows it"
 
 
 class Steps:
@@ -36,6 +38,11 @@ class Steps:
         """Return the steps since the last call."""
         taken, self._taken = self._taken, []
         return taken
+
+    @property
+    def at_spark(self) -> bool:
+        """True if the record has reached a step on Spark, where its preview ends."""
+        return bool(self._taken) and self._taken[-1]["outcome"] == NOT_PREVIEWED
 
 
 class _ObservedPredicate(Predicate[Any]):
@@ -95,15 +102,14 @@ class _ObservedStage(Transformation[Any]):
 
 
 class _NotPreviewed(Transformation[Any]):
-    """Takes the place of a step on frames: records go on as they are."""
+    """Takes the place of a step on frames, where the preview of each record ends: what follows would get others."""
 
     def __init__(self, operation: Operation, steps: Steps) -> None:
         self._operation = operation
         self._steps = steps
 
-    def apply(self, record: Any) -> Any:
-        self._steps.add(self._operation, "not previewed", message=NOT_PREVIEWED)
-        return record
+    def apply(self, record: Any) -> None:
+        self._steps.add(self._operation, NOT_PREVIEWED, message=ON_SPARK)
 
 
 def create_observed_chain(

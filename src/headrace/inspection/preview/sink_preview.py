@@ -16,7 +16,7 @@ from headrace.api.sink import SinkConnector
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
-from headrace.inspection.preview.observed_steps import Steps, create_observed_chain
+from headrace.inspection.preview.observed_steps import NOT_PREVIEWED, Steps, create_observed_chain
 from headrace.inspection.preview.preview_progress import Progress
 from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
@@ -141,7 +141,7 @@ class _SinkRecords:
         outcome, records = "dropped", list[SinkRecord]()
         try:
             records = self._converter.records(_RawMessages([raw]))
-            outcome = "put" if records else outcome
+            outcome = "put" if records else NOT_PREVIEWED if self._steps.at_spark else outcome
         except ToleranceExceededError:
             pass
         except Exception as error:

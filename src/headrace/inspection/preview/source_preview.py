@@ -13,7 +13,7 @@ from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask, TransactionBoundary
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
-from headrace.inspection.preview.observed_steps import Steps, create_observed_chain
+from headrace.inspection.preview.observed_steps import NOT_PREVIEWED, Steps, create_observed_chain
 from headrace.inspection.preview.preview_progress import Progress
 from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
@@ -136,10 +136,10 @@ class _SourceRecords:
         self._converter.close()
 
     def _processed(self, record: SourceRecord) -> tuple[Json | None, str]:
-        """Return the record as Kafka would get it; None, and why, for one that is dropped or skipped."""
+        """Return the record as Kafka would get it; None, and why not, for one that it would not get."""
         (transformed,) = self._chain.apply_all([record], [record])
         if transformed is None:
-            return None, "dropped"
+            return None, NOT_PREVIEWED if self._steps.at_spark else "dropped"
         batches, _ = self._converter.convert_records([transformed], [record])
         if not batches:
             return None, "skipped"

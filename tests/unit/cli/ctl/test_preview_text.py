@@ -56,6 +56,14 @@ def test_steps_with_predicates_and_what_is_not_written() -> None:
     ]
 
 
+def test_a_step_that_is_not_previewed() -> None:
+    steps = [{"transform": "sql", "class": "a.SparkSql", "outcome": "not previewed", "message": "it runs on Spark"}]
+    assert lines(steps=steps, outcome="not previewed")[2:4] == [
+        "  sql (SparkSql): it runs on Spark",
+        "  What would be written is not known",
+    ]
+
+
 def test_dead_letters_and_truncated_values() -> None:
     error = {"stage": "VALUE_CONVERTER", "error": "DataError", "message": "bad", "hint": "do it"}
     letter = lines(outcome="dead letter", error={**error, "transform": None, "deadLetterTopic": "letters"})
