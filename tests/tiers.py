@@ -77,6 +77,7 @@ SLOW: Final = (
     "integration/test_standalone.py",
     # requests that start processes, and all permissions one by one
     "integration/test_connector_logs.py",
+    "integration/test_dead_letter_positions.py",
     "integration/test_dead_letter_redrive.py",
     "integration/test_dead_letters.py",
     "integration/test_doctor.py",

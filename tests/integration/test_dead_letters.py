@@ -17,6 +17,7 @@ from bench.java_connect import JavaConnect, fetch
 from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
+from tests.integration.written_letters import P
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, create_sink, make_topic, numbers, send, wait_for_lines
 from tests.support.topics import read_committed, wait_for_values
@@ -137,6 +138,30 @@ def test_an_edited_chain_and_discard(
     run("redrive", unique, "--to-topic", "no-such-topic", code=1)
     run("show", unique, "--filter", "colour=red", code=1)
     run("show", "no-such-connector", code=3)
+
+
+def test_letters_of_a_topic_that_connectors_share(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run
+) -> None:
+    """One that does not say whose it is could be redriven by each of them."""
+    bootstrap, other, dead = broker.bootstrap_servers, f"{unique}-other", f"{unique}-dead"
+    for topic in (unique, dead):
+        make_topic(bootstrap, topic)
+    for name in (unique, other):
+        create_sink(worker, name, unique, tmp_path / name, **set_aside(unique))
+    origin = (f"{P}topic", unique.encode())
+    send(bootstrap, dead, [b"unnamed"], headers=[origin])
+    for name in (unique, other):
+        send(bootstrap, dead, [name.encode()], headers=[origin, (f"{P}connector.name", name.encode())])
+    assert [each["partition"] for each in shown(run, unique)["letters"]] == [0, 0]
+    out = run("redrive", unique, "--yes")
+    assert f"the letter does not name its connector, and {other} has the same dead letter topic" in out
+    run("redrive", other, "--yes")
+    assert sorted(wait_for_values(bootstrap, unique, 2), key=str) == [unique.encode(), other.encode()]
+    # Now it can be of one connector alone.
+    worker.delete(other)
+    assert "1 redriven" in run("redrive", unique, "--yes")
+    assert wait_for_values(bootstrap, unique, 3)[-1] == b"unnamed"
 
 
 def test_a_sources_letters(

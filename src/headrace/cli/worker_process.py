@@ -27,8 +27,10 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.override_policy import POLICY_PROPERTY
 from headrace.config.telemetry_config import TRACES
 from headrace.config.worker_config import CONFIG_PROVIDERS, LOG_KEPT_BYTES, WorkerConfig
+from headrace.herder.errors import NotFoundError
 from headrace.herder.herder import Herder
 from headrace.jvm.java_runtime import find_java, unused_java_home
+from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
 from headrace.model.service_threads import THREAD_DEATHS
 from headrace.model.set_back_clock import SetBackClock
@@ -172,7 +174,7 @@ class CheckedParts:
         return Inspections(
             sandbox,
             TopicRecords(herder, config, herder.worker.configs, sandbox),
-            DeadLetters(herder.worker, lambda name: herder.connector_info(name).config, sandbox, worker),
+            DeadLetters(herder.worker, lambda: _connector_configs(herder), sandbox, worker),
             ConnectorLogs(keep_log_lines(config.get(LOG_KEPT_BYTES)), worker, herder, ask),
         )
 
@@ -181,6 +183,15 @@ class CheckedParts:
         if self.lineage is not None:
             self.lineage.close()
         self.tracing.close(_TRACES_SECONDS)
+
+
+def _connector_configs(herder: WorkerHerder) -> dict[str, Config]:
+    """Return the configurations of all connectors by name."""
+    configs: dict[str, Config] = {}
+    for name in herder.connectors():
+        with suppress(NotFoundError):  # deleted meanwhile
+            configs[name] = herder.connector_info(name).config
+    return configs
 
 
 def _print_line(line: str) -> None:

@@ -30,8 +30,8 @@ Filters = Annotated[
     typer.Option(
         "--filter",
         "-f",
-        help="NAME=VALUE, NAME!=VALUE or NAME~=PART, of stage, exception, message, class, topic, task, offset, since"
-        " or until. May be repeated; all have to match.",
+        help="NAME=VALUE, NAME!=VALUE or NAME~=PART, of stage, exception, message, class, topic, task, connector,"
+        " offset, since or until. May be repeated; all have to match.",
         show_default=False,
     ),
 ]
@@ -161,6 +161,7 @@ def _begin(
     session.say(
         f"{plan['taken']} dead letters of connector {connector} to {action}"
         + (f"; {kept} before them stay, and get other offsets" if kept else "")
+        + (f"; {plan['of_others']} are letters of other connectors and stay" if plan.get("of_others") else "")
         + (f"; {before} were redriven before and stay (--again)" if before else "")
     )
     if dry_run or not plan["taken"]:

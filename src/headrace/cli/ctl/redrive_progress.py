@@ -15,7 +15,7 @@ from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 _INTERVAL_S: Final = 0.5
 _RUNNING: Final = "RUNNING"
 _DONE: Final = "COMPLETED"
-_SHOWN: Final = ("passed", "redriven", "dropped", "failed", "redriven_before", "kept")
+_SHOWN: Final = ("passed", "redriven", "dropped", "failed", "redriven_before", "of_others", "kept")
 
 
 def follow(session: Session, progress: str, job: Mapping[str, Any]) -> None:

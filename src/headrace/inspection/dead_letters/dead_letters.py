@@ -15,6 +15,7 @@ from typing import Any, Final
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
 from headrace.config.connector_config import (
+    DLQ_TOPIC,
     HEADER_CONVERTER,
     KEY_CONVERTER,
     PREDICATES,
@@ -30,7 +31,14 @@ from headrace.inspection.dead_letters.letter_topic import LetterTopic, NoDeadLet
 from headrace.inspection.dead_letters.letter_view import LetterPage, LetterQuery
 from headrace.inspection.dead_letters.redrive import Redrive
 from headrace.inspection.dead_letters.redrive_job import RedriveJob
-from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, Redriver, original_record
+from headrace.inspection.dead_letters.redrive_rules import (
+    Action,
+    LetterRequest,
+    Outcome,
+    Redriver,
+    named_only,
+    original_record,
+)
 from headrace.inspection.decoded_record import RecordDecoder
 from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError
 from headrace.model.cluster_config_state import Config
@@ -70,14 +78,14 @@ class DeadLetters:
     def __init__(
         self,
         worker: Worker,
-        connector_config: Callable[[str], Config],
+        connector_configs: Callable[[], Mapping[str, Config]],
         sandbox: Sandbox,
         worker_id: str,
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """``connector_config`` raises NotFoundError; ``worker_id`` is this worker's, as in statuses."""
+        """``connector_configs`` returns those of all connectors by name; ``worker_id`` is that of statuses."""
         self._worker = worker
-        self._connector_config = connector_config
+        self._connector_configs = connector_configs
         self._configs = worker.configs
         self._sandbox = sandbox
         self._worker_id = worker_id
@@ -115,12 +123,18 @@ class DeadLetters:
         for job in list(self._jobs.values()):
             job.wait(deadline.remaining())
 
+    def _connector_config(self, name: str) -> Config:
+        config = self._connector_configs().get(name)
+        if config is None:
+            raise NotFoundError(f"Connector {name} not found")
+        return config
+
     def _show(self, config: Config, query: LetterQuery) -> dict[str, Any]:
         with self._opened(config) as connector:
             topic = connector.topic
-            pending = topic.pending()
-            page = LetterPage(query)
             deadline = Deadline.after(_SCAN_S)
+            pending = topic.pending(deadline)
+            page = LetterPage(query)
             for letter in topic.letters(pending):
                 page.add(letter)
                 if deadline.expired:
@@ -189,7 +203,17 @@ class DeadLetters:
     def _redrive(self, connector: _Connector, request: LetterRequest) -> Redrive:
         producer = client_configs.redrive_producer(self._worker.config, connector.config)
         redriver, quoted = self._redriver(connector, request)
-        return Redrive(connector.topic, request, redriver, producer, self._closed.is_set, quoted.hide)
+        named = named_only(redriver, self._sharing(connector))
+        return Redrive(connector.topic, request, named, producer, self._closed.is_set, quoted.hide)
+
+    def _sharing(self, connector: _Connector) -> list[str]:
+        """Return the other connectors of the cluster that have the same dead letter topic."""
+        topic = connector.topic
+        return sorted(
+            name
+            for name, config in self._connector_configs().items()
+            if name != topic.connector and (config.get(DLQ_TOPIC) or "").strip() == topic.topic
+        )
 
     def _redriver(self, connector: _Connector, request: LetterRequest) -> tuple[Redriver, ResolvedConfig]:
         """Return the redriver, and the configuration whose values its errors may quote."""

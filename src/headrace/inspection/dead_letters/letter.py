@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.inspection.dead_letters.letter_marks import KEPT, PASSED, Mark, RawHeader, find_mark
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.redriven import redriven_count
 from headrace.task.errors.reporters import PREFIX
 
-KEPT: Final = "headrace.kept"
-"""The header of a letter that was written again, as letters behind it were redriven: its first position."""
 _NUMBERS: Final = re.compile(r"\d+")
 _LONGEST: Final = 10_000
 """Characters of a header's text; stack traces can be longer."""
-RawHeader = tuple[str, bytes | None]
+_OWNER: Final = "connector.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,18 @@ class Letter:
     @property
     def kept_from(self) -> str | None:
         """The letter's first position, ``topic-partition@offset``, if it was written again."""
-        found = next((value for name, value in self.record.headers if name == KEPT), None)
-        return found.decode("utf-8", "replace") if found is not None else None
+        mark = find_mark(self.record.headers, KEPT, self.record.topic)
+        return f"{mark.topic}-{mark.partition}@{mark.offset}" if mark is not None else None
+
+    @property
+    def owner(self) -> str | None:
+        """The connector whose letter it is, by its headers; connectors may share a topic."""
+        return self.failure.get(_OWNER)
+
+    @property
+    def of_another(self) -> bool:
+        """True if its headers name another connector."""
+        return self.owner not in (None, self.connector)
 
 
 def cause_of(failure: dict[str, str]) -> Cause:
@@ -82,5 +91,17 @@ def kept_headers(letter: Letter) -> list[RawHeader]:
     """Return the headers of a letter that is written again: its own, and its first position."""
     headers, record = list(letter.record.headers), letter.record
     if letter.kept_from is None:
-        headers.append((KEPT, f"{record.topic}-{record.partition}@{record.offset}".encode()))
+        headers.append(Mark(letter.connector, record.topic, record.partition, record.offset).header(KEPT))
     return headers
+
+
+def is_letter(letter: Letter) -> bool:
+    """Return False for a position, and for what a redrive of another connector has written again.
+
+    That connector alone has passed the first one of such a letter; for all others it is where it was.
+    """
+    headers, topic = letter.record.headers, letter.record.topic
+    if find_mark(headers, PASSED, topic) is not None:
+        return False
+    kept = find_mark(headers, KEPT, topic)
+    return kept is None or kept.connector == letter.connector

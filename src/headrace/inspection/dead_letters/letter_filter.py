@@ -19,6 +19,7 @@ _HEADERS: Final[Mapping[str, str]] = {
     "class": "class.name",
     "topic": "topic",
     "task": "task.id",
+    "connector": "connector.name",
 }
 """Names of filters, and the headers whose text they look at."""
 _FILTER: Final = re.compile(r"([a-z]+)(~=|!=|=)(.*)", re.DOTALL)
@@ -26,6 +27,7 @@ _OFFSETS: Final = re.compile(r"(?:(\d+):)?(\d+)?(-)?(\d+)?")
 _AGO: Final = re.compile(r"(\d+)([smhd])")
 _UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST: Final = 20
+_CONNECTOR: Final = "connector="
 FILTERS: Final = (*_HEADERS, "offset", "since", "until")
 Test = Callable[[Letter, Mapping[str, str]], bool]
 
@@ -39,6 +41,11 @@ class LetterFilter:
 
     def __bool__(self) -> bool:
         return bool(self.tests)
+
+    @property
+    def names_connector(self) -> bool:
+        """True if letters of one connector are asked for: then it may be another one than whose letters are read."""
+        return any(text.startswith(_CONNECTOR) for text in self.texts)
 
     def matches(self, letter: Letter) -> bool:
         if not self.tests:

@@ -12,12 +12,14 @@ from headrace.config import client_configs
 from headrace.config.connector_config import DLQ_TOPIC
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.worker_config import WorkerConfig
-from headrace.inspection.dead_letters.letter import Letter
+from headrace.inspection.dead_letters.letter import Letter, is_letter
+from headrace.inspection.dead_letters.letter_marks import PASSED, find_mark
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.range_reader import Range, RangeReader, stable_offsets
 from headrace.kafka.errors import AuthorizationError
 from headrace.model.cluster_config_state import Config
+from headrace.model.deadline import Deadline
 from headrace.task.sink.sink_record_converter import Originals
 
 _BATCH: Final = 500
@@ -63,16 +65,23 @@ class LetterTopic:
         of_producers = config.get(_TIMESTAMP_TYPE) == "CreateTime" and "delete" in (config.get(_CLEANUP) or "")
         return kept if of_producers and kept >= 0 else None
 
-    def pending(self) -> dict[int, Range]:
+    def pending(self, deadline: Deadline | None = None) -> dict[int, Range]:
         """Return the range of each partition that is not passed yet; none if the topic does not exist.
 
-        A redrive that is ending is waited for. Raise ConnectError for a position beyond the end: after a loss of
-        records nobody knows which letters were redriven, and Kafka deletes positions with their topic.
+        A redrive that is ending is waited for. Where the group has no offset, the topic is read for the last position
+        that a redrive has left in it; after ``deadline`` the last one that was found until then counts. Raise
+        ConnectError for a position beyond the end: after a loss of records nobody knows which letters were redriven,
+        and Kafka deletes positions with their topic.
         """
         begins = self._admin.begin_offsets(self.topic)
+        # Before the ends: a redrive that runs meanwhile may pass what is behind them.
+        positions = stable_offsets(self.props, self.topic, begins)
         futures = self._admin.list_offsets(self.topic, begins, committed=True)
         ends = {partition: int(future.result(60).offset) for partition, future in futures.items()}
-        positions = stable_offsets(self.props, self.topic, ends)
+        unknown = {
+            partition: Range(begins[partition], ends[partition]) for partition in ends if partition not in positions
+        }
+        positions |= self._recorded_positions(unknown, deadline)
         ranges = {}
         for partition, end in ends.items():
             begin = max(positions.get(partition, 0), begins[partition])
@@ -85,6 +94,17 @@ class LetterTopic:
                 )
             ranges[partition] = Range(begin, end)
         return ranges
+
+    def _recorded_positions(self, ranges: Mapping[int, Range], deadline: Deadline | None) -> dict[int, int]:
+        """Return the last positions that redrives of the connector have written to the topic, by partition."""
+        found: dict[int, int] = {}
+        with closing(self.reader(ranges)) as reader:
+            while not (deadline is not None and deadline.expired) and (batch := reader.read_all(_BATCH)):
+                for record in (each.record for each in batch):
+                    mark = find_mark(record.headers, PASSED, record.topic)
+                    if mark is not None and (mark.connector, mark.partition) == (self.connector, record.partition):
+                        found[record.partition] = mark.offset
+        return found
 
     def reader(self, ranges: Mapping[int, Range]) -> LetterReader:
         return LetterReader(self.connector, RangeReader(self.props, self.topic, ranges))
@@ -105,6 +125,13 @@ class LetterReader:
 
     def read(self, count: int) -> list[Letter]:
         """Return the next letters, ``count`` at most; none only at the end."""
+        while records := self.read_all(count):
+            if letters := [record for record in records if is_letter(record)]:
+                return letters
+        return []
+
+    def read_all(self, count: int) -> list[Letter]:
+        """Return the next records, also those that are no letters, ``count`` at most; none only at the end."""
         originals = Originals(ConsumedMessages(self.records.read(count)))
         return [Letter(self._connector, originals[row]) for row in range(len(originals))]
 

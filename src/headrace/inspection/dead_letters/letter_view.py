@@ -52,6 +52,8 @@ class LetterPage:
         self._more = False
 
     def add(self, letter: Letter) -> None:
+        if letter.of_another and not self._query.filter.names_connector:
+            return
         self._seen += 1
         if not self._query.filter.matches(letter):
             return

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A redrive: letters are consumed, transformed and produced, with the positions after them in the same transaction.
 
+The group's offsets expire, so each transaction leaves the positions in the topic, too (``letter_marks``).
 Since positions say what is pending, a letter that is passed but not taken is written again, behind the others and in
 the transaction that passes it. Which letters are passed is planned before: none behind the last one that is taken.
 """
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Final
 
 from headrace.api.errors import ConnectError
+from headrace.api.sink import TopicPartition
 from headrace.inspection.dead_letters.letter import Letter
 from headrace.inspection.dead_letters.letter_topic import LetterReader, LetterTopic
 from headrace.inspection.dead_letters.redrive_rules import (
@@ -27,6 +29,7 @@ from headrace.inspection.dead_letters.redrive_rules import (
     Redriver,
     kept_letter,
     marked,
+    position_record,
 )
 from headrace.kafka.data.range_reader import Range
 from headrace.kafka.data.transactional_producer import TransactionalProducer
@@ -59,6 +62,8 @@ class Counts:
     """Not redriven for a reason of their own: still pending."""
     redriven_before: int = 0
     """Not redriven since they were before: still pending."""
+    of_others: int = 0
+    """Not redriven since they name another connector: still pending, for that one too."""
     kept: int = 0
     records: int = 0
     """Records written to other topics than the dead letter topic."""
@@ -87,8 +92,8 @@ def plan_redrive(request: LetterRequest, pending: Mapping[int, Range], letters: 
     for letter in letters:
         record, choice = letter.record, request.choose(letter)
         seen[record.partition] += 1
-        if choice is Choice.REDRIVEN_BEFORE:
-            counts.redriven_before += 1
+        counts.redriven_before += choice is Choice.REDRIVEN_BEFORE
+        counts.of_others += choice is Choice.OF_ANOTHER
         if choice is not Choice.TAKEN:
             continue
         counts.taken += 1
@@ -155,11 +160,12 @@ class Redrive:
         counts = Counts(passed=len(letters))
         # Before the transaction begins: transformations can take their time.
         outgoing = self._outgoing(letters, counts)
+        positions = reader.records.positions()
+        outgoing += self._position_records(letters, positions)
         producer.begin()
         for record in outgoing:
             timestamp = self._timestamp(record)
             producer.records.send(record.topic, record.key, record.value, record.partition, timestamp, record.headers)
-        positions = reader.records.positions()
         producer.send_offsets(reader.records.client, positions, _TIMEOUT_S)
         producer.commit(_TIMEOUT_S, records=len(outgoing))
         self.counts.add(counts)
@@ -170,6 +176,7 @@ class Redrive:
         taken = [letter for letter, choice in zip(letters, choices, strict=True) if choice is Choice.TAKEN]
         counts.taken = len(taken)
         counts.redriven_before = choices.count(Choice.REDRIVEN_BEFORE)
+        counts.of_others = choices.count(Choice.OF_ANOTHER)
         outcomes = iter(self._outcomes(taken))
         outgoing: list[OutgoingRecord] = []
         for letter, choice in zip(letters, choices, strict=True):
@@ -184,6 +191,15 @@ class Redrive:
                 counts.records += len(outcome.records)
                 outgoing += (marked(letter, record) for record in outcome.records)
         return outgoing
+
+    def _position_records(
+        self, letters: Sequence[Letter], positions: Mapping[TopicPartition, int]
+    ) -> Iterator[OutgoingRecord]:
+        """Yield the positions that last in the topic when those of the group have expired."""
+        topic = self._topic
+        for partition in sorted({letter.record.partition for letter in letters}):
+            offset = positions[TopicPartition(topic.topic, partition)]
+            yield position_record(topic.connector, topic.group, topic.topic, partition, offset)
 
     def _timestamp(self, record: OutgoingRecord) -> int | None:
         """Return a record's timestamp; None, the present time, if its topic could delete it before it is read."""

@@ -8,7 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConnectError
@@ -19,6 +19,10 @@ from headrace.kafka.errors import ProducerFencedError
 from headrace.logs.context import within
 
 log = logging.getLogger(__name__)
+_FENCED: Final = (
+    "another redrive of the connector's dead letters has begun, on this or another worker (or this one stood still for"
+    " longer than a transaction may last): it can write nothing more, and what it has not passed is left to the other"
+)
 
 
 class JobState(str, Enum):
@@ -80,7 +84,7 @@ class RedriveJob:
             self._redrive = create()
             self._redrive.run()
         except ProducerFencedError:
-            self._end(JobState.FENCED, "another redrive of the connector's dead letters has begun")
+            self._end(JobState.FENCED, _FENCED)
         except (CancelledError, SandboxCancelledError) as error:
             self._end(JobState.CANCELLED, error_text(error))
         except ConnectError as error:

@@ -9,9 +9,8 @@ from enum import Enum
 
 from headrace.inspection.dead_letters.letter import Letter, kept_headers, original_headers
 from headrace.inspection.dead_letters.letter_filter import ALL, LetterFilter
+from headrace.inspection.dead_letters.letter_marks import PASSED, Mark, RawHeader
 from headrace.task.errors.redriven import with_redriven
-
-RawHeader = tuple[str, bytes | None]
 
 
 class Action(str, Enum):
@@ -26,6 +25,7 @@ class Choice(Enum):
 
     TAKEN = "taken"
     NOT_SELECTED = "not_selected"
+    OF_ANOTHER = "of_another"
     REDRIVEN_BEFORE = "redriven_before"
 
 
@@ -42,9 +42,14 @@ class LetterRequest:
     dry_run: bool = False
 
     def choose(self, letter: Letter) -> Choice:
-        """Return whether the request takes the letter: a redriven record that came back needs ``again``."""
+        """Return whether the request takes the letter: a redriven record that came back needs ``again``.
+
+        A letter of another connector, with the same topic for its letters, needs a filter that names that.
+        """
         if not self.filter.matches(letter):
             return Choice.NOT_SELECTED
+        if letter.of_another and not self.filter.names_connector:
+            return Choice.OF_ANOTHER
         if self.action is Action.REDRIVE and letter.redriven and not self.again:
             return Choice.REDRIVEN_BEFORE
         return Choice.TAKEN
@@ -94,6 +99,27 @@ def original_record(letter: Letter, to_topic: str | None, accepts: Callable[[str
         topic, partition, record.key, record.value, original_headers(record.headers), record.timestamp
     )
     return Outcome((outgoing,))
+
+
+def named_only(redriver: Redriver, sharing: Sequence[str]) -> Redriver:
+    """Return a redriver for letters that name their connector; others could be of those that are ``sharing``."""
+
+    def redrive(letters: Sequence[Letter]) -> Sequence[Outcome]:
+        outcomes = iter(redriver([letter for letter in letters if letter.owner is not None]))
+        failure = (
+            f"the letter does not name its connector, and {', '.join(sharing)} has the same dead letter topic: give"
+            " each connector one of its own (errors.deadletterqueue.topic.name)"
+        )
+        return [Outcome(failure=failure) if letter.owner is None else next(outcomes) for letter in letters]
+
+    return redrive if sharing else redriver
+
+
+def position_record(connector: str, group: str, topic: str, partition: int, offset: int) -> OutgoingRecord:
+    """Return the record with the position up to which the connector's letters of a partition are done with."""
+    mark = Mark(connector, topic, partition, offset)
+    # With a key and a value it also lasts in a topic that is compacted.
+    return OutgoingRecord(topic, partition, group.encode(), mark.to_bytes(), [mark.header(PASSED)], None)
 
 
 def marked(letter: Letter, outgoing: OutgoingRecord) -> OutgoingRecord:

@@ -102,6 +102,9 @@ class RangeReader:
         if partition not in self._open or position is None:
             return
         end = self._ends[partition]
+        if message is not None and position <= self._positions[partition]:
+            # The partition has lost its end, and the consumer was sent back to the first record.
+            return
         if message is not None and position <= end:
             found.append(message)
             self._positions[partition] = position

@@ -215,7 +215,8 @@ class SparkEngine:
         """Return the message for a start that takes long: some clusters are slow to refuse a connection."""
         if self._clock() - self._launched < _SLOW_S:
             return None
-        return f"Spark has not come up with spark.master={self.master} for {_SLOW_S:.0f} s; Spark's own log may tell more"
+        took = f"for {_SLOW_S:.0f} s"
+        return f"Spark has not come up with spark.master={self.master} {took}; Spark's own log may tell more"
 
     def _lost(self, session: Jvm) -> None:
         with self._changed:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.api.record import TimestampType
 from headrace.herder.errors import BadRequestError
-from headrace.inspection.dead_letters.letter import KEPT, Letter, cause_of, kept_headers, original_headers
+from headrace.inspection.dead_letters.letter import Letter, cause_of, is_letter, kept_headers, original_headers
 from headrace.inspection.dead_letters.letter_filter import parse_filter
 from headrace.inspection.dead_letters.letter_json import (
     letter_from_json,
@@ -16,20 +16,25 @@ from headrace.inspection.dead_letters.letter_json import (
     outcome_from_json,
     outcome_to_json,
 )
+from headrace.inspection.dead_letters.letter_marks import KEPT, PASSED, Mark
 from headrace.inspection.dead_letters.letter_view import LetterPage, LetterQuery, parse_after
 from headrace.inspection.dead_letters.redrive import plan_redrive
 from headrace.inspection.dead_letters.redrive_rules import (
     Action,
+    Choice,
     LetterRequest,
     Outcome,
     OutgoingRecord,
     marked,
+    named_only,
     original_record,
+    position_record,
 )
 from headrace.kafka.data.range_reader import Range
 from headrace.task.errors.processing_context import ConsumedRecord
 
 P = "__connect.errors."
+MARK = Mark("c", "dead", 0, 1)
 NOW = 1_800_000_000_000
 
 
@@ -95,11 +100,46 @@ def test_messages_that_differ_in_numbers_have_one_cause() -> None:
 
 
 def test_of_each_header_about_a_failure_the_last_goes() -> None:
-    found = with_headers(("own", None), (P + "topic", b"former"), (P + "topic", b"last"), (KEPT, b"dead-0@1"))
+    found = with_headers(("own", None), (P + "topic", b"former"), (P + "topic", b"last"), MARK.header(KEPT))
     assert found.failure == {"topic": "last"}
     assert original_headers(found.record.headers) == [("own", None), (P + "topic", b"former")]
     assert kept_headers(found) == list(found.record.headers)
-    assert kept_headers(letter(5))[-1] == (KEPT, b"dead-0@5")
+    again = kept_headers(letter(5))[-1]
+    assert again == (KEPT, b'{"connector":"c","topic":"dead","partition":0,"offset":5}')
+    assert with_headers(again).kept_from == "dead-0@5"
+
+
+def test_what_is_a_letter_of_a_connector() -> None:
+    again, position = MARK.header(KEPT), position_record("c", "g", "dead", 0, 7).headers[0]
+    assert is_letter(with_headers()) and is_letter(with_headers(again))
+    assert not is_letter(with_headers(position))
+    assert not is_letter(Letter("other", with_headers(position).record))
+    assert not is_letter(Letter("other", with_headers(again).record))
+    # Brought from another dead letter topic, which the connector reads: the record failed a second time.
+    elsewhere = [replace(MARK, topic="former").header(name) for name in (KEPT, PASSED)]
+    assert is_letter(Letter("other", with_headers(*elsewhere).record))
+    for value in (None, b"", b"no json", b"[]", b'{"connector":"c"}', b'{"connector":1,"topic":"dead"}'):
+        assert is_letter(with_headers((PASSED, value)))
+
+
+def test_a_letter_of_another_connector_has_to_be_asked_for() -> None:
+    found = letter(connector_name="other")
+    request = LetterRequest(Action.REDRIVE)
+    assert (found.of_another, request.choose(found)) == (True, Choice.OF_ANOTHER)
+    named = replace(request, filter=parse_filter(["connector=other"], NOW))
+    assert named.choose(found) is Choice.TAKEN
+    assert request.choose(letter(connector_name="c")) is request.choose(letter()) is Choice.TAKEN
+    page = LetterPage(LetterQuery())
+    page.add(found)
+    assert page.to_json(99, None)["pending"] == 0
+
+
+def test_letters_that_do_not_name_their_connector_stay_where_a_topic_is_shared() -> None:
+    letters = [letter(0), letter(1, connector_name="c")]
+    plain = lambda found: [Outcome() for _ in found]  # noqa: E731
+    assert [each.failure is None for each in named_only(plain, [])(letters)] == [True, True]
+    first, second = named_only(plain, ["d"])(letters)
+    assert second == Outcome() and "and d has the same dead letter topic" in str(first.failure)
 
 
 def test_redriven_records_are_counted_by_connector() -> None:
