@@ -135,6 +135,8 @@ LONGEST_FIRST: Final = (
     "faults/test_broker_outage.py",
     "faults/test_disk_full.py",
     "faults/test_random_faults.py",
+    "faults/test_redrive_fenced.py",
+    "faults/test_redrive_killed.py",
     "faults/test_worker_killed.py",
     "faults/test_rest_state_machine.py",
     "security/test_isolation.py",

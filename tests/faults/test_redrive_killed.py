@@ -4,80 +4,76 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from confluent_kafka import Producer
+import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.faults.redrives import CHAIN, JSON, begin_redrive, passed, redrive_job, send_letters
 from tests.support.polling import wait_for
 from tests.support.sinks import create_sink, make_topic
 from tests.support.topics import wait_for_values
 from tests.support.worker_process import WorkerProcess
 
-COUNT = 30_000
-POINTS = (1, 9_000, 18_000)
-"""Letters that a redrive has passed when its worker is killed."""
-P = "__connect.errors."
+
+@dataclass(frozen=True)
+class Load:
+    """Letters, the numbers of them that a redrive has passed when its worker is killed, and an edited chain."""
+
+    count: int
+    points: Sequence[int]
+    chain: Mapping[str, str]
+    written: Callable[[bytes], bytes]
+    """Returns what is written for a letter's value."""
 
 
+# A batch through plugins' code takes a process of its own, seconds long: there are few.
+LOADS = (
+    Load(30_000, (1, 9_000, 18_000), {}, lambda value: value),
+    Load(6_000, (1, 1_000, 2_000), CHAIN, lambda value: b'{"line":"%s"}' % value),
+)
+
+
+@pytest.mark.parametrize("load", LOADS, ids=["as they were", "by an edited chain"])
 def test_each_letter_is_redriven_once(
-    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+    load: Load, own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     bootstrap, dead = broker.bootstrap_servers, f"{unique}-dead"
     for topic in (unique, dead):
         make_topic(bootstrap, topic)
-    values = [b"%d" % n for n in range(COUNT)]
-    _send_letters(bootstrap, dead, unique, values)
+    values = [b"%d" % n for n in range(load.count)]
+    send_letters(bootstrap, dead, unique, values)
     own_worker.start()
     queue = {"errors.deadletterqueue.topic.name": dead, "errors.tolerance": "all"}
-    create_sink(own_worker, unique, unique, tmp_path / "out", **queue)
+    create_sink(own_worker, unique, unique, tmp_path / "out", **queue, **JSON)
+    edit = {"config": load.chain} if load.chain else {}
     kills = 0
     # At first every second letter stays, and is written again in the transactions of the others.
-    for body in ({"filter": ["stage=VALUE_CONVERTER"]}, {}):
-        for point in POINTS:
-            _begin(own_worker, unique, body)
+    for selected in ({"filter": ["stage=VALUE_CONVERTER"]}, {}):
+        body = {**selected, **edit}
+        for point in load.points:
+            begin_redrive(own_worker, unique, body)
             if _passes(own_worker, unique, point):
                 kills += 1
                 own_worker.kill()
                 own_worker.start(path=f"/connectors/{unique}")
-        _begin(own_worker, unique, body)
-        wait_for(lambda: _job(own_worker, unique)["state"] != "RUNNING", 180, "the redrive's end")
-        assert _job(own_worker, unique)["state"] == "COMPLETED", _job(own_worker, unique)
+        begin_redrive(own_worker, unique, body)
+        wait_for(lambda: redrive_job(own_worker, unique)["state"] != "RUNNING", 180, "the redrive's end")
+        assert redrive_job(own_worker, unique)["state"] == "COMPLETED", redrive_job(own_worker, unique)
     assert kills >= 3
-    assert Counter(wait_for_values(bootstrap, unique, len(values))) == Counter(values)
+    assert Counter(wait_for_values(bootstrap, unique, len(values))) == Counter(map(load.written, values))
     found = own_worker.rest.get(f"/connectors/{unique}/dead-letters", params={"limit": 0}).json()
     assert (found["pending"], found["complete"]) == (0, True)
-
-
-def _send_letters(bootstrap: str, dead: str, topic: str, values: Sequence[bytes]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
-    for number, value in enumerate(values):
-        stage = (b"VALUE_CONVERTER", b"TRANSFORMATION")[number % 2]
-        producer.produce(dead, value, headers=[(P + "topic", topic.encode()), (P + "stage", stage)])
-        producer.poll(0)
-    assert producer.flush(60) == 0
-
-
-def _begin(worker: WorkerProcess, name: str, body: dict[str, Any]) -> None:
-    def accepted() -> bool:
-        return worker.rest.post(f"/connectors/{name}/dead-letters/redrive", json=body).status_code == 202
-
-    wait_for(accepted, 60, "the redrive to begin")
-
-
-def _job(worker: WorkerProcess, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = worker.rest.get(f"/connectors/{name}/dead-letters/redrive").json()
-    return found
 
 
 def _passes(worker: WorkerProcess, name: str, point: int) -> bool:
     """Wait until so many letters are passed; return False if the redrive has ended before."""
 
     def there() -> bool:
-        job = _job(worker, name)
-        return job["state"] != "RUNNING" or ((job["counts"] or {}).get("passed", 0) >= point)
+        job = redrive_job(worker, name)
+        return job["state"] != "RUNNING" or passed(job) >= point
 
     wait_for(there, 180, f"{point} letters to be passed")
-    return _job(worker, name)["state"] == "RUNNING"
+    return redrive_job(worker, name)["state"] == "RUNNING"
