@@ -124,7 +124,10 @@ def _part(part: Json) -> str:
 
 def _size(part: Json) -> str:
     raw = part.get("bytes")
-    return "null" if raw is None else f"{len(base64.b64decode(raw)):,} bytes"
+    if raw is None:
+        return "null"
+    count = len(base64.b64decode(raw))
+    return "1 byte" if count == 1 else f"{count:,} bytes"
 
 
 def _outcome(record: Json) -> Iterator[Line]:
