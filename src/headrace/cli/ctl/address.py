@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass
+from getpass import GetPassWarning
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -63,8 +65,22 @@ def login_of(address: Address) -> Login:
         return Login(token=token)
     password = _secret(address, "password")
     if password is None:
-        password = typer.prompt(f"Password of {username} at {address.url}", hide_input=True, err=True)
+        password = _asked_password(username, address)
     return Login((username, password))
+
+
+def _asked_password(username: str, address: Address) -> str:
+    """Ask for a password. Raise CtlError where no terminal can hide it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GetPassWarning)
+        try:
+            return str(typer.prompt(f"Password of {username} at {address.url}", hide_input=True, err=True))
+        except GetPassWarning as error:
+            typer.echo(err=True)
+            raise CtlError(
+                f"There is no terminal to ask for the password of {username} ({address.source})",
+                remedy="Name where it is: headrace context set NAME --password-env VARIABLE or --password-file FILE",
+            ) from error
 
 
 def check_url(url: str, source: str) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,6 +62,25 @@ class Session:
         if not yes:
             typer.confirm(escaped(question), abort=True, err=True)
 
+    def check_headrace(self, command: str) -> None:
+        """Raise CtlError unless the worker is one of headrace's: Kafka Connect's REST API lacks what is asked for."""
+        about = self.api.get("/")
+        if "headrace_version" not in about:
+            text = (
+                f"{command} needs a headrace worker, and this is one of Kafka Connect, version {about.get('version')}"
+            )
+            raise CtlError(text, remedy="Kafka Connect's REST API has no such request")
+
+    @contextmanager
+    def errors_of_other_servers(self) -> Iterator[None]:
+        """Turn an error about the shape of an answer into a CtlError, if the answer is of no worker."""
+        try:
+            yield
+        except (AttributeError, LookupError, TypeError) as error:
+            if "api" in self.__dict__ and not self.api.is_worker():
+                raise self.api.not_a_worker() from error
+            raise
+
     def close(self) -> None:
         if "api" in self.__dict__:
             self.api.close()
@@ -83,7 +103,8 @@ def command(
             with errors_in_lines():
                 session = Session(**common)
                 try:
-                    function(session, **given)
+                    with session.errors_of_other_servers():
+                        function(session, **given)
                 finally:
                     session.close()
 
@@ -114,6 +135,11 @@ def errors_in_lines() -> Iterator[None]:
     """Print an error on stderr, and what to do about it on a second line; end with its exit code."""
     try:
         yield
+    except OSError as error:  # of stdout: a full disk
+        if error.errno == errno.EPIPE:
+            raise
+        typer.echo(f"Error: {error.strerror or error}", err=True)
+        raise typer.Exit(ExitCode.ERROR) from error
     except ConnectError as error:
         typer.echo(f"Error: {escaped(' '.join(error_text(error).split()))}", err=True)
         remedy = error.remedy if isinstance(error, CtlError) else None

@@ -120,6 +120,8 @@ def watch(
 
     Of all connectors unless some are named.
     """
+    for name in names or ():
+        session.api.get(path("connectors", name))  # else a name with a mistake is waited for without end
     deadline = None if timeout is None else time.monotonic() + timeout
     with suppress(KeyboardInterrupt):
         _watch(session, names, interval, deadline)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from headrace.cli.console import examples
 from headrace.cli.ctl.address import DEFAULT_URL, check_url
 from headrace.cli.ctl.command import OutputOption, Yes, errors_in_lines
-from headrace.cli.ctl.contexts import SECRETS, VERIFY, Settings, load_contexts, save_contexts
+from headrace.cli.ctl.contexts import FILES, SECRETS, VERIFY, Settings, load_contexts, save_contexts
 from headrace.cli.ctl.output import Output, View, show
 
 context = typer.Typer(name="context", help="Addresses and logins of clusters, by names.", no_args_is_help=True)
@@ -106,9 +107,17 @@ def set_context(
         if url:
             check_url(url, "--url")
         contexts = load_contexts()
-        settings = {**contexts.by_name.get(name, {}), **{key: text for key, text in given.items() if text is not None}}
+        changed = {key: _absolute(key, value) for key, value in given.items() if value is not None}
+        settings = {**contexts.by_name.get(name, {}), **changed}
         file = save_contexts(contexts.with_settings(name, {key: text for key, text in settings.items() if text != ""}))
         typer.echo(f"Context {name} is in {file}", err=True)
+
+
+def _absolute(key: str, value: str | bool) -> str | bool:
+    """Return a setting; a file's path without the directory that the user is in, which is another one later."""
+    if key in FILES and isinstance(value, str) and value:
+        return str(Path(value).expanduser().absolute())
+    return value
 
 
 def _without_secrets(settings: Settings) -> Settings:

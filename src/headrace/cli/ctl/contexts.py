@@ -16,13 +16,13 @@ from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 
 SECRETS: Final = ("password", "token")
 """Each may also be given by reference, with the suffix ``_env`` or ``_file``."""
+_TLS_FILES: Final = ("ca", "certificate", "key")
+FILES: Final = (*(f"{secret}_file" for secret in SECRETS), *_TLS_FILES)
 STRINGS: Final = (
     "url",
     "username",
     *(f"{secret}{suffix}" for secret in SECRETS for suffix in ("", "_env", "_file")),
-    "ca",
-    "certificate",
-    "key",
+    *_TLS_FILES,
 )
 VERIFY: Final = "verify"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")

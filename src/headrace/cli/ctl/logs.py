@@ -12,7 +12,6 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import Connector
-from headrace.cli.ctl.own_api import check_headrace_worker
 from headrace.cli.ctl.record_lines import time_text
 from headrace.logs.formats import escaped, indented
 
@@ -37,7 +36,7 @@ def logs(
     """Show what workers have logged about a connector and its tasks: what they keep in memory."""
     from headrace.cli.ctl.rest_api import path
 
-    check_headrace_worker(session, "headrace logs")
+    session.check_headrace("headrace logs")
     of = path("connectors", connector, "logs")
     params: dict[str, Any] = {"level": level, **({} if task is None else {"task": task})}
     with suppress(KeyboardInterrupt):

@@ -67,7 +67,7 @@ def preview(
         where = path("connector-plugins", found.plugin, "config", "preview")
     else:
         raise CtlError("Name a file with -f, or a connector with --connector")
-    _check_worker(session)
+    session.check_headrace("headrace preview")
     from_end = str(begin is From.END).lower()
     params = {"records": records, "timeout": timeout, "task": task, "fromEnd": from_end}
     body = None if found is None else {**found.config, "name": connector or found.name}
@@ -91,12 +91,6 @@ def _of_file(file: Path, name: str | None) -> Desired:
     if not chosen[0].plugin:
         raise CtlError(str(chosen[0].finding("it has no connector.class")))
     return chosen[0]
-
-
-def _check_worker(session: Session) -> None:
-    about = session.api.get("/")
-    if "headrace_version" not in about:
-        raise CtlError(f"A preview needs a headrace worker; this one is Kafka Connect {about.get('version')}")
 
 
 def _show(session: Session, answer: dict[str, Any]) -> None:

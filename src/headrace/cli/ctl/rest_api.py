@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from headrace import __version__
 from headrace.cli.ctl.address import URL_VARIABLE, Address, Login, verifies
@@ -26,11 +28,18 @@ _CODES: Final = {
     HTTPStatus.FORBIDDEN: ExitCode.NOT_ALLOWED,
 }
 _MESSAGE_CHARS: Final = 2000
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""OpenSSL's names for an answer that is plain text."""
 
 
 def path(*segments: str | int) -> str:
-    """Return a path of the API; each segment is encoded whole, also one with slashes."""
-    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
+    """Return a path of the API; each segment is encoded whole, also one with slashes, and one of dots alone."""
+    return "".join(f"/{_encoded(str(segment))}" for segment in segments)
+
+
+def _encoded(segment: str) -> str:
+    """Return a segment of a path. Clients take "." and ".." for steps in the path, so their dots are encoded too."""
+    return segment.replace(".", "%2E") if segment in (".", "..") else quote(segment, safe="")
 
 
 class RestApi:
@@ -40,6 +49,7 @@ class RestApi:
         import httpx2
 
         self._address = address
+        self._login = login
         self.patience = _REBALANCE_S
         """Seconds for which requests are repeated that a worker refuses because of a rebalance."""
         headers = {"Accept": "application/json", "User-Agent": f"headrace/{__version__}"}
@@ -59,15 +69,12 @@ class RestApi:
 
     def get(self, path: str, **params: Any) -> Any:
         """Return the answer's JSON, an object or array."""
-        found = self.send("GET", path, params=params)
-        if not isinstance(found, dict | list):
-            raise self._no_worker()
-        return found
+        return self._container(self.send("GET", path, params=params))
 
     def find(self, path: str) -> Any:
         """Return the same, but None if there is no such thing."""
         try:
-            return self.get(path)
+            return self._container(self._answer("GET", path))
         except CtlError as error:
             if error.code is not ExitCode.NOT_FOUND:
                 raise
@@ -78,6 +85,45 @@ class RestApi:
 
         Requests that are refused because of a rebalance (409) had no effect: they are sent again, for ``patience``.
         """
+        try:
+            return self._answer(method, path, body, params)
+        except CtlError as error:
+            if error.code is ExitCode.NOT_FOUND and error.remedy is None:
+                error.remedy = self._near_name(path)
+            raise
+
+    def is_worker(self) -> bool:
+        """Return True if what is at the address answers as a worker of Kafka Connect does."""
+        try:
+            about = self.get("/")
+        except CtlError:
+            return False
+        return isinstance(about, dict) and "version" in about
+
+    def not_a_worker(self) -> CtlError:
+        """Return the error for an address of something else."""
+        return CtlError(f"{self._address.url} ({self._address.source}) does not answer as a worker of Kafka Connect")
+
+    def _container(self, found: Any) -> Any:
+        if not isinstance(found, dict | list):
+            raise self.not_a_worker()
+        return found
+
+    def _near_name(self, path: str) -> str | None:
+        """Return a remedy for a connector that does not exist: the one of a similar name; None if there is none."""
+        kind, _, rest = path.removeprefix("/").partition("/")
+        if kind != "connectors" or not rest:
+            return None
+        try:
+            names = self._answer("GET", "/connectors")
+        except CtlError:
+            return None
+        wanted = unquote(rest.partition("/")[0])
+        known = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        near = difflib.get_close_matches(wanted, known, 1) if wanted not in known else []
+        return f"Did you mean '{near[0]}'?" if near else None
+
+    def _answer(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         content = {} if body is None else {"json": body}
         request = self._http.build_request(method, path, params=params or None, **content)
         deadline = time.monotonic() + self.patience
@@ -93,10 +139,8 @@ class RestApi:
         except self._failures as error:
             address = self._address
             reason = " ".join(str(error).split()) or type(error).__name__
-            remedy = f"Name another address with --url, --context, {URL_VARIABLE} or: headrace context use NAME"
-            raise CtlError(
-                f"No answer from {address.url} ({address.source}): {reason}", ExitCode.NO_ANSWER, remedy
-            ) from error
+            said = f"No answer from {address.url} ({address.source}): {reason}"
+            raise CtlError(said, ExitCode.NO_ANSWER, _remedy(address, reason)) from error
 
     def _content(self, response: httpx2.Response) -> Any:
         if response.status_code >= HTTPStatus.BAD_REQUEST:
@@ -109,27 +153,50 @@ class RestApi:
         try:
             return response.json()
         except ValueError as error:
-            raise self._no_worker() from error
-
-    def _no_worker(self) -> CtlError:
-        return CtlError(f"{self._address.url} ({self._address.source}) does not answer as a worker of Kafka Connect")
+            raise self.not_a_worker() from error
 
     def _refused(self, response: httpx2.Response) -> CtlError:
-        status = response.status_code
+        status, message = response.status_code, _message(response)
         code = _CODES.get(HTTPStatus(status), ExitCode.ERROR) if status in set(HTTPStatus) else ExitCode.ERROR
-        remedy = None
-        if status == HTTPStatus.UNAUTHORIZED:
-            remedy = "Name a user: headrace context set NAME --url URL --username USER"
-        return CtlError(_message(response)[:_MESSAGE_CHARS], code, remedy)
+        if not message:  # a proxy's, or another server's
+            code = ExitCode.ERROR if code is ExitCode.NOT_FOUND else code
+            message = _status_line(response)
+        if message == _status_line(response):
+            message = f"{self._address.url} ({self._address.source}) answers {message} to {response.url.path}"
+        remedy = self._login_remedy() if status == HTTPStatus.UNAUTHORIZED else None
+        return CtlError(message[:_MESSAGE_CHARS], code, remedy)
+
+    def _login_remedy(self) -> str:
+        if self._login.token is not None:
+            return f"Check the token ({self._address.source})"
+        if self._login.user is not None:
+            return f"Check the password of {self._login.user[0]} ({self._address.source})"
+        return "Name a user: headrace context set NAME --url URL --username USER"
 
 
 def _message(response: httpx2.Response) -> str:
+    """Return a worker's message about an error, "" if there is none."""
     try:
         found = response.json()
     except ValueError:
         found = None
     message = found.get("message") if isinstance(found, dict) else None
-    return str(message) if message else f"HTTP {response.status_code} {response.reason_phrase}"
+    return str(message) if message else ""
+
+
+def _status_line(response: httpx2.Response) -> str:
+    return f"HTTP {response.status_code} {response.reason_phrase}"
+
+
+def _remedy(address: Address, reason: str) -> str:
+    """Return what to do where no worker answers."""
+    if "CERTIFICATE_VERIFY_FAILED" in reason:
+        return "Name the file of the authority that signs its certificate: headrace context set NAME --ca FILE"
+    if any(said in reason for said in _NO_TLS):
+        return f"Perhaps it has no TLS: try {address.url.replace('https:', 'http:', 1)}"
+    if address.url.startswith("http:") and "disconnected" in reason:
+        return f"Perhaps it has TLS: try {address.url.replace('http:', 'https:', 1)}"
+    return f"Name another address with --url, --context, {URL_VARIABLE} or: headrace context use NAME"
 
 
 def _is_rebalancing(response: httpx2.Response) -> bool:
@@ -145,9 +212,9 @@ def _tls(address: Address) -> ssl.SSLContext:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to read what the machine trusts takes longer than an answer
     settings = address.settings
     try:
-        context = ssl.create_default_context(cafile=_text(settings.get("ca")))
-        if certificate := _text(settings.get("certificate")):
-            context.load_cert_chain(certificate, _text(settings.get("key")))
+        context = ssl.create_default_context(cafile=_file(settings.get("ca")))
+        if certificate := _file(settings.get("certificate")):
+            context.load_cert_chain(certificate, _file(settings.get("key")))
     except OSError as error:  # ssl.SSLError is one
         files = ", ".join(f"{key}={settings[key]}" for key in ("ca", "certificate", "key") if key in settings)
         raise CtlError(f"Files for TLS cannot be used ({address.source}, {files}): {error}") from error
@@ -157,5 +224,5 @@ def _tls(address: Address) -> ssl.SSLContext:
     return context
 
 
-def _text(value: str | bool | None) -> str | None:
-    return value if isinstance(value, str) else None
+def _file(value: str | bool | None) -> str | None:
+    return os.path.expanduser(value) if isinstance(value, str) else None

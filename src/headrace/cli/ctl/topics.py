@@ -12,7 +12,6 @@ import typer
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.output import View
-from headrace.cli.ctl.own_api import check_headrace_worker
 from headrace.cli.ctl.record_lines import print_record
 from headrace.cli.ctl.statuses import NONE, Json
 
@@ -40,7 +39,7 @@ def list_topics(
     connector: Annotated[str | None, typer.Argument(help="One connector alone.", show_default=False)] = None,
 ) -> None:
     """List the topics that connectors use. The number of records is that of offsets, markers included."""
-    check_headrace_worker(session, "headrace topics")
+    session.check_headrace("headrace topics")
     names = sorted(session.api.get("/connectors")) if connector is None else [connector]
     found = [{"connector": name, **topic} for name in names for topic in _statistics(session, name)]
     rows = [
@@ -96,7 +95,7 @@ class _Reader:
     def __init__(self, session: Session, topic: str, connector: str | None, partition: int | None, raw: bool) -> None:
         from headrace.cli.ctl.rest_api import path
 
-        check_headrace_worker(session, "headrace topics")
+        session.check_headrace("headrace topics")
         self._api = session.api
         self._path = path("connectors", connector or _connector_of(session, topic), "topics", topic, "records")
         self._params: Json = {"raw": raw, **({} if partition is None else {"partition": partition})}

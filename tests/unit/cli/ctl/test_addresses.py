@@ -231,3 +231,86 @@ HEAVY = {"pyspark", "confluent_kafka", "kafka", "fastapi", "starlette", "uvicorn
 def test_commands_import_little(commands: Commands) -> None:
     assert imported_by("--version") & {*HEAVY, "httpx2", "yaml", "cryptography"} == set()
     assert imported_by("connectors", "ls", **commands.environment) & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body", "code", "said"),
+    [
+        ("", 404, "<html>", 1, "answers HTTP 404 Not Found to /connectors"),
+        (
+            "",
+            404,
+            '{"error_code": 404, "message": "HTTP 404 Not Found"}',
+            3,
+            "answers HTTP 404 Not Found to /connectors",
+        ),
+        ("/api", 502, "<html>", 1, "answers HTTP 502 Bad Gateway to /api/connectors"),
+        ("", 200, "[1, 2]", 1, "does not answer as a worker of Kafka Connect"),
+        ("", 200, '{"subjects": 1}', 1, "does not answer as a worker of Kafka Connect"),
+    ],
+)
+def test_the_address_of_another_server(
+    serve_api: Callable[..., ServedApi],
+    commands: Commands,
+    path: str,
+    status: int,
+    body: str,
+    code: int,
+    said: str,
+) -> None:
+    answer = Response(body, status_code=status, media_type="application/json")
+    url = serve_api({}, lambda _: answer).url + path
+    for command in (("connectors", "ls"), ("cluster",), ("top", "--once")):
+        found, out, err = commands.run(*command, "--url", url)
+        assert (found, out) == (code, ""), err
+        assert err.startswith(f"Error: {url} (--url) {said.removesuffix('/connectors')}")
+
+
+def test_a_worker_without_tls(commands: Commands) -> None:
+    url = commands.url.replace("http:", "https:")
+    code, _, err = commands.run("connectors", "ls", "--url", url)
+    assert (code, err.splitlines()[1]) == (4, f"Perhaps it has no TLS: try {commands.url}")
+
+
+def test_files_of_a_context_are_found_from_all_directories(
+    commands: Commands, contexts_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    given = ("--ca", "ca.pem", "--certificate", "~/client.pem", "--password-file", "/run/password")
+    assert commands.run("context", "set", "a", "--url", commands.url, *given)[0] == 0
+    settings = tomllib.loads(contexts_file.read_text())["contexts"]["a"]
+    assert settings["ca"] == str(tmp_path / "ca.pem")
+    assert settings["certificate"] == str(tmp_path / "home" / "client.pem")
+    assert settings["password_file"] == "/run/password"
+
+
+def test_a_password_that_no_terminal_can_ask_for(commands: Commands, contexts_file: Path) -> None:
+    written(contexts_file, f'current = "a"\n[contexts.a]\nurl = "{commands.url}"\nusername = "ann"\n')
+    environment = {key: text for key, text in os.environ.items() if key != "HEADRACE_URL"}
+    command = (sys.executable, "-m", "headrace", "connectors", "ls")
+    ended = subprocess.run(
+        command, input="secret\n", capture_output=True, text=True, env=environment, start_new_session=True
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "There is no terminal to ask for the password of ann (context a)" in ended.stderr
+    assert "echoed" not in ended.stderr
+
+
+def test_a_wrong_password(
+    serve_api: Callable[..., ServedApi], commands: Commands, cluster: Cluster, tmp_path: Path
+) -> None:
+    (tmp_path / "users").write_text("ann=secret\n")
+    properties = {"rest.authentication": "basic", "rest.basic.auth.credentials.file": str(tmp_path / "users")}
+    url = serve_api(properties, lambda _: create_app(cluster, request_timeout=1), cluster).url
+    code, _, err = commands.run("connectors", "ls", "--url", url.replace("://", "://ann:wrong@"))
+    assert (code, err.splitlines()[1]) == (5, "Check the password of ann (--url)")
+
+
+def test_a_full_disk(commands: Commands) -> None:
+    environment = {**os.environ, "HEADRACE_URL": commands.url}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            (sys.executable, "-m", "headrace", "connectors", "ls"), stdout=full, stderr=subprocess.PIPE, env=environment
+        )
+    assert (ended.returncode, ended.stderr) == (1, b"Error: No space left on device\n")

@@ -259,3 +259,30 @@ def test_loggers(commands: Commands, cluster: Cluster) -> None:
         "LOGGER             LEVEL\nheadrace.test.ctl  WARN\n",
         "",
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("connectors", "get"),
+        ("connectors", "pause"),
+        ("tasks", "ls"),
+        ("connectors", "describe"),
+        ("connectors", "watch", "--timeout", "1"),
+    ],
+)
+def test_a_near_name_is_proposed(commands: Commands, command: tuple[str, ...]) -> None:
+    code, out, err = commands.run(*command, "order")
+    assert (code, out) == (3, "")
+    assert err.splitlines()[1:] == ["Did you mean 'orders'?"]
+    assert "Did you mean" not in commands.run(*command, "invoices")[2]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "50%", "a%2Fb", "Größe"])
+def test_names_that_are_hard_to_write_in_a_path(commands: Commands, cluster: Cluster, name: str) -> None:
+    cluster.configs[name] = {"name": name, "topic": "t"}
+    code, out, err = commands.run("connectors", "get", name, "-o", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["config"] == {"name": name, "topic": "t"}
+    assert commands.run("connectors", "stop", name)[0] == 0
+    assert cluster.states[name] is TargetState.STOPPED
