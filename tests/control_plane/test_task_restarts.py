@@ -89,7 +89,7 @@ class Failing(Stage):
 
     def _results(self, action: actions.HerderAction) -> list[events.HerderEvent]:
         match action:
-            case actions.Later(delay=delay, event=events.FailuresDue() as event):
+            case actions.Later(delay=delay, event=events.FailuresDue() | events.FailureSeen() as event):
                 self._timers.append((self.now + delay, event))
                 self._timers.sort(key=lambda timer: timer[0])
                 return []
@@ -362,7 +362,8 @@ def test_an_operators_restart_overtakes_one_that_waits_to_be_written() -> None:
     s.happen(s.topic.write(by_hand))
     s.happen(events.WriteDone(by_hand))
     assert not s.restarts() and not s.attempts() and not s.state.leadership.queue
-    s.say("it fails again: as if it were for the first time")
-    s.fails()
-    s.later(10)
+    s.say("that has no effect: the task is restarted as if it had failed for the first time")
+    s.later(29)
+    assert not s.restarts()
+    s.later(1)
     assert s.restarts() == 1 and s.attempts() == 1

@@ -221,9 +221,8 @@ def _judge(state: HerderState, write: WriteRequest) -> HerderAction | None:
             return Write(write) if state.config.session_key == replaces else None
         case PutLoggerLevel():
             return Write(write)
-        case PutAutomaticRestart(id=id, replaces=replaces):
-            unchanged = state.config.restart_counts.get(id) == replaces
-            return Write(write) if unchanged and task_restarts.is_to_run(state.config, id) else None
+        case PutAutomaticRestart():
+            return task_restarts.judge(state.config, write)
         case asked:
             error = _missing_error(state.config, asked)
             return Write(asked) if error is None else Reply(asked.request, error)

@@ -13,8 +13,8 @@ from typing import Final
 
 from headrace.config.restart_config import RESTART_POLICY, RestartRules
 from headrace.herder.core.config_writes import PutAutomaticRestart
-from headrace.herder.core.herder_actions import HerderAction, Later, ReadFailures, TellGivenUp, Transition
-from headrace.herder.core.herder_events import Failure, FailuresDue, FailuresRead
+from headrace.herder.core.herder_actions import HerderAction, Later, ReadFailures, TellGivenUp, Transition, Write
+from headrace.herder.core.herder_events import Failure, FailuresDue, FailureSeen, FailuresRead
 from headrace.herder.core.herder_state import FailureWatch, HerderState, Privileges, Watching
 from headrace.model.auto_restart import ON_FAILURE, AutoRestart, RestartCount
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -63,6 +63,15 @@ def is_to_run(config: ClusterConfigState, id: str | ConnectorTaskId) -> bool:
     name = _connector(id)
     exists = id in config.tasks(name) if isinstance(id, ConnectorTaskId) else config.contains(name)
     return exists and config.target_state(name) is TargetState.STARTED
+
+
+def judge(config: ClusterConfigState, write: PutAutomaticRestart) -> HerderAction | None:
+    """Return the write of a restart whose turn has come; look again later if an operator's came before it."""
+    if not is_to_run(config, write.id):
+        return None
+    if config.restart_counts.get(write.id) != write.replaces:
+        return Later(_EFFECT_MS / 1000, FailureSeen())
+    return Write(write)
 
 
 def _connector(id: str | ConnectorTaskId) -> str:
