@@ -19,7 +19,10 @@ from headrace.cli.ctl.preview import add_preview_command
 from headrace.cli.ctl.tasks import tasks
 from headrace.cli.ctl.top import add_top_command
 from headrace.cli.ctl.topics import topics
-from headrace.cli.plan.commands import add_plan_commands
+from headrace.cli.plan.apply_command import add_apply_command
+from headrace.cli.plan.export_command import add_export_command
+from headrace.cli.plan.lint_command import add_lint_command
+from headrace.cli.plan.plan_command import add_plan_command
 
 
 def add_operator_commands(app: typer.Typer, offsets: typer.Typer) -> None:
@@ -30,6 +33,9 @@ def add_operator_commands(app: typer.Typer, offsets: typer.Typer) -> None:
         app.add_typer(group)
     add_cluster_command(app)
     add_logs_command(app)
-    add_plan_commands(app)
+    add_plan_command(app)
+    add_apply_command(app)
+    add_lint_command(app)
+    add_export_command(app)
     add_preview_command(app)
     add_top_command(app)
