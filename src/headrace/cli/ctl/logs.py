@@ -13,6 +13,7 @@ import typer
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import Connector
 from headrace.cli.ctl.record_lines import time_text
+from headrace.cli.ctl.rest_api import path
 from headrace.logs.formats import escaped, indented
 
 _MOST: Final = 1000
@@ -34,8 +35,6 @@ def logs(
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON for each line.")] = False,
 ) -> None:
     """Show what workers have logged about a connector and its tasks: what they keep in memory."""
-    from headrace.cli.ctl.rest_api import path
-
     session.check_headrace("headrace logs")
     of = path("connectors", connector, "logs")
     params: dict[str, Any] = {"level": level, **({} if task is None else {"task": task})}

@@ -13,6 +13,7 @@ from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.output import View
 from headrace.cli.ctl.record_lines import print_record
+from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE, Json
 
 topics = typer.Typer(name="topics", help="The topics that connectors use, and their records.", no_args_is_help=True)
@@ -93,8 +94,6 @@ class _Reader:
     """Requests for the records of a topic."""
 
     def __init__(self, session: Session, topic: str, connector: str | None, partition: int | None, raw: bool) -> None:
-        from headrace.cli.ctl.rest_api import path
-
         session.check_headrace("headrace topics")
         self._api = session.api
         self._path = path("connectors", connector or _connector_of(session, topic), "topics", topic, "records")
@@ -124,8 +123,6 @@ def _show(reader: _Reader, begin: str, count: int, follow: bool, as_json: bool) 
 
 
 def _statistics(session: Session, connector: str) -> list[Json]:
-    from headrace.cli.ctl.rest_api import path
-
     found: list[Json] = session.api.get(path("connectors", connector, "topics", "statistics"))["topics"]
     return found
 
@@ -147,8 +144,6 @@ def _connector_of(session: Session, topic: str) -> str:
 
 
 def _users(session: Session, topic: str) -> Iterator[tuple[str, str]]:
-    from headrace.cli.ctl.rest_api import path
-
     for name, known in sorted(session.api.get("/connectors", expand="info").items()):
         info: Any = known.get("info", {})
         configured = [each.strip() for each in (info.get("config", {}).get("topics") or "").split(",")]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import Goal
 from headrace.config.connector_config import LABELS
 
@@ -41,8 +42,6 @@ def labels_of(config: Mapping[str, str | None]) -> frozenset[str]:
 
 def read_cluster(api: RestApi) -> dict[str, Current]:
     """Return all connectors by name. One that has no status for 10 s is taken for RUNNING."""
-    from headrace.cli.ctl.rest_api import path
-
     names = api.get("/connectors")
     found = api.get("/connectors", expand=["info", "status"])
     connectors = {}
@@ -57,8 +56,6 @@ def read_cluster(api: RestApi) -> dict[str, Current]:
 
 def _first_status(api: RestApi, name: str) -> Mapping[str, Any]:
     """Wait for the status of a connector that was created just now; an empty one if there is none after some time."""
-    from headrace.cli.ctl.rest_api import path
-
     deadline = time.monotonic() + _FIRST_STATUS_S
     while (status := api.find(path("connectors", name, "status"))) is None and time.monotonic() < deadline:
         time.sleep(_INTERVAL_S)
@@ -67,8 +64,6 @@ def _first_status(api: RestApi, name: str) -> Mapping[str, Any]:
 
 def read_connector(api: RestApi, name: str) -> Current | None:
     """Return a connector; None if there is none."""
-    from headrace.cli.ctl.rest_api import path
-
     info = api.find(path("connectors", name))
     return None if info is None else _current(name, info, api.find(path("connectors", name, "status")) or {})
 

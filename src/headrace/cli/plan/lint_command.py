@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headrace.cli.console import LogLevel, configure_logging, examples
 from headrace.cli.ctl.command import OutputOption, errors_in_lines
 from headrace.cli.ctl.output import Output, View, show
 from headrace.cli.plan.plan_command import count
@@ -17,14 +18,11 @@ from headrace.logs.formats import escaped
 if TYPE_CHECKING:
     from headrace.cli.plan.linting import Linted
 
-_EPILOG: Final = "\n\n".join(
-    ("Examples:", "  headrace lint connectors/", "  headrace lint orders.yaml --worker worker.properties -o json")
-)
-
 
 def add_lint_command(app: typer.Typer) -> None:
     """Add the command to ``app``: it is no group, and needs no worker."""
-    app.command("lint", epilog=_EPILOG)(lint)
+    shown = ("headrace lint connectors/", "headrace lint orders.yaml --worker worker.properties -o json")
+    app.command("lint", epilog=examples(*shown))(lint)
 
 
 def lint(
@@ -38,7 +36,6 @@ def lint(
 
     Exit code 1 if there are errors; warnings do not count.
     """
-    from headrace.cli.console import LogLevel, configure_logging
     from headrace.cli.plan.findings import has_errors
     from headrace.cli.plan.lint_worker import lint_worker
     from headrace.cli.plan.linting import lint_files

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.rest_api import path
 from headrace.cli.plan.cluster_state import Current, labels_of, read_cluster
 from headrace.cli.plan.connector_sources import read_connectors
 from headrace.cli.plan.desired_connectors import Desired, without_unset
@@ -83,8 +84,6 @@ def _masked(change: Change, secrets: Mapping[str, Secrets]) -> Change:
 
 def _offsets(api: RestApi, change: Change) -> Sequence[Mapping[str, Any]]:
     """Return a changed source connector's offsets; none where they cannot be read, as they are only for a hint."""
-    from headrace.cli.ctl.rest_api import path
-
     if change.action is not Action.UPDATE or change.config is None or change.current is None:
         return ()
     if change.current.type != "source":

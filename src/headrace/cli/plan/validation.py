@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.config_def import Type
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.rest_api import path
 from headrace.cli.plan.desired_connectors import Desired
 from headrace.cli.plan.differences import Config
 from headrace.cli.plan.findings import Finding
@@ -74,8 +75,6 @@ def secrets_in(
 
 
 def _ask(api: RestApi, plugin: str, config: Config) -> Mapping[str, Any]:
-    from headrace.cli.ctl.rest_api import path
-
     answer = api.send("PUT", path("connector-plugins", plugin.strip(), "config", "validate"), dict(config))
     if not isinstance(answer, dict) or not isinstance(answer.get("configs"), list):
         raise CtlError("The worker's answer is no validation")
@@ -84,8 +83,6 @@ def _ask(api: RestApi, plugin: str, config: Config) -> Mapping[str, Any]:
 
 def _defined(api: RestApi, config: Config) -> frozenset[str] | None:
     """Return the same by the definitions of the connector, its converters, transformations and predicates."""
-    from headrace.cli.ctl.rest_api import path
-
     prefixes = {CLASS: "", **{name: f"{name}." for name in CONVERTERS}}
     prefixes |= {f"{step}.type": f"{step}." for step in steps_of(config)}
     found: set[str] = set()
