@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.offset_changes import Change, Known
 from headrace.cli.ctl.output import Output, View
 from headrace.cli.ctl.rest_api import path
+from headrace.cli.ctl.statuses import Goal, Json
 
 connector_offsets = typer.Typer()
 """The commands; they belong to the group `headrace offsets`."""
@@ -112,7 +114,7 @@ def reset(session: Session, connector: Connector, dry_run: DryRun = False, yes: 
     offsets = read_offsets(session, connector)
     deleted = offset_changes.changes(offsets.committed, (), exact=True)
     if show_and_confirm(session, offsets, deleted, dry_run, yes):
-        say_answer(session, connector, session.api.send("DELETE", path("connectors", connector, "offsets")))
+        say_answer(session, connector, _changed(session, connector, "DELETE"))
 
 
 def read_offsets(session: Session, connector: str) -> Offsets:
@@ -132,7 +134,25 @@ def read_offsets(session: Session, connector: str) -> Offsets:
 
 def write_offsets(session: Session, connector: str, wanted: Sequence[Any]) -> Any:
     """Change the offsets of a stopped connector and return the answer."""
-    return session.api.send("PATCH", path("connectors", connector, "offsets"), {"offsets": list(wanted)})
+    return _changed(session, connector, "PATCH", {"offsets": list(wanted)})
+
+
+def _changed(session: Session, connector: str, method: str, body: Any = None) -> Any:
+    """Return the answer to a change. A worker's refusal names its own request for a stop: add the command for it."""
+    try:
+        return session.api.send(method, path("connectors", connector, "offsets"), body)
+    except CtlError as error:
+        if error.code is ExitCode.ERROR:
+            with suppress(CtlError):  # the refusal is what the user has to see
+                error.remedy = _remedy(connector, session.api.find(path("connectors", connector, "status")) or {})
+        raise
+
+
+def _remedy(connector: str, status: Json) -> str | None:
+    state = status.get("connector", {}).get("state")
+    if state in (None, Goal.STOPPED.value):
+        return None
+    return f"It is {state}. Stop it: headrace connectors stop {connector} --wait"
 
 
 def show_and_confirm(session: Session, offsets: Offsets, found: Sequence[Change], dry_run: bool, yes: bool) -> bool:

@@ -131,3 +131,15 @@ def test_cluster(commands: Commands, cluster: Cluster) -> None:
     code, out, err = commands.run("cluster", "-o", "json")
     assert (code, err) == (0, "")
     assert json.loads(out)["workers"] == {"h:8083": {"connectors": 2, "tasks": 2, "failed": 2}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("reset", "orders"), ("set", "orders", "--partition", '{"filename": "f"}', "--offset", '{"position": 1}')],
+)
+def test_a_refused_change_names_the_command_that_stops_the_connector(
+    commands: Commands, cluster: Cluster, change: tuple[str, ...]
+) -> None:
+    cluster.states["orders"] = TargetState.STARTED
+    code, _, err = commands.run("offsets", *change, "--yes")
+    assert (code, err.splitlines()[1]) == (1, "It is RUNNING. Stop it: headrace connectors stop orders --wait")
