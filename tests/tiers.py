@@ -82,6 +82,7 @@ SLOW: Final = (
     "integration/test_dead_letters.py",
     "integration/test_doctor.py",
     "integration/test_doctor_permissions.py",
+    "integration/test_followers.py",
     "integration/test_preview.py",
     "integration/test_preview_by_workers.py",
     "integration/test_preview_of_sinks.py",

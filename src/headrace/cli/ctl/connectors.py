@@ -15,11 +15,13 @@ from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import Connector, SomeConnectors
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.description import Described, masked, render
+from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import Output, View, console, print_lines
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import HEADINGS, NONE, Json, row
 from headrace.cli.ctl.watching import Seen, changed_parts, seen_parts
 from headrace.logs.formats import escaped
+from headrace.model.deadline import Deadline
 
 connectors = typer.Typer(
     name="connectors", help="Connectors: list, show, create and change them.", no_args_is_help=True
@@ -115,6 +117,7 @@ def watch(
     names: SomeConnectors = None,
     interval: Annotated[float, typer.Option(help="Seconds between two requests.", min=0.1)] = 2.0,
     timeout: Annotated[float | None, typer.Option(help="Seconds after which to end.", show_default=False)] = None,
+    no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Print a line for each change of a state or of a verdict on health, until Ctrl-C.
 
@@ -122,20 +125,26 @@ def watch(
     """
     for name in names or ():
         session.api.get(path("connectors", name))  # else a name with a mistake is waited for without end
-    deadline = None if timeout is None else time.monotonic() + timeout
+    end = None if timeout is None else Deadline.after(timeout)
     with suppress(KeyboardInterrupt):
-        _watch(session, names, interval, deadline)
+        _watch(session, names, interval, end, Follower(session, no_answer_timeout, end))
 
 
-def _watch(session: Session, names: list[str] | None, interval: float, deadline: float | None) -> None:
-    seen: dict[tuple[str, str], Seen] = {}
+def _watch(
+    session: Session, names: list[str] | None, interval: float, end: Deadline | None, follower: Follower
+) -> None:
+    def states() -> Json:
+        found: Json = session.api.get("/connectors", expand=["status", "health"])
+        return found
+
+    seen: dict[tuple[str, str], Seen] | None = None
     while True:
-        found = session.api.get("/connectors", expand=["status", "health"])
+        found = follower.ask(states) if seen is not None else states()
         now = {key: part for key, part in seen_parts(found) if not names or key[0] in names}
-        for key, part in changed_parts(seen, now):
+        for key, part in changed_parts(seen or {}, now):
             _print_change(session.output, *key, part)
         seen = now
-        if deadline is not None and time.monotonic() >= deadline:
+        if end is not None and end.expired:
             return
         time.sleep(interval)
 

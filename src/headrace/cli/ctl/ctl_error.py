@@ -30,3 +30,7 @@ class CtlError(ConnectError):
         super().__init__(message)
         self.code = code
         self.remedy = remedy
+
+
+class UnavailableError(CtlError):
+    """The worker cannot answer now: the same request may succeed later."""

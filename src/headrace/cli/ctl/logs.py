@@ -12,6 +12,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import Connector
+from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.record_lines import time_text
 from headrace.cli.ctl.rest_api import path
 from headrace.logs.formats import escaped, indented
@@ -33,16 +34,19 @@ def logs(
     level: Annotated[str, typer.Option(help="The least level, such as WARN.")] = "ALL",
     task: Annotated[int | None, typer.Option(min=0, help="This task alone.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON for each line.")] = False,
+    no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show what workers have logged about a connector and its tasks: what they keep in memory."""
     session.check_headrace("headrace logs")
     of = path("connectors", connector, "logs")
     params: dict[str, Any] = {"level": level, **({} if task is None else {"task": task})}
+    follower = Follower(session, no_answer_timeout)
     with suppress(KeyboardInterrupt):
         found = session.api.get(of, limit=n, **params)
         missing = _print(session, found, as_json, ())
         while follow:
-            found = session.api.get(of, limit=_MOST, after=found["positions"], wait=_WAIT_S, **params)
+            after = {"after": found["positions"], "wait": _WAIT_S, **params}
+            found = follower.ask(lambda after=after: session.api.get(of, limit=_MOST, **after))  # type: ignore[misc]
             missing = _print(session, found, as_json, missing)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from headrace import __version__
 from headrace.cli.ctl.address import URL_VARIABLE, Address, Login, verifies
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,6 +27,14 @@ _CODES: Final = {
     HTTPStatus.UNAUTHORIZED: ExitCode.NOT_ALLOWED,
     HTTPStatus.FORBIDDEN: ExitCode.NOT_ALLOWED,
 }
+_UNAVAILABLE: Final = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
 _MESSAGE_CHARS: Final = 2000
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for an answer that is plain text."""
@@ -140,7 +148,7 @@ class RestApi:
             address = self._address
             reason = " ".join(str(error).split()) or type(error).__name__
             said = f"No answer from {address.url} ({address.source}): {reason}"
-            raise CtlError(said, ExitCode.NO_ANSWER, _remedy(address, reason)) from error
+            raise UnavailableError(said, ExitCode.NO_ANSWER, _remedy(address, reason)) from error
 
     def _content(self, response: httpx2.Response) -> Any:
         if response.status_code >= HTTPStatus.BAD_REQUEST:
@@ -164,7 +172,8 @@ class RestApi:
         if message == _status_line(response):
             message = f"{self._address.url} ({self._address.source}) answers {message} to {response.url.path}"
         remedy = self._login_remedy() if status == HTTPStatus.UNAUTHORIZED else None
-        return CtlError(message[:_MESSAGE_CHARS], code, remedy)
+        kind = UnavailableError if status in _UNAVAILABLE or _is_rebalancing(response) else CtlError
+        return kind(message[:_MESSAGE_CHARS], code, remedy)
 
     def _login_remedy(self) -> str:
         if self._login.token is not None:

@@ -17,7 +17,7 @@ import typer
 from headrace.cli.ctl import top_rows, top_screen
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import connector_names
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import UnavailableError
 from headrace.cli.ctl.output import console, print_lines
 from headrace.cli.ctl.statuses import NONE
 from headrace.cli.ctl.top_rows import Sort
@@ -90,7 +90,7 @@ def _show_live(screen: Screen, read: Callable[[], Screen], interval: float) -> N
                 return
             try:
                 screen = read()
-            except CtlError as error:  # it may answer again
+            except UnavailableError as error:  # it may answer again
                 screen = replace(screen, trouble=str(error))
 
 

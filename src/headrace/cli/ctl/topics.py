@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import View
 from headrace.cli.ctl.record_lines import print_record
 from headrace.cli.ctl.rest_api import path
@@ -69,10 +70,12 @@ def head(
     ] = None,
     as_json: AsJson = False,
     raw: Raw = False,
+    no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show the first records of a topic, as its connector's converters decode them."""
     begin = "begin" if from_offset is None else str(from_offset)
-    _show(_Reader(session, topic, connector, partition, raw), begin, n, follow, as_json)
+    follower = Follower(session, no_answer_timeout) if follow else None
+    _show(_Reader(session, topic, connector, partition, raw), begin, n, follower, as_json)
 
 
 @command(topics, "tail", "headrace topics tail orders -f", "headrace topics tail orders --connector sink --partition 0")
@@ -85,9 +88,11 @@ def tail(
     partition: Partition = None,
     as_json: AsJson = False,
     raw: Raw = False,
+    no_answer_timeout: NoAnswerTimeout = None,
 ) -> None:
     """Show the last records of a topic, as its connector's converters decode them."""
-    _show(_Reader(session, topic, connector, partition, raw), "tail", n, follow, as_json)
+    follower = Follower(session, no_answer_timeout) if follow else None
+    _show(_Reader(session, topic, connector, partition, raw), "tail", n, follower, as_json)
 
 
 class _Reader:
@@ -105,7 +110,7 @@ class _Reader:
         return found
 
 
-def _show(reader: _Reader, begin: str, count: int, follow: bool, as_json: bool) -> None:
+def _show(reader: _Reader, begin: str, count: int, follower: Follower | None, as_json: bool) -> None:
     with suppress(KeyboardInterrupt):
         found = reader.read(begin if count else "end", count or 1)
         left = count
@@ -116,8 +121,9 @@ def _show(reader: _Reader, begin: str, count: int, follow: bool, as_json: bool) 
             if begin == "tail" or left <= 0 or found["at_end"]:
                 break
             found = reader.read(found["positions"], left)
-        while follow:
-            found = reader.read(found["positions"], _MOST, _WAIT_S)
+        while follower is not None:
+            begin = found["positions"]
+            found = follower.ask(lambda begin=begin: reader.read(begin, _MOST, _WAIT_S))  # type: ignore[misc]
             for record in found["records"]:
                 print_record(record, as_json)
 
