@@ -132,6 +132,7 @@ def test_a_missing_topic_has_no_numbers(worker: WorkerProcess, unique: str, tmp_
             "direction": "reads",
             "partitions": None,
             "records": None,
+            "bytes": None,
             "error": "It does not exist",
         }
     ]

@@ -33,10 +33,14 @@ def test_topics_and_their_records(worker: WorkerProcess, broker: EmbeddedBroker,
         broker.bootstrap_servers, unique, numbers(0, 20), key=b"k", headers=[("h", b"12")], timestamp=1_700_000_000_000
     )
     create_sink(worker, unique, unique, tmp_path / "out")
-    assert run(worker, "topics", "ls", unique).split() == [
-        *("TOPIC", "CONNECTOR", "DIRECTION", "PARTITIONS", "RECORDS"),
+    *shown, size, unit = run(worker, "topics", "ls", unique).split()
+    assert shown == [
+        *("TOPIC", "CONNECTOR", "DIRECTION", "PARTITIONS", "RECORDS", "SIZE"),
         *(unique, unique, "reads", "2", "20"),
     ]
+    assert unit == "B" and 20 < int(size.replace(",", "")) < 1024
+    (listed,) = json.loads(run(worker, "topics", "ls", unique, "-o", "json"))
+    assert listed["bytes"] == sum(log.stat().st_size for log in broker.data_dir.rglob(f"{unique}-*/*.log"))
     assert unique in run(worker, "topics", "ls", "-o", "name").splitlines()
     first = run(worker, "topics", "head", unique, "-n", "2").splitlines()
     assert [line[23:] for line in first] == ["  0:0  k  0  [h=12]", "  0:1  k  1  [h=12]"]

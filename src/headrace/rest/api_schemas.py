@@ -258,6 +258,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 direction={"enum": [direction.value for direction in Direction]},
                 partitions=nullable(_NUMBER),
                 records=nullable({**_NUMBER, "description": "End offsets less first offsets, of all partitions."}),
+                bytes=nullable({**_NUMBER, "description": "On the disk of one broker; null if brokers do not tell."}),
                 error_={**_TEXT, "description": "Why there are no numbers."},
             )
         )

@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.figures import bytes_text
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import View
 from headrace.cli.ctl.record_lines import print_record
@@ -21,7 +22,7 @@ topics = typer.Typer(name="topics", help="The topics that connectors use, and th
 
 _MOST: Final = 1000
 _WAIT_S: Final = 20
-_HEADINGS: Final = ("TOPIC", "CONNECTOR", "DIRECTION", "PARTITIONS", "RECORDS")
+_HEADINGS: Final = ("TOPIC", "CONNECTOR", "DIRECTION", "PARTITIONS", "RECORDS", "SIZE")
 
 Topic = Annotated[str, typer.Argument(help="A topic that a connector uses.", show_default=False)]
 Count = Annotated[int, typer.Option("-n", "--lines", min=0, max=_MOST, help="Number of records.")]
@@ -40,7 +41,10 @@ def list_topics(
     session: Session,
     connector: Annotated[str | None, typer.Argument(help="One connector alone.", show_default=False)] = None,
 ) -> None:
-    """List the topics that connectors use. The number of records is that of offsets, markers included."""
+    """List the topics that connectors use. The number of records is that of offsets, markers included.
+
+    The size is that of one replica on the disks of brokers, where the worker may describe the cluster.
+    """
     session.check_headrace("headrace topics")
     names = sorted(session.api.get("/connectors")) if connector is None else [connector]
     found = [{"connector": name, **topic} for name in names for topic in _statistics(session, name)]
@@ -51,6 +55,7 @@ def list_topics(
             each["direction"],
             NONE if each["partitions"] is None else str(each["partitions"]),
             each.get("error", NONE) if each["records"] is None else str(each["records"]),
+            bytes_text(each.get("bytes")),
         )
         for each in sorted(found, key=lambda each: (each["topic"], each["connector"]))
     ]

@@ -8,7 +8,7 @@ connector only, and never for the workers' own topics.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from headrace.herder.herder import Herder
 from headrace.inspection.sandbox import Sandbox, SandboxError
 from headrace.inspection.topics.connector_topics import ConnectorTopics, Direction
 from headrace.inspection.topics.records_job import RecordsSpec
+from headrace.kafka.admin.cluster_queries import ClusterQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.runnable_configs import RunnableConfigs
@@ -30,6 +31,7 @@ MOST_RECORDS: Final = 1000
 LONGEST_WAIT_S: Final = 30
 _START_S: Final = 45.0
 """Seconds for the start of a process, and for a read that does not wait for records."""
+_SIZES_S: Final = 10.0
 _SINK: Final = "sink"
 _INTERNAL: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _KAFKAS_OWN: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -66,14 +68,18 @@ class TopicRecords:
         """Return the topics of a connector, sorted: what it does with each, its partitions and number of records.
 
         The number is that of offsets, so it includes markers of transactions and what compaction has removed; None,
-        with an ``error``, for a topic that does not exist or may not be described. Raise NotFoundError.
+        with an ``error``, for a topic that does not exist or may not be described. ``bytes`` are those on the disk of
+        one broker, None where brokers do not tell. Raise NotFoundError.
         """
         known = self._known(connector)
         admin = TopicAdmin(self._admin_properties(known))
         try:
-            return [_statistics(admin, topic, how) for topic, how in sorted(known.topics.directions.items())]
+            found = [_statistics(admin, topic, how) for topic, how in sorted(known.topics.directions.items())]
         finally:
             admin.close()
+        partitions = {each["topic"]: range(each["partitions"]) for each in found if each["partitions"]}
+        sizes = _sizes(self._admin_properties(known), partitions)
+        return [{**each, "bytes": sizes.get(each["topic"])} for each in found]
 
     def records(self, connector: str, topic: str, request: RecordsRequest, cancelled: Callable[[], bool]) -> Json:
         """Return records of a topic, and the positions to continue at.
@@ -140,6 +146,15 @@ def _statistics(admin: TopicAdmin, topic: str, direction: Direction) -> Json:
     if not end:
         return {**shown, "error": "It does not exist"}
     return {**shown, "partitions": len(end), "records": _total(end) - _total(begin)}
+
+
+def _sizes(props: Mapping[str, str], partitions: Mapping[str, range]) -> dict[str, int]:
+    """Return the bytes of topics; none where brokers refuse to tell: that needs Describe on the Cluster."""
+    if not partitions:
+        return {}
+    with suppress(ConnectError), closing(ClusterQueries(props, _SIZES_S)) as queries:
+        return queries.topic_sizes(partitions)
+    return {}
 
 
 def _total(offsets: Mapping[int, int]) -> int:

@@ -8,7 +8,7 @@ refuse for another reason once they have checked the permission.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
     DescribeClusterRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
+    DescribeLogDirsRequest,
     ListGroupsRequest,
 )
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest
@@ -154,6 +155,11 @@ class ClusterQueries:
         version = tuple(self._manager.broker_version)
         return Cluster(found.cluster_id, version, known, brokers)
 
+    def may_describe_cluster(self) -> bool:
+        """Return True if the principal may describe the cluster: brokers tell nobody else what is allowed there."""
+        found = self._send(DescribeClusterRequest(include_cluster_authorized_operations=True))
+        return "Describe" in (_operations(found.authorized_operations) or ())
+
     def topics(self, names: Sequence[str]) -> dict[str, Topic]:
         """Describe topics, and what the principal may do with them; also of those that do not exist."""
         asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
@@ -184,6 +190,22 @@ class ClusterQueries:
         )
         (result,) = self._send(CreateTopicsRequest(topics=[topic], timeout_ms=5000, validate_only=True)).topics
         return Refusal(result.error_code, result.error_message or "") if result.error_code else None
+
+    def topic_sizes(self, topics: Mapping[str, Iterable[int]]) -> dict[str, int]:
+        """Return the bytes on disk of topics, given with their partitions: of one replica of each, the largest.
+
+        A topic is left out if a partition is not described, as the principal may not Describe the Cluster.
+        """
+        asked = [DescribeLogDirsRequest.DescribableLogDirTopic(topic=t, partitions=[*p]) for t, p in topics.items()]
+        sizes: dict[tuple[str, int], int] = {}
+        for node in self._nodes():
+            for directory in self._send(DescribeLogDirsRequest(topics=asked), node).results:
+                for topic in directory.topics:
+                    for each in topic.partitions:
+                        key = topic.name, each.partition_index
+                        sizes[key] = max(sizes.get(key, 0), each.partition_size)
+        whole = [name for name, partitions in topics.items() if all((name, p) in sizes for p in partitions)]
+        return {name: sum(size for (topic, _), size in sizes.items() if topic == name) for name in whole}
 
     def group(self, group: str) -> Group | None:
         """Describe a group; None if the principal may not. All brokers are asked, not only its coordinator."""
