@@ -167,6 +167,17 @@ def test_one_of_two_servers_is_dead(broker: EmbeddedBroker) -> None:
     assert [each.level for each in found] == [Level.OK, Level.WARNING]
 
 
+def test_all_checks_go_on_with_the_server_that_answers(new_broker: EmbeddedBroker, tmp_path: Path) -> None:
+    dead = f"127.0.0.1:{free_port()}"
+    code, found = run(tmp_path, properties(f"{dead},{new_broker.bootstrap_servers}", "first-dead"))
+    of_kafka = ("brokers", "cluster", "permissions", "internal topics", "group", "connectors")
+    told = [(each["level"], each["check"]) for each in found if each["check"] in of_kafka and each["level"] != "ok"]
+    assert (code, told) == (0, [("warning", "brokers")]), found
+    (warned,) = [each for each in found if each["check"] == "brokers" and each["level"] == "warning"]
+    assert warned["found"].startswith(f"{dead}: TCP failed: Connection refused")
+    assert "other servers answer" in warned["found"]
+
+
 def test_internal_topics_that_cannot_be_used(broker: EmbeddedBroker, unique: str) -> None:
     bootstrap = broker.bootstrap_servers
     make_topic(bootstrap, f"{unique}-config", partitions=2, **{"cleanup.policy": "compact"})

@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Final
 
 import pytest
-from confluent_kafka.admin import AclOperation, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import AclOperation, AclPermissionType, ResourceType  # type: ignore[attr-defined]
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.config import client_configs
@@ -20,6 +20,7 @@ from headrace.doctor.brokers import check_brokers
 from headrace.doctor.findings import Finding, Level
 from headrace.doctor.permissions import check_permissions
 from headrace.doctor.subject import Subject
+from headrace.kafka.admin.cluster_queries import ClusterQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.storage.config_writes import ConnectorWrite, TaskConfigsWrite
 from headrace.storage.internal_topic import LogClients, compacted_topic
@@ -119,8 +120,33 @@ def named(right: Right) -> set[str]:
 
 def test_all_is_well_with_the_listed_permissions(guarded: tuple[EmbeddedBroker, int], rules: Rules) -> None:
     found = findings(guarded[1])
-    assert [each.level for each in found] == [Level.OK] * 4, found
-    assert "the worker (User:worker) needs 15 permissions, and has them all" in found[0].found
+    assert [each.level for each in found] == [Level.OK] * 5, found
+    assert (
+        found[0].found
+        == "the worker (User:worker) lacks Describe on Cluster, or a rule denies it: only sizes of topics need it"
+    )
+    assert "the worker (User:worker) needs 15 permissions, and has them all" in found[1].found
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_describe_on_the_cluster(guarded: tuple[EmbeddedBroker, int], rules: Rules, denied: bool) -> None:
+    """Needed for sizes of topics alone; but a rule that denies it has to be seen."""
+    right = Right("worker", AclOperation.DESCRIBE, ResourceType.BROKER, "kafka-cluster")
+    given = [right.rule(), *([right.rule(AclPermissionType.DENY)] if denied else [])]
+    rules.grant(*given)
+    worker = {"bootstrap.servers": f"127.0.0.1:{guarded[1]}", **logins()}
+    try:
+        found = findings(guarded[1])
+        with closing(ClusterQueries(worker, 10.0)) as queries:
+            assert queries.topic_sizes({DATA: [0]}) == ({} if denied else {DATA: 0})
+    finally:
+        rules.take(*given)
+    assert [each.found for each in found if "on Cluster" in each.found] == (
+        ["the worker (User:worker) lacks Describe on Cluster, or a rule denies it: only sizes of topics need it"]
+        if denied
+        else []
+    )
+    assert {each.level for each in found} == {Level.OK}
 
 
 @pytest.mark.parametrize("right", [right for right in (*LISTED, *UNLISTED) if right.kind in KINDS], ids=str)

@@ -10,6 +10,7 @@ from typing import Final
 
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
+from headrace.config.distributed_config import DistributedConfig
 from headrace.doctor.findings import Finding, counted, ok, problem, warning
 from headrace.doctor.kafka_view import Connector
 from headrace.doctor.rights import GROUP, ID, TOPIC, Need, Permission, needs
@@ -41,13 +42,28 @@ def check_permissions(subject: Subject) -> Iterator[Finding]:
     except ConnectError as error:
         found = f"the connectors are not known, and what they need is not checked: {error}"
         yield warning(found, "run it again when the worker can read its config topic")
-    for need in (each for each in needs(config, connectors) if each.rights):
+    yield from _cluster_findings(subject, config)
+    for need in (each for each in needs(config, connectors) if each.rights or each.unknown):
         try:
             answers = answers_of(subject.kafka.queries(need.props), need.rights)
         except ConnectError as error:
             yield warning(f"{need.client}: not checked: {error}", "repair what brokers reports first")
             continue
         yield from permission_findings(need, answers)
+
+
+def _cluster_findings(subject: Subject, config: DistributedConfig) -> Iterator[Finding]:
+    """Name a permission that many rules are about: it is easily taken for one that is needed."""
+    props = client_configs.admin(config)
+    try:
+        described = subject.kafka.queries(props).may_describe_cluster()
+    except ConnectError as error:
+        yield warning(f"Describe on Cluster is not checked: {error}", "repair what brokers reports first")
+        return
+    if not described:
+        who = principal(props)
+        name = f"the worker ({who})" if who else "the worker"
+        yield ok(f"{name} lacks Describe on Cluster, or a rule denies it: only sizes of topics need it")
 
 
 def permission_findings(need: Need, answers: Answers) -> Iterator[Finding]:
@@ -62,9 +78,11 @@ def permission_findings(need: Need, answers: Answers) -> Iterator[Finding]:
     if unknown:
         rights = ", ".join(map(str, unknown))
         yield warning(f"{name}: the brokers do not say whether it has {rights}", "look at kafka-acls.sh --list")
-    if not missing and not unknown:
+    if need.rights and not missing and not unknown:
         count = len(need.rights)
         yield ok(f"{name} needs {counted(count, 'permission')}, and has {'it' if count == 1 else 'them all'}")
+    if need.unknown:
+        yield ok(f"{name}: not checked are {need.unknown}")
 
 
 def _remedy(need: Need, permission: Permission, answers: Answers) -> str:

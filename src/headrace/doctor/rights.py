@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.config import client_configs
 from headrace.config.connector_config import DLQ_TOPIC
 from headrace.config.distributed_config import DistributedConfig
-from headrace.config.sink_connector_config import TOPICS
+from headrace.config.sink_connector_config import TOPICS, TOPICS_REGEX
 from headrace.config.source_connector_config import own_offsets_topic
 from headrace.doctor.kafka_view import Connector
 
@@ -39,11 +39,15 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The permissions that one client needs, whose connection and login are those of ``props``."""
+    """The permissions that one client needs, whose connection and login are those of ``props``.
+
+    ``unknown`` says which topics it also uses that its connector's properties do not tell; "" if there are none.
+    """
 
     client: str
     props: Mapping[str, str]
     rights: tuple[Permission, ...]
+    unknown: str = ""
 
 
 def needs(config: DistributedConfig, connectors: Sequence[Connector]) -> Iterator[Need]:
@@ -72,7 +76,8 @@ def _worker_rights(config: DistributedConfig) -> Iterator[Permission]:
 
 def _source(config: DistributedConfig, connector: Connector, of: str) -> Iterator[Need]:
     producer = client_configs.source_task_producer(config, connector.config, 0)
-    yield Need(f"the producer {of}", producer, tuple(_source_producer_rights(config, connector)))
+    unknown = "" if any(_data_topic(connector)) else "the topics that it writes, which its plugins decide"
+    yield Need(f"the producer {of}", producer, tuple(_source_producer_rights(config, connector)), unknown)
     own = _own_offsets_topic(config, connector)
     if own is not None:
         reads = Permission("Read", TOPIC, own, "its source offsets are read")
@@ -135,7 +140,8 @@ def _sink(config: DistributedConfig, connector: Connector, of: str) -> Iterator[
     topics = [name.strip() for name in (connector.config.get(TOPICS) or "").split(",") if name.strip()]
     rights = [Permission("Read", GROUP, props["group.id"], "its tasks join their consumer group")]
     rights += [Permission("Read", TOPIC, topic, "its tasks read records") for topic in topics]
-    yield Need(f"the consumer {of}", props, tuple(rights))
+    unknown = f"the topics that match {TOPICS_REGEX}" if connector.config.get(TOPICS_REGEX) else ""
+    yield Need(f"the consumer {of}", props, tuple(rights), unknown)
     producer = client_configs.dead_letter_producer(config, connector.config, 0)
     yield Need(f"the producer {of}", producer, tuple(_dead_letters(connector, "Write", "its tasks write dead letters")))
     admin = client_configs.dead_letter_admin(config, connector.config, 0)

@@ -107,6 +107,20 @@ def test_permissions_that_are_missing_denied_or_unknown() -> None:
     assert missing.level is Level.WARNING
 
 
+def test_topics_that_properties_do_not_tell_are_named() -> None:
+    def unknown(*connectors: Connector) -> dict[str, str]:
+        return {need.client: need.unknown for need in needs(worker(), connectors) if need.unknown}
+
+    assert unknown(connector("source", topic="t"), connector("sink", topics="t")) == {}
+    plugins = "the topics that it writes, which its plugins decide"
+    for config in ({"topic_prefix": "t"}, {"topic": "t", "transforms": "route"}):
+        assert unknown(connector("source", **config)) == {"the producer of connector c": plugins}
+    (client,) = unknown(connector("sink", topics_regex="t.*")).items()
+    assert client == ("the consumer of connector c", "the topics that match topics.regex")
+    (found,) = permission_findings(Need("x", LOGIN, (), plugins), {})
+    assert (found.level, found.found) == (Level.OK, f"x (User:ann): not checked are {plugins}")
+
+
 def test_logins_that_differ_are_tried_once_each() -> None:
     own = {"consumer.sasl.jaas.config": "other", "admin.client.id": "x", "producer.acks": "all"}
     assert list(logins(DistributedConfig({**NEEDED, **LOGIN, **own}))) == ["", "consumer."]
