@@ -216,8 +216,9 @@ def test_a_redrive_hides_values_of_references(
 ) -> None:
     """Those of the connector's configuration, and those of the edited one."""
     bootstrap, secrets = broker.bootstrap_servers, tmp_path / "secrets.properties"
-    secrets.write_text("own=open-sesame\nedited=shut-sesame\n")
     own, edited = f"${{file:{secrets}:own}}", f"${{file:{secrets}:edited}}"
+    # One looks like a reference itself, and is not looked up again.
+    secrets.write_text(f"own={edited}\nedited=shut-sesame\n")
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "quoting.py").write_text(QUOTING)
@@ -229,7 +230,11 @@ def test_a_redrive_hides_values_of_references(
     }
     for topic in (unique, f"{unique}-dead"):
         make_topic(bootstrap, topic)
-    send(bootstrap, f"{unique}-dead", [b"1"], headers=[("__connect.errors.topic", unique.encode())])
+    quoted = [
+        ("__connect.errors.topic", unique.encode()),
+        ("__connect.errors.exception.message", f"with {edited}".encode()),
+    ]
+    send(bootstrap, f"{unique}-dead", [b"1"], headers=quoted)
     own_worker.start()
     sink = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": unique, "file": str(tmp_path / "out")}
     sink |= {"value.converter": "quoting:Quoting", "value.converter.token": own, **set_aside(unique)}
@@ -244,6 +249,10 @@ def test_a_redrive_hides_values_of_references(
         found: dict[str, Any] = own_worker.rest.get(redrive).json()
         return found
 
+    shown = own_worker.rest.get(f"/connectors/{unique}/dead-letters").json()
+    (letter,), (group,) = shown["letters"], shown["groups"]
+    assert letter["record"]["value"]["error"].endswith(f"{own} is refused")
+    assert letter["message"] == group["message"] == f"with {own}"
     assert redriven()["failures"] == [f"0:0: DataError: {own} is refused"]
     quote = {"transforms": "q", "transforms.q.type": "quoting:Quote", "transforms.q.token": edited}
     assert redriven(**quote)["failures"] == [f"0:1: DataError: {edited} is refused"]

@@ -8,7 +8,7 @@ PART = {"bytes": base64 | null, "schema": JSON | null, "value": JSON, "error"?: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -82,6 +82,19 @@ def create_converters(converters: TaskConverters) -> tuple[Converter, Converter,
 def create_decoder(converters: TaskConverters, part_size: int = PART_SIZE) -> RecordDecoder:
     """Return the decoder with a connector's converters, in instances of its own. Errors: as `create_converters`."""
     return RecordDecoder(*create_converters(converters), part_size)
+
+
+def hide_in_errors(record: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
+    """Return a decoded record with the texts of its errors changed by ``hide``: converters quote their configuration.
+
+    What was decoded is the record's own, and stays as it is.
+    """
+
+    def part(decoded: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**decoded, "error": hide(decoded["error"])} if "error" in decoded else decoded
+
+    headers = [{**header, "value": part(header["value"])} for header in record["headers"]]
+    return {**record, "key": part(record["key"]), "value": part(record["value"]), "headers": headers}
 
 
 def decoded_part(

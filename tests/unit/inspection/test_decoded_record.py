@@ -15,7 +15,7 @@ from headrace.api.schema import Schema
 from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
-from headrace.inspection.decoded_record import RecordDecoder
+from headrace.inspection.decoded_record import RecordDecoder, hide_in_errors
 from headrace.model.raw_record import RawRecord
 
 
@@ -121,3 +121,11 @@ def test_large_parts_are_marked() -> None:
     part = decoder(JsonConverter(), size=300).decode(record(b'"' + b"x" * 10_000 + b'"'))["value"]
     assert part["truncated"] is True
     assert len(part["bytes"]) == 300
+
+
+def test_errors_are_shown_without_values_of_the_configuration_and_data_as_it_is() -> None:
+    decoded = decoder(Bad()).decode(record(b"cannot", headers=(("cannot", b"cannot"),)))
+    shown = hide_in_errors(decoded, lambda text: text.replace("cannot", "must not"))
+    assert shown["value"].pop("error").startswith("DataError: must not be read")
+    assert decoded["value"].pop("error").startswith("DataError: cannot be read")
+    assert shown == decoded

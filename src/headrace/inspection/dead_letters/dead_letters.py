@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
 from headrace.config.connector_config import (
@@ -39,7 +40,7 @@ from headrace.inspection.dead_letters.redrive_rules import (
     named_only,
     original_record,
 )
-from headrace.inspection.decoded_record import RecordDecoder
+from headrace.inspection.decoded_record import RecordDecoder, hide_in_errors
 from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
@@ -141,12 +142,13 @@ class DeadLetters:
                     page.complete = False
                     break
             estimate = sum(range.end - range.begin for range in pending.values())
+            decoded, resolved = self._decoded(connector, page.letters) if query.decode else None, connector.resolved
             return {
                 "connector": topic.connector,
                 "type": "source" if connector.is_source else "sink",
                 "topic": topic.topic,
                 "group": topic.group,
-                **page.to_json(estimate, self._decoded(connector, page.letters) if query.decode else None),
+                **page.to_json(estimate, decoded, resolved.hide),
             }
 
     def _start(self, name: str, config: Config, request: LetterRequest) -> dict[str, Any]:
@@ -240,7 +242,8 @@ class DeadLetters:
 
         A sink transforms the record again when it gets it: only transformations of the edit apply to its letters.
         """
-        base: Mapping[str, str] = connector.config
+        # With references: a value that looks like one must not be looked up, too.
+        base = {name: text for name, text in connector.resolved.given.items() if text is not None}
         if not connector.is_source:
             base = {name: text for name, text in base.items() if not name.startswith((TRANSFORMS, PREDICATES))}
         edit = request.config or {}
@@ -269,9 +272,11 @@ class DeadLetters:
         try:
             items = self._run("decoding of dead letters", spec)
         except ConnectError as error:
-            log.warning("Dead letters of connector %s cannot be decoded: %s", connector.topic.connector, error)
+            reason = connector.resolved.hide(error_text(error))
+            log.warning("Dead letters of connector %s cannot be decoded: %s", connector.topic.connector, reason)
             items = []
         bytes_only = RecordDecoder()
+        items = [hide_in_errors(item, connector.resolved.hide) for item in items]
         return [*items, *(bytes_only.decode(original(letter)) for letter in letters[len(items) :])]
 
     def _run(self, job: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from headrace.inspection.dead_letters.letter_groups import LetterGroups
 
 MOST_LETTERS: Final = 500
 _PAGE_BYTES: Final = 8 << 20
+Hide = Callable[[str], str]
 _AFTER: Final = re.compile(r"\d{1,9}:\d{1,18}(,\d{1,9}:\d{1,18})*")
 
 
@@ -68,10 +69,13 @@ class LetterPage:
         self.letters.append(letter)
         self._next[record.partition] = record.offset + 1
 
-    def to_json(self, estimate: int, decoded: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-        """Return the answer; ``estimate`` are the offsets that are pending, ``decoded`` the letters' records."""
+    def to_json(self, estimate: int, decoded: Sequence[Mapping[str, Any]] | None, hide: Hide) -> dict[str, Any]:
+        """Return the answer; ``estimate`` are the offsets that are pending, ``decoded`` the letters' records.
+
+        ``hide`` returns an error's text without the values that the connector's configuration refers to.
+        """
         shown = [
-            letter_facts(letter, decoded[number] if decoded is not None else None)
+            letter_facts(letter, decoded[number] if decoded is not None else None, hide)
             for number, letter in enumerate(self.letters)
         ]
         following = ",".join(f"{partition}:{offset}" for partition, offset in sorted(self._next.items()))
@@ -81,13 +85,13 @@ class LetterPage:
             "matching": self._groups.count,
             "redriven": self._groups.redriven,
             "oldest": self._groups.oldest,
-            "groups": self._groups.to_json(),
+            "groups": [{**group, "message": _hidden(group["message"], hide)} for group in self._groups.to_json()],
             "letters": shown,
             "next": following if self._more and following else None,
         }
 
 
-def letter_facts(letter: Letter, decoded: Mapping[str, Any] | None) -> dict[str, Any]:
+def letter_facts(letter: Letter, decoded: Mapping[str, Any] | None, hide: Hide) -> dict[str, Any]:
     """Return a letter as JSON."""
     failure, record = letter.failure, letter.record
     return {
@@ -97,8 +101,8 @@ def letter_facts(letter: Letter, decoded: Mapping[str, Any] | None) -> dict[str,
         "stage": failure.get("stage"),
         "exception": failure.get("exception.class.name"),
         "class": failure.get("class.name"),
-        "message": failure.get("exception.message"),
-        "stacktrace": failure.get("exception.stacktrace"),
+        "message": _hidden(failure.get("exception.message"), hide),
+        "stacktrace": _hidden(failure.get("exception.stacktrace"), hide),
         "task": failure.get("task.id"),
         "origin": {
             name: failure.get(header)
@@ -114,3 +118,7 @@ def letter_facts(letter: Letter, decoded: Mapping[str, Any] | None) -> dict[str,
         "kept_from": letter.kept_from,
         "record": dict(decoded) if decoded is not None else None,
     }
+
+
+def _hidden(text: str | None, hide: Hide) -> str | None:
+    return None if text is None else hide(text)

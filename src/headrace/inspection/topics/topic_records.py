@@ -18,6 +18,7 @@ from headrace.config import client_configs
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.errors import ForbiddenError, NotFoundError
 from headrace.herder.herder import Herder
+from headrace.inspection.decoded_record import hide_in_errors
 from headrace.inspection.sandbox import Sandbox, SandboxError
 from headrace.inspection.topics.connector_topics import ConnectorTopics, Direction
 from headrace.inspection.topics.records_job import RecordsSpec
@@ -105,7 +106,8 @@ class TopicRecords:
         except SandboxError as error:
             raise _of_job(error, known.resolved) from None
         end = items.pop()
-        return {"topic": topic, "records": [item["record"] for item in items], **end}
+        records = [hide_in_errors(item["record"], known.resolved.hide) for item in items]
+        return {"topic": topic, "records": records, **end}
 
     def _known(self, connector: str) -> _Known:
         info = self._herder.connector_info(connector)

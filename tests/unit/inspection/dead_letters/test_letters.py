@@ -131,7 +131,7 @@ def test_a_letter_of_another_connector_has_to_be_asked_for() -> None:
     assert request.choose(letter(connector_name="c")) is request.choose(letter()) is Choice.TAKEN
     page = LetterPage(LetterQuery())
     page.add(found)
-    assert page.to_json(99, None)["pending"] == 0
+    assert page.to_json(99, None, str)["pending"] == 0
 
 
 def test_letters_that_do_not_name_their_connector_stay_where_a_topic_is_shared() -> None:
@@ -185,7 +185,7 @@ def test_pages() -> None:
         for partition in (0, 1):
             for offset in (3, 4, 5):
                 page.add(letter(offset, partition, stage="S"))
-        return page.to_json(99, None)
+        return page.to_json(99, None, str)
 
     first = page(None)
     assert (first["pending"], first["matching"], len(first["groups"])) == (6, 6, 1)
