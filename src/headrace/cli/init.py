@@ -19,7 +19,6 @@ _PROPERTIES: Final = "worker.properties"
 _CONNECTOR: Final = "connector.json"
 _UNIT: Final = "headrace.service"
 _FOR_OWNER_AND_GROUP: Final = 0o640
-_URL: Final = "http://127.0.0.1:8083/connectors"
 
 
 def init(
@@ -36,7 +35,7 @@ def init(
     typer.echo("\nNext (headrace broker runs a broker for development):\n")
     typer.echo(f"  headrace doctor {properties}")
     typer.echo(f"  headrace distributed {properties}")
-    typer.echo(f"  curl -H 'Content-Type: application/json' -d @{connector} {_URL}")
+    typer.echo(f"  headrace connectors create -f {connector} --wait")
 
 
 def contents(directory: Path) -> Mapping[Path, str]:

@@ -38,10 +38,10 @@ def test_what_it_prints(tmp_path: Path) -> None:
     assert [command[:2] for command in commands] == [
         ["headrace", "doctor"],
         ["headrace", "distributed"],
-        ["curl", "-H"],
+        ["headrace", "connectors"],
     ]
     assert commands[0][2] == str(directory / "worker.properties")
-    assert f"@{directory / 'connector.json'}" in commands[2]
+    assert commands[2][2:] == ["create", "-f", str(directory / "connector.json"), "--wait"]
 
 
 def test_the_worker_s_properties_have_no_mistake_and_pass_the_checklist(tmp_path: Path) -> None:
