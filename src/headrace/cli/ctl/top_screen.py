@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -76,7 +77,10 @@ def render(screen: Screen, width: int, height: int | None = None) -> RenderableT
     from rich.console import Group
     from rich.text import Text
 
-    room = len(screen.rows) if height is None else max(1, height - 5)
+    above = [headline(screen), screen.trouble or ""]
+    # Beside them, the table's headings and the line about more rows; the terminal's last line stays free.
+    used = sum(max(1, len(textwrap.wrap(line, width))) for line in above) + 3
+    room = len(screen.rows) if height is None else max(1, height - used)
     shown = screen.rows[:room]
     second = Text("") if screen.trouble is None else cell(screen.trouble, "red")
     lines: list[RenderableType] = [Text(headline(screen), style="bold"), second, fitting_table(COLUMNS, shown, width)]

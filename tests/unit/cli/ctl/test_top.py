@@ -7,12 +7,15 @@ import select
 import signal
 import subprocess
 import sys
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from headrace.cli.ctl.figures import age_text, bytes_text, lag_text, rate_text
 from headrace.cli.ctl.top_rows import Sort, arranged, rows, totals
+from headrace.cli.ctl.top_screen import Screen, render
 from headrace.model.state import TargetState
 from tests.support.polling import wait_for
 from tests.unit.cli.ctl.conftest import TRACE, Cluster, Commands
@@ -117,7 +120,20 @@ def test_once(commands: Commands, cluster: Cluster) -> None:
         "orders  RUNNING  failed  0/1, 1 failed  h:8083",
         "other   STOPPED  failed  0/0            h:8083",
     ]
-    assert commands.run("top", "none")[1].splitlines()[2:] == ["NAME"]
+    assert commands.run("top", "none*")[1].splitlines()[2:] == ["NAME"]
+    assert commands.run("top", "none", "x") == (3, "", "Error: No connector is named none or x\n")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("trouble", [None, "No answer: " + 10 * "a reason, "])
+def test_the_screen_fits_the_terminal(width: int, trouble: str | None) -> None:
+    many = rows({f"connector-{number}": ANSWER["a"] for number in range(50)})
+    screen = Screen("MkU3OEVBNTcwNTJENDM2Qk", "12:00:00", totals(many), many, trouble)
+    console = Console(width=width, height=20, file=StringIO())
+    lines = console.render_lines(render(screen, width, 20), pad=False)
+    text = ["".join(segment.text for segment in line) for line in lines]
+    assert len(text) == 19
+    assert text[-1].startswith("… and ") and text[-1].endswith(" more lines")
 
 
 class Terminal:
