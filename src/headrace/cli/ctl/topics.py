@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from headrace.cli.ctl.command import Session, command
+from headrace.cli.ctl.completion import OptionalConnector, connector_names
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.figures import bytes_text
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
@@ -29,7 +30,12 @@ Count = Annotated[int, typer.Option("-n", "--lines", min=0, max=_MOST, help="Num
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Continue with new records, until Ctrl-C.")]
 By = Annotated[
     str | None,
-    typer.Option("--connector", help="The connector whose converters decode the records.", show_default=False),
+    typer.Option(
+        "--connector",
+        help="The connector whose converters decode the records.",
+        show_default=False,
+        autocompletion=connector_names,
+    ),
 ]
 Partition = Annotated[int | None, typer.Option(min=0, help="This partition alone.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="A line of JSON for each record.")]
@@ -39,7 +45,7 @@ Raw = Annotated[bool, typer.Option("--raw", help="Bytes as they are in Kafka, wi
 @command(topics, "ls", "headrace topics ls", "headrace topics ls orders -o json", output=True)
 def list_topics(
     session: Session,
-    connector: Annotated[str | None, typer.Argument(help="One connector alone.", show_default=False)] = None,
+    connector: OptionalConnector = None,
 ) -> None:
     """List the topics that connectors use. The number of records is that of offsets, markers included.
 
