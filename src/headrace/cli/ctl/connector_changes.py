@@ -111,6 +111,7 @@ def delete(
     session: Session, names: Connectors, yes: Yes = False, wait: Wait = False, timeout: Timeout = DEFAULT_TIMEOUT_S
 ) -> None:
     """Delete connectors. Their offsets stay: a connector of the same name continues from them."""
+    _check_all(session, names)
     for name in names:
         session.confirm(f"Delete connector {name}?", yes)
         session.api.send("DELETE", path("connectors", name))
@@ -160,13 +161,22 @@ def restart(
 ) -> None:
     """Restart connectors; their tasks only with --tasks or --failed."""
     params = {"includeTasks": "true" if tasks or failed else "false", "onlyFailed": "true" if failed else "false"}
+    _check_all(session, names)
     for name in names:
         session.api.send("POST", path("connectors", name, "restart"), params=params)
         session.say(f"Connector {name} is being restarted")
     _wait_for_all(session, names, Goal.RUNNING, timeout, wait)
 
 
+def _check_all(session: Session, names: list[str]) -> None:
+    """Raise CtlError for a name that no connector has, before the others are changed."""
+    if len(names) > 1:
+        for name in names:
+            session.api.get(path("connectors", name))
+
+
 def _put(session: Session, names: list[str], verb: str, message: str) -> None:
+    _check_all(session, names)
     for name in names:
         session.api.send("PUT", path("connectors", name, verb))
         session.say(f"Connector {name} {message}")

@@ -286,3 +286,11 @@ def test_names_that_are_hard_to_write_in_a_path(commands: Commands, cluster: Clu
     assert json.loads(out)["config"] == {"name": name, "topic": "t"}
     assert commands.run("connectors", "stop", name)[0] == 0
     assert cluster.states[name] is TargetState.STOPPED
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "stop", "restart", "delete"])
+def test_nothing_is_changed_if_one_of_the_names_is_wrong(commands: Commands, cluster: Cluster, verb: str) -> None:
+    states = dict(cluster.states)
+    code, out, err = commands.run("connectors", verb, "orders", "order", *(("--yes",) if verb == "delete" else ()))
+    assert (code, out, err.count("\n")) == (3, "", 2) and "Did you mean 'orders'?" in err
+    assert (cluster.states, list(cluster.configs), cluster.asked) == (states, ["orders"], None)
