@@ -23,7 +23,6 @@ FIRST: Final = (
     "faults/test_broker_restart.py::test_broker_comes_back[killed]",
     "faults/test_frame_jobs.py::test_killed_processes_of_frame_jobs",
     "faults/test_sinks.py::test_the_tasks_process_is_killed",
-    "faults/test_spark_sinks.py::test_the_tasks_process_is_killed",
     "faults/test_spark_cluster.py::test_executors_are_killed[1]",
     # a broker is frozen, a task's process wakes too late, another producer takes a task's id
     "faults/test_broker_outage.py::test_broker_away[frozen]",
@@ -108,6 +107,10 @@ SLOW: Final = (
     # kills of tasks in the middle
     "integration/test_spark_file_source.py::test_kills_in_the_middle_of_a_file_leave_no_gap_and_no_double",
     "integration/test_spark_table_source.py::test_kills_in_the_middle_leave_no_gap_and_no_double",
+    # long ones, of which the first tier has others of the same kind
+    "integration/test_example_kafka_to_parquet.py",
+    "integration/test_spark_table_source_h2.py",
+    "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
     # all kinds of requests, and workers that come and go
     "integration/test_audit.py::test_the_life_of_a_connector",
     "integration/test_audit.py::test_a_worker_comes_and_goes",
