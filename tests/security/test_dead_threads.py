@@ -79,7 +79,7 @@ def test_threads_of_a_real_worker(broker: EmbeddedBroker, tmp_path: Path) -> Non
             lambda: (got := worker.rest.get("/health")).status_code == 503 and got, 60, worker_log(worker)
         )
         assert "Thread spark-slots died of Killed" in answer.json()["message"]
-        assert "Thread spark-slots died of Killed" in worker.log
+        wait_for(lambda: "Thread spark-slots died of Killed" in worker.log, 10, worker_log(worker))
 
         worker.create("b", **{"connector.class": KILLER, "thread": "kafka-io-connect"})
         wait_for(lambda: worker.launched.poll() is not None, 60, worker_log(worker))
