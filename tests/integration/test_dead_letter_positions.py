@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient
 
@@ -17,6 +17,7 @@ from headrace.inspection.dead_letters.letter import Letter
 from headrace.inspection.dead_letters.letter_filter import parse_filter
 from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, original_record
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
+from headrace.kafka.data.assigned_consumer import AssignedConsumer, Fetched
 from headrace.kafka.data.range_reader import Range, RangeReader
 from tests.integration.written_letters import Dead
 from tests.support.topics import read_committed
@@ -138,20 +139,22 @@ def test_open_and_aborted_transactions_in_the_topic(dead: Dead) -> None:
     assert values(dead) == [b"0", b"1", b"2", b"3"]
 
 
-def test_a_topic_that_loses_its_end_while_it_is_read(dead: Dead) -> None:
+def test_a_topic_that_loses_its_end_while_it_is_read(dead: Dead, monkeypatch: pytest.MonkeyPatch) -> None:
     """The consumer is sent back to the first letter, which was redriven before."""
     dead.write(b"0", b"1", b"2")
     sent_back: list[bytes | None] = []
 
-    class Watched(RangeReader):
-        def _consume(self, count: int) -> list[Message]:
-            found = super()._consume(count)
-            if not sent_back and any(message.error() is None for message in found):
-                sent_back.extend(message.value() for message in found)
-                dead.write(*(b"%d" % n for n in range(3, 9)))
-            return found
+    fetch = AssignedConsumer.fetch
 
-    with closing(Watched(dead.topic().props, dead.dead, {0: Range(5, 8)})) as reader:
+    def watched(consumer: AssignedConsumer, count: int, timeout: float) -> list[Fetched]:
+        found = list(fetch(consumer, count, timeout))
+        if not sent_back and (messages := [each.message for each in found if each.message is not None]):
+            sent_back.extend(message.value() for message in messages)
+            dead.write(*(b"%d" % n for n in range(3, 9)))
+        return found
+
+    monkeypatch.setattr(AssignedConsumer, "fetch", watched)
+    with closing(RangeReader(dead.topic().props, dead.dead, {0: Range(5, 8)})) as reader:
         assert [message.value() for message in reader.read(10)] == [b"5", b"6", b"7"]
     assert sent_back[0] == b"0"
 
