@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
@@ -18,6 +18,7 @@ from headrace.cli.console import examples
 from headrace.cli.ctl.address import find_address, login_of
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.output import Output, View, show
+from headrace.cli.ctl.rest_api import path
 from headrace.logs.formats import escaped
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class Session:
         """Ask, unless ``yes``; end the command unless the answer is yes."""
         if not yes:
             typer.confirm(escaped(question), abort=True, err=True)
+
+    def check_connectors(self, names: Sequence[str]) -> None:
+        """Raise CtlError for a name that no connector has."""
+        for name in names:
+            self.api.get(path("connectors", name))
 
     def check_headrace(self, command: str) -> None:
         """Raise CtlError unless the worker is one of headrace's: Kafka Connect's REST API lacks what is asked for."""

@@ -171,8 +171,7 @@ def restart(
 def _check_all(session: Session, names: list[str]) -> None:
     """Raise CtlError for a name that no connector has, before the others are changed."""
     if len(names) > 1:
-        for name in names:
-            session.api.get(path("connectors", name))
+        session.check_connectors(names)
 
 
 def _put(session: Session, names: list[str], verb: str, message: str) -> None:
