@@ -32,6 +32,7 @@ class Tail:
         props = {"bootstrap.servers": bootstrap}
         self.records: list[LogRecord] = []
         self.error: Exception | None = None
+        self.seconds_per_batch = 0.0
         self.log = KafkaBasedLog(
             topic,
             {**props, "isolation.level": "read_committed"},
@@ -44,6 +45,7 @@ class Tail:
     def _take(self, records: Sequence[LogRecord]) -> None:
         if self.error is not None:
             raise self.error
+        time.sleep(self.seconds_per_batch)
         self.records.extend(records)
 
     def values(self) -> list[bytes | None]:
@@ -271,9 +273,11 @@ def test_a_start_that_took_too_long_is_made_again(broker: EmbeddedBroker, open_t
     first = open_tail()
     first.log.send(b"k", b"v").result(10)
     slow = Tail(broker.bootstrap_servers, first.log.topic)
+    slow.seconds_per_batch = 1
     try:
         with pytest.raises(RetriableKafkaError, match="was not read to its end in 0 s"):
             slow.log.start(0)
+        slow.seconds_per_batch = 0
         slow.log.start()
         slow.log.send(b"k", b"w").result(10)
         slow.read()
