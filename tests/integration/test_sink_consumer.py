@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
+from confluent_kafka import Message
+from confluent_kafka import TopicPartition as Position
 
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
@@ -103,6 +105,32 @@ def test_a_listener_decides_where_to_begin_and_may_seek(make: Make, broker: Embe
     consumer.subscribe([], heard)
     wait_for(lambda: consumer.consume(1, 0.05) is None or len(heard.heard) == 2, 20, "the end")
     assert heard.heard[1:] == [("revoked", [where])]
+
+
+def test_messages_from_before_a_rebalance_do_not_move_the_new_assignment(
+    make: Make, broker: EmbeddedBroker, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The partition is assigned again before them: from there on all is delivered again."""
+    where, position = TopicPartition(unique, 0), Position(unique, 0)
+    make_topic(broker.bootstrap_servers, unique)
+    send(broker.bootstrap_servers, unique, numbers(0, 5))
+    consumer, heard = make(), Heard()
+    consumer.subscribe([unique], heard)
+    assert consume(consumer, 5) == numbers(0, 5)
+    send(broker.bootstrap_servers, unique, numbers(5, 5))
+    before = consumer._consume(2, 20)
+    assert before
+
+    def consume_within_a_rebalance(limit: int, timeout: float) -> list[Message]:
+        heard.begin = {where: 2}
+        consumer._on_revoke(consumer.client, [position])
+        consumer._on_assign(consumer.client, [position])
+        return before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consumer, "_consume", consume_within_a_rebalance)
+        assert not consumer.consume(2, 0)
+    assert consume(consumer, 8) == numbers(2, 8)
 
 
 def test_what_a_listener_raises_comes_out_of_consume(make: Make, broker: EmbeddedBroker, unique: str) -> None:

@@ -66,6 +66,8 @@ class SinkConsumer:
         self.assignment: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self._revoked: set[TopicPartition] = set()
+        self._begun: dict[TopicPartition, int] = {}
+        """Where assigned partitions began, as far as it is not left to the client."""
         self._failure: Exception | None = None
         self._commits: deque[Commit] = deque()
         self._kept_alive = False
@@ -270,7 +272,8 @@ class SinkConsumer:
         if rest is not batch:
             reassigned = batch.within(self.assignment & self._revoked)
             if reassigned:
-                self.seek(reassigned.bounds()[0])
+                # The first one may have been consumed before the rebalance, and the new assignment begin before it.
+                self.seek({where: self._begun.get(where, first) for where, first in reassigned.bounds()[0].items()})
         return rest
 
     def _try_seek(self, where: TopicPartition, offset: int, deadline: Deadline) -> bool:
@@ -329,6 +332,7 @@ class SinkConsumer:
         self.assignment.update(partitions)
         if listener is not None:
             self._keep_failure(lambda: begin.update(listener.assigned(partitions, dict(begin))))
+        self._begun = {where: offset for where, offset in self._begun.items() if where not in partitions} | begin
         positions = [Position(where.topic, where.partition, begin.get(where, OFFSET_INVALID)) for where in partitions]
         assign = self.client.incremental_assign if self._incremental else self.client.assign
         self._keep_failure(lambda: self._keeper.call_on_poller(lambda: assign(positions)))
