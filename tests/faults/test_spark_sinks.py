@@ -82,7 +82,9 @@ def named(path: Path) -> int:
 
 def run_to_the_end(worker: WorkerProcess, numbers: Numbers, bootstrap: str, name: str, path: Path) -> None:
     wait_for(
-        lambda: named(path) >= numbers.sent, 120, lambda: f"{named(path)} of {numbers.sent}: {worker.status(name)}"
+        lambda: named(path) >= numbers.sent,
+        120,
+        lambda: f"{named(path)} of {numbers.sent}: {worker.rest.get(f'/connectors/{name}/health').text}",
     )
     numbers.assert_exactly_once(parquet_rows(path))
     wait_for(lambda: sum(committed(bootstrap, f"connect-{name}", name, 2).values()) == numbers.sent, 60, "the offsets")
