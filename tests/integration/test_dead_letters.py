@@ -136,7 +136,7 @@ def test_an_edited_chain_and_discard(
     assert shown(run, unique)["pending"] == 0
     assert len(read_committed(bootstrap, unique)) == 5
     run("redrive", unique, "--to-topic", "no-such-topic", code=1)
-    run("show", unique, "--filter", "colour=red", code=1)
+    run("show", unique, "--filter", "colour=red", code=2)
     run("show", "no-such-connector", code=3)
 
 

@@ -61,7 +61,7 @@ def test_the_connector_is_found_if_it_is_the_only_one(
     assert "No connector" in run(worker, "topics", "head", unique, code=3)
     for name in ("a", "b"):
         create_sink(worker, f"{unique}-{name}", unique, tmp_path / name)
-    assert f"is used by {unique}-a, {unique}-b" in run(worker, "topics", "head", unique, code=1)
+    assert f"is used by {unique}-a, {unique}-b" in run(worker, "topics", "head", unique, code=2)
     assert run(worker, "topics", "head", unique, "--connector", f"{unique}-a") == ""
     lines = tmp_path / "lines"
     lines.write_text("one\n")

@@ -30,6 +30,8 @@ _NUMBERS: Final[Mapping[str, int]] = MappingProxyType(
         "ALL": 1,
     }
 )
+LEVELS: Final = tuple(_NUMBERS)
+"""The names of levels, from the highest down."""
 _PYTHONS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 ROOT: Final = "root"

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import typer
 
 from headrace.cli.ctl.contexts import VERIFY, Contexts, Settings, load_contexts
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 
 DEFAULT_URL: Final = "http://127.0.0.1:8083"
 URL_VARIABLE: Final = "HEADRACE_URL"
@@ -44,7 +44,7 @@ def find_address(url: str | None, context: str | None) -> Address:
     alone. Raise CtlError for --url together with --context, an unknown context, or an invalid URL.
     """
     if url and context:
-        raise CtlError("--url and --context cannot both be given: each names a worker")
+        raise ArgumentError("--url and --context cannot both be given: each names a worker")
     if url:
         return _of_url(url, "--url")
     if context:
@@ -101,7 +101,7 @@ def _of_url(url: str, source: str) -> Address:
     except ValueError:
         usable = False
     if not usable:
-        raise CtlError(f"Invalid URL '{url}' ({source})", remedy=f"Expected is an address such as {DEFAULT_URL}")
+        raise ArgumentError(f"Invalid URL '{url}' ({source})", remedy=f"Expected is an address such as {DEFAULT_URL}")
     login = {"username": parts.username, "password": parts.password}
     settings: dict[str, str | bool] = {key: unquote(text) for key, text in login.items() if text is not None}
     host = parts.netloc.rpartition("@")[2]

@@ -10,7 +10,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, Yes, command
 from headrace.cli.ctl.completion import Connector, Connectors
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import Goal
 from headrace.cli.ctl.waiting import DEFAULT_TIMEOUT_S, Timeout, Wait, wait_for_goal
@@ -101,7 +101,7 @@ def _change(text: str) -> tuple[str, str | None]:
         return key, value
     if text.endswith(_REMOVED) and len(text) > 1:
         return text.removesuffix(_REMOVED), None
-    raise CtlError(f"Invalid change '{text}': KEY=VALUE sets a property, KEY- removes it")
+    raise ArgumentError(f"Invalid change '{text}': KEY=VALUE sets a property, KEY- removes it")
 
 
 @command(

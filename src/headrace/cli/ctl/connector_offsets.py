@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.ctl import offset_changes, offset_files
+from headrace.cli.ctl.argument_files import parse_json
 from headrace.cli.ctl.command import Session, Yes, command
 from headrace.cli.ctl.completion import Connector
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.ctl.offset_changes import Change, Known
 from headrace.cli.ctl.output import Output, View
 from headrace.cli.ctl.rest_api import path
@@ -174,14 +175,22 @@ def _show(session: Session, found: Sequence[Change], known: Known) -> None:
     session.show(View(offset_changes.data(found, known), [row[0] for row in rows], offset_changes.HEADINGS, rows))
 
 
+def _object(text: str, option: str, or_null: bool = False) -> dict[str, Any] | None:
+    """Return the JSON object of an option. Raise ArgumentError for other texts."""
+    value = parse_json(text, option)
+    if not isinstance(value, dict) and not (or_null and value is None):
+        raise ArgumentError(f"{option} is not a JSON object{' or null' if or_null else ''}: {text}")
+    return value
+
+
 def _wanted(file: Path | None, partition: str | None, offset: str | None) -> list[dict[str, Any]]:
-    """Return the offsets that the options name. Raise CtlError unless they are in a file, or one is in both options."""
+    """Return the offsets that the options name, those of a file or one. Raise ArgumentError for other options."""
     if file is None and partition is not None and offset is not None:
-        parsed = offset_files.parse_json(partition, "--partition"), offset_files.parse_json(offset, "--offset")
-        return [{"partition": parsed[0], "offset": parsed[1]}]
+        return [{"partition": _object(partition, "--partition"), "offset": _object(offset, "--offset", or_null=True)}]
     if file is None or partition is not None or offset is not None:
-        raise CtlError("Name the offsets by --file, or one by --partition and --offset")
+        raise ArgumentError("Name the offsets by --file, or one by --partition and --offset")
     found = offset_files.read(file)
     if not found.offsets:
-        raise CtlError(f"{file} has no offsets", remedy="To delete all offsets: headrace offsets reset CONNECTOR")
+        remedy = "To delete all offsets: headrace offsets reset CONNECTOR"
+        raise ArgumentError(f"{file} has no offsets", remedy)
     return found.offsets

@@ -15,7 +15,9 @@ class ExitCode(IntEnum):
     DIFFERENT = 1
     """Of `headrace offsets diff`: offsets differ, as of diff."""
     NOT_REACHED = 2
-    """A connector has FAILED, or the wanted state was not reached in time. Invalid options exit with 2 as well."""
+    """A connector has FAILED, or the wanted state was not reached in time."""
+    INVALID_ARGUMENT = 2
+    """Of an option or argument that does not exist as well."""
     TROUBLE = 2
     """Of `headrace offsets diff`: what is ERROR elsewhere, as of diff."""
     NOT_FOUND = 3
@@ -30,6 +32,13 @@ class CtlError(ConnectError):
         super().__init__(message)
         self.code = code
         self.remedy = remedy
+
+
+class ArgumentError(CtlError):
+    """The user's mistake in an option or an argument, or in several that do not go together."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message, ExitCode.INVALID_ARGUMENT, remedy)
 
 
 class UnavailableError(CtlError):

@@ -13,18 +13,20 @@ import typer
 
 from headrace.cli.ctl.command import Session, Yes, command
 from headrace.cli.ctl.completion import Connector
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.ctl.output import Output, View, show_table
 from headrace.cli.ctl.redrive_progress import follow
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE
 from headrace.config.properties_file import read_properties
+from headrace.herder.errors import BadRequestError
 
 dlq = typer.Typer(name="dlq", help="Dead letters: show, redrive, discard.", no_args_is_help=True)
 
 DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 _CHAIN: Final = ("key.converter", "value.converter", "header.converter", "transforms", "predicates")
 _LETTERS: Final = "dead-letters"
+_MOST_SHOWN: Final = 500
 Filters = Annotated[
     list[str] | None,
     typer.Option(
@@ -35,6 +37,7 @@ Filters = Annotated[
         show_default=False,
     ),
 ]
+Shown = Annotated[int, typer.Option("--limit", help="At most so many letters.", min=1, max=_MOST_SHOWN)]
 Limit = Annotated[int | None, typer.Option(help="At most so many letters.", min=1, show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show how many letters it would be, and change nothing.")]
 
@@ -61,9 +64,9 @@ def ls(session: Session) -> None:
     "headrace dlq show orders -o json",
     output=True,
 )
-def show(session: Session, connector: Connector, filter: Filters = None, limit: Limit = 10) -> None:
+def show(session: Session, connector: Connector, filter: Filters = None, limit: Shown = 10) -> None:
     """Show a connector's pending dead letters: grouped by cause, and the first ones with their records."""
-    found = _letters(session, connector, limit=limit or 10, filter=filter or [], decode="true")
+    found = _letters(session, connector, limit=limit, filter=_checked(filter), decode="true")
     letters = found["letters"]
     if session.output is not Output.TABLE:
         names = [f"{each['partition']}:{each['offset']}" for each in letters]
@@ -190,7 +193,18 @@ def _explained(session: Session, connector: str, error: CtlError) -> CtlError:
 
 
 def _selection(filter: list[str] | None, limit: int | None) -> dict[str, Any]:
-    return {"filter": filter or None, "limit": limit}
+    return {"filter": _checked(filter) or None, "limit": limit}
+
+
+def _checked(filters: list[str] | None) -> list[str]:
+    """Return the filters. Raise ArgumentError for one that the worker would refuse."""
+    from headrace.inspection.dead_letters.letter_filter import parse_filter
+
+    try:
+        parse_filter(filters or (), now_ms=0)
+    except BadRequestError as error:
+        raise ArgumentError(str(error)) from error
+    return filters or []
 
 
 def _count(found: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,8 +11,30 @@ from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.output import View
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE
+from headrace.logs.loggers import LEVELS, level_of
 
 loggers = typer.Typer(name="loggers", help="Levels of the workers' loggers.", no_args_is_help=True)
+
+LEVELS_TEXT: Final = f"{', '.join(LEVELS[:-1])} or {LEVELS[-1]}"
+
+
+def parse_level(text: str) -> str:
+    """Return the name of a level, which may be written in any case. Raise BadParameter for another text."""
+    level = level_of(text)
+    if level is None:
+        raise typer.BadParameter(f"'{text}' is no level: {LEVELS_TEXT}")
+    return level
+
+
+def level_names(incomplete: str) -> list[str]:
+    """Return the levels that begin with a text in any case."""
+    return [level for level in LEVELS if level.startswith(incomplete.upper())]
+
+
+Level = Annotated[
+    str,
+    typer.Argument(help=f"{LEVELS_TEXT}.", show_default=False, parser=parse_level, autocompletion=level_names),
+]
 
 
 @command(loggers, "get", "headrace loggers get", "headrace loggers get headrace.worker", output=True)
@@ -31,10 +53,10 @@ def get(
 def set_level(
     session: Session,
     logger: Annotated[str, typer.Argument(help="A logger; root is that of all.", show_default=False)],
-    level: Annotated[str, typer.Argument(help="TRACE, DEBUG, INFO, WARN, ERROR, FATAL or OFF.", show_default=False)],
+    level: Level,
     cluster: Annotated[bool, typer.Option("--cluster", help="On all workers that run now.")] = False,
 ) -> None:
     """Set the level of a logger and all below it, until the worker ends."""
     params = {"scope": "cluster" if cluster else "worker"}
-    session.api.send("PUT", path("admin", "loggers", logger), {"level": level.upper()}, params)
-    session.say(f"Logger {logger} has level {level.upper()} on {'all workers' if cluster else 'this worker'}")
+    session.api.send("PUT", path("admin", "loggers", logger), {"level": level}, params)
+    session.say(f"Logger {logger} has level {level} on {'all workers' if cluster else 'this worker'}")

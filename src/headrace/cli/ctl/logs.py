@@ -13,6 +13,7 @@ import typer
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import Connector
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
+from headrace.cli.ctl.loggers import level_names, parse_level
 from headrace.cli.ctl.record_lines import time_text
 from headrace.cli.ctl.rest_api import path
 from headrace.logs.formats import escaped, indented
@@ -31,7 +32,12 @@ def logs(
     connector: Connector,
     n: Annotated[int, typer.Option("-n", "--lines", min=1, max=_MOST, help="Number of last lines.")] = 200,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with new lines, until Ctrl-C.")] = False,
-    level: Annotated[str, typer.Option(help="The least level, such as WARN.")] = "ALL",
+    level: Annotated[
+        str,
+        typer.Option(
+            help="The least level, such as WARN.", metavar="LEVEL", parser=parse_level, autocompletion=level_names
+        ),
+    ] = "ALL",
     task: Annotated[int | None, typer.Option(min=0, help="This task alone.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON for each line.")] = False,
     no_answer_timeout: NoAnswerTimeout = None,

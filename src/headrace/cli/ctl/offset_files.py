@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.argument_files import read_json
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.offset_changes import canonical
 
 FORMAT: Final = 1
@@ -65,24 +66,21 @@ def file_of(directory: Path, connector: str) -> Path:
 
 
 def files_in(directory: Path) -> list[Path]:
-    """Return the files of all connectors in a directory. Raise CtlError if there are none."""
+    """Return the files of all connectors in a directory. Raise ArgumentError if there are none."""
     found = sorted(directory.glob(f"*{SUFFIX}"))
     if not found:
-        raise CtlError(f"There are no files *{SUFFIX} in {directory}")
+        raise ArgumentError(f"There are no files *{SUFFIX} in {directory}")
     return found
 
 
 def read(path: Path) -> OffsetsFile:
-    """Return the offsets of a file. Raise CtlError for one that is not readable, or not valid."""
-    try:
-        found = parse_json(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CtlError(f"{path} cannot be read: {error}") from error
+    """Return the offsets of a file. Raise ArgumentError for one that is not readable, or not valid."""
+    found = read_json(path)
     wanted = found.get("offsets") if isinstance(found, dict) else None
     if not isinstance(wanted, list) or not all(_is_offset(each) for each in wanted):
-        raise CtlError(f"{path} is not of the shape {_SHAPE}")
+        raise ArgumentError(f"{path} is not of the shape {_SHAPE}")
     for mistake in _mistakes(found, wanted):
-        raise CtlError(f"{path}: {mistake}")
+        raise ArgumentError(f"{path}: {mistake}")
     return OffsetsFile(path, wanted, found.get("connector"), found.get("class"), found.get("type"))
 
 
@@ -103,11 +101,3 @@ def _mistakes(found: dict[str, Any], wanted: Sequence[dict[str, Any]]) -> Iterat
 def _is_offset(each: Any) -> bool:
     fields = isinstance(each, dict) and each.keys() == {"partition", "offset"}
     return fields and isinstance(each["partition"], dict) and isinstance(each["offset"], dict | None)
-
-
-def parse_json(text: str, where: str) -> Any:
-    """Return JSON. Raise CtlError, which names ``where`` the text is from, for anything else."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CtlError(f"{where} is not JSON: {error}") from error

@@ -24,7 +24,7 @@ from headrace.cli.ctl.connector_offsets import (
     show_and_confirm,
     write_offsets,
 )
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.offset_changes import Change
 from headrace.cli.ctl.offset_files import OffsetsFile
 from headrace.cli.ctl.rest_api import path
@@ -60,9 +60,9 @@ def export(
     Stop the connector before: offsets of one that runs continue to change.
     """
     if all_ is (connector is not None) or (file is not None and directory is not None):
-        raise CtlError("Name a connector, with -f or -d or neither, or --all with -d")
+        raise ArgumentError("Name a connector, with -f or -d or neither, or --all with -d")
     if all_ and directory is None:
-        raise CtlError("--all needs a directory for the files: -d DIRECTORY")
+        raise ArgumentError("--all needs a directory for the files: -d DIRECTORY")
     names = [connector] if connector is not None else sorted(session.api.get("/connectors"))
     failed = []
     for name in names:
@@ -155,7 +155,7 @@ def import_offsets(
     """
     options = ImportOptions(exact, force, stop, dry_run, yes, timeout)
     if (file is None) is (directory is None) or (connector is not None and file is None):
-        raise CtlError("Name a file with -f, and a connector if it is not the file's, or a directory with -d")
+        raise ArgumentError("Name a file with -f, and a connector if it is not the file's, or a directory with -d")
     paths = [file] if file is not None else offset_files.files_in(directory or Path())
     plans = [_plan(session, offset_files.read(each), connector, options) for each in paths]
     for plan in plans:
@@ -166,7 +166,9 @@ def _plan(session: Session, file: OffsetsFile, connector: str | None, options: I
     """Return the plan of an import. Raise CtlError if the connector is not the file's, or is not stopped."""
     name = connector or file.connector
     if name is None:
-        raise CtlError(f"{file.path} names no connector", remedy="Name it: headrace offsets import CONNECTOR -f FILE")
+        raise ArgumentError(
+            f"{file.path} names no connector", remedy="Name it: headrace offsets import CONNECTOR -f FILE"
+        )
     info = session.api.get(path("connectors", name))
     _check_kind(file, name, info, options)
     plan = _read_plan(session, file, name, options)

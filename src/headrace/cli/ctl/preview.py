@@ -12,7 +12,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import connector_names
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.output import Output, View, show_lines
 from headrace.cli.ctl.preview_text import preview_lines
 from headrace.cli.ctl.rest_api import path
@@ -66,7 +66,7 @@ def preview(
     elif found is not None:
         where = path("connector-plugins", found.plugin, "config", "preview")
     else:
-        raise CtlError("Name a file with -f, or a connector with --connector")
+        raise ArgumentError("Name a file with -f, or a connector with --connector")
     session.check_headrace("headrace preview")
     from_end = str(begin is From.END).lower()
     params = {"records": records, "timeout": timeout, "task": task, "fromEnd": from_end}

@@ -11,7 +11,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import OptionalConnector, connector_names
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.ctl.figures import bytes_text
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import View
@@ -157,7 +157,7 @@ def _connector_of(session: Session, topic: str) -> str:
             ExitCode.NOT_FOUND,
             "Name one with --connector; see: headrace topics ls",
         )
-    raise CtlError(f"Topic {topic} is used by {', '.join(found)}", remedy="Name one of them with --connector")
+    raise ArgumentError(f"Topic {topic} is used by {', '.join(found)}", remedy="Name one of them with --connector")
 
 
 def _users(session: Session, topic: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.ctl.command import Session, Yes, command
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.ctl.output import Output, View
 from headrace.cli.ctl.waiting import DEFAULT_TIMEOUT_S, Timeout
 from headrace.cli.plan.plan_command import Prune, cluster_id, count, plan_of, show_plan
@@ -64,10 +64,10 @@ def apply(
 def _plan(session: Session, files: list[Path] | None, plan_file: Path | None, label: str | None) -> Planned:
     if plan_file is None:
         if not files:
-            raise CtlError("Name the files by --file, or a plan by --plan-file")
+            raise ArgumentError("Name the files by --file, or a plan by --plan-file")
         return plan_of(session, files, label)
     if files or label is not None:
-        raise CtlError("A plan has its files and what is pruned: --plan-file is without --file and --prune")
+        raise ArgumentError("A plan has its files and what is pruned: --plan-file is without --file and --prune")
     return _saved(session, plan_file)
 
 

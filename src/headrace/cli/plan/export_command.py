@@ -12,7 +12,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import SomeConnectors
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.plan.exported import Format
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def export(
             _write(directory / f"{file_name(each.name)}.{form}", text_of([each], form))
             session.say(f"Connector {each.name} is in {directory / file_name(each.name)}.{form}")
     elif form is Format.PROPERTIES and len(found) != 1:
-        raise CtlError("A file of properties has one connector: name it, or a directory with -d")
+        raise ArgumentError("A file of properties has one connector: name it, or a directory with -d")
     elif found:
         typer.echo(text_of(found, form), nl=False)
     for each in found:

@@ -44,7 +44,7 @@ def test_precedence(contexts_file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("url", ["localhost:8083", "ftp://h", "http://", "http://h:99999", "http://[h"])
 def test_urls_that_are_none(url: str, commands: Commands) -> None:
     code, out, err = commands.run("connectors", "ls", "--url", url)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == f"Error: Invalid URL '{url}' (--url)\nExpected is an address such as http://127.0.0.1:8083\n"
 
 

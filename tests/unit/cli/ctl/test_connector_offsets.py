@@ -69,7 +69,9 @@ PARTITION          NOW              THEN  EFFECT
         ((), "Name the offsets by --file, or one by --partition and --offset"),
         (("--partition", "{}"), "Name the offsets by --file, or one by --partition and --offset"),
         (("--partition", "{", "--offset", "{}"), "--partition is not JSON: "),
-        (("-f", "none.json"), "none.json cannot be read: "),
+        (("--partition", "[]", "--offset", "{}"), "--partition is not a JSON object: []"),
+        (("--partition", "{}", "--offset", "1"), "--offset is not a JSON object or null: 1"),
+        (("-f", "none.json"), "none.json cannot be read: No such file or directory\n"),
         (("-f", "bad.json"), "bad.json is not of the shape "),
     ],
 )
@@ -79,7 +81,7 @@ def test_mistakes(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.json").write_text('{"offsets": [{"partition": {}}]}')
     code, out, err = commands.run("offsets", "set", "orders", *options)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith(f"Error: {said}") and err.count("\n") == 1
 
 

@@ -153,7 +153,7 @@ def test_patch(commands: Commands, cluster: Cluster) -> None:
     )
     assert cluster.configs["orders"] == {"name": "orders", "connector.class": "FileStreamSource", "file": "a=b"}
     code, _, err = commands.run("connectors", "patch", "orders", "topic")
-    assert (code, err) == (1, "Error: Invalid change 'topic': KEY=VALUE sets a property, KEY- removes it\n")
+    assert (code, err) == (2, "Error: Invalid change 'topic': KEY=VALUE sets a property, KEY- removes it\n")
 
 
 def test_delete_asks(commands: Commands, cluster: Cluster) -> None:
@@ -259,6 +259,28 @@ def test_loggers(commands: Commands, cluster: Cluster) -> None:
         "LOGGER             LEVEL\nheadrace.test.ctl  WARN\n",
         "",
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            ("loggers", "set", "headrace.x", "loud"),
+            "'loud' is no level: OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE or ALL",
+        ),
+        (
+            ("logs", "orders", "--level", "loud"),
+            "'loud' is no level: OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE or ALL",
+        ),
+        (("dlq", "show", "orders", "--filter", "colour=red"), "Invalid filter 'colour=red': expected NAME=VALUE"),
+        (("dlq", "discard", "orders", "--filter", "since=soon"), "Invalid filter 'since=soon': expected a time"),
+        (("dlq", "show", "orders", "--limit", "501"), "less than or equal to 500"),
+    ],
+)
+def test_values_that_a_worker_would_refuse(commands: Commands, command: tuple[str, ...], said: str) -> None:
+    code, out, err = commands.run(*command)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -215,8 +215,8 @@ def test_a_plan_for_another_cluster(commands: Commands, tmp_path: Path) -> None:
 
 
 def test_options_that_exclude_each_other(commands: Commands) -> None:
-    assert commands.run("apply")[::2] == (1, "Error: Name the files by --file, or a plan by --plan-file\n")
-    assert commands.run("apply", "-f", "a", "--plan-file", "b")[0] == 1
+    assert commands.run("apply")[::2] == (2, "Error: Name the files by --file, or a plan by --plan-file\n")
+    assert commands.run("apply", "-f", "a", "--plan-file", "b")[0] == 2
 
 
 def test_a_rebalance_that_lasts(commands: Commands, cluster: PlanCluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_one_file(commands: Commands, tmp_path: Path) -> None:
     for form in ("yaml", "json"):
         (tmp_path / f"all.{form}").write_text(commands.run("export", "-o", form)[1])
         assert "No changes: 3 connectors" in commands.run("plan", "-f", f"all.{form}")[1]
-    assert commands.run("export", "-o", "properties")[0] == 1
+    assert commands.run("export", "-o", "properties")[0] == 2
     code, out, err = commands.run("export", "bills", "-o", "properties")
     assert (code, out) == (0, "name=bills\nconnector.class=FileStreamSource\ntopic=t\n")
     assert err == "Connector bills is STOPPED, which a file of properties cannot say\n"
