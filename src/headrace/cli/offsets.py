@@ -12,6 +12,7 @@ import typer
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.console import LogLevel, configure_logging, examples, one_line_errors
+from headrace.cli.ctl.ctl_error import near_name
 
 if TYPE_CHECKING:
     from headrace.config.distributed_config import DistributedConfig
@@ -92,8 +93,9 @@ def _check(connector: str, state: ClusterConfigState) -> None:
 
     target = state.target_state(connector)
     if target is None:
-        known = ", ".join(state.connectors()) or "there are none"
-        raise ConfigError(f"There is no connector {connector} in the workers' config topic. Connectors: {known}")
+        names = state.connectors()
+        hint = near_name(connector, names) or f"Connectors: {', '.join(names) or 'there are none'}"
+        raise ConfigError(f"There is no connector {connector} in the workers' config topic. {hint}")
     if target is not TargetState.STOPPED:
         raise ConnectError(
             f"Connector {connector} is {target.value}, and its offsets may move: stop it first "

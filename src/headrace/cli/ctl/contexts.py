@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import CtlError, ExitCode, near_name
 
 SECRETS: Final = ("password", "token")
 """Each may also be given by reference, with the suffix ``_env`` or ``_file``."""
@@ -41,7 +41,7 @@ class Contexts:
         """Return the settings of a context. Raise CtlError if there is none of the name."""
         if name not in self.by_name:
             known = ", ".join(sorted(self.by_name)) or "there are none"
-            remedy = f"Add it with: headrace context set {name} --url URL"
+            remedy = near_name(name, self.by_name) or f"Add it with: headrace context set {name} --url URL"
             raise CtlError(f"There is no context '{name}'. Contexts: {known}", ExitCode.NOT_FOUND, remedy)
         return self.by_name[name]
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from enum import IntEnum
 
 from headrace.api.errors import ConnectError
@@ -43,3 +45,9 @@ class ArgumentError(CtlError):
 
 class UnavailableError(CtlError):
     """The worker cannot answer now: the same request may succeed later."""
+
+
+def near_name(name: str, known: Iterable[str]) -> str | None:
+    """Return a remedy for a name that is not ``known``: the one that is the most like it; None if none is."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean '{near[0]}'?" if near and near[0] != name else None

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from headrace import __version__
 from headrace.cli.ctl.address import URL_VARIABLE, Address, Login, verifies
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError
+from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError, near_name
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,6 +34,12 @@ _UNAVAILABLE: Final = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
+_NAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "/connectors": {},
+    "/connector-plugins": {"connectorsOnly": "false"},
+    "/admin/loggers": {},
+}
+"""Paths that list what the paths below them name, with the parameters for all of it."""
 _MESSAGE_CHARS: Final = 2000
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for an answer that is plain text."""
@@ -118,18 +123,15 @@ class RestApi:
         return found
 
     def _near_name(self, path: str) -> str | None:
-        """Return a remedy for a connector that does not exist: the one of a similar name; None if there is none."""
-        kind, _, rest = path.removeprefix("/").partition("/")
-        if kind != "connectors" or not rest:
-            return None
-        try:
-            names = self._answer("GET", "/connectors")
-        except CtlError:
-            return None
-        wanted = unquote(rest.partition("/")[0])
-        known = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-        near = difflib.get_close_matches(wanted, known, 1) if wanted not in known else []
-        return f"Did you mean '{near[0]}'?" if near else None
+        """Return a remedy for what a path names and does not exist: the similar name; None if there is none."""
+        for collection, params in _NAMED.items():
+            if path.startswith(f"{collection}/"):
+                name = unquote(path.removeprefix(f"{collection}/").partition("/")[0])
+                try:
+                    return near_name(name, _names(self._answer("GET", collection, params=params)))
+                except CtlError:
+                    return None
+        return None
 
     def _answer(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         content = {} if body is None else {"json": body}
@@ -181,6 +183,14 @@ class RestApi:
         if self._login.user is not None:
             return f"Check the password of {self._login.user[0]} ({self._address.source})"
         return "Name a user: headrace context set NAME --url URL --username USER"
+
+
+def _names(found: Any) -> Iterator[str]:
+    """Yield the names of an answer that lists connectors, loggers, or plugins, which have a short name as well."""
+    for each in found if isinstance(found, dict | list) else ():
+        name = each.get("class") if isinstance(each, dict) else each
+        if isinstance(name, str):
+            yield from {name, name.rpartition(".")[2]} if isinstance(each, dict) else (name,)
 
 
 def _message(response: httpx2.Response) -> str:

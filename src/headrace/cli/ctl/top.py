@@ -17,7 +17,7 @@ import typer
 from headrace.cli.ctl import top_rows, top_screen
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import connector_names
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError
+from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError, near_name
 from headrace.cli.ctl.output import console, print_lines
 from headrace.cli.ctl.statuses import NONE
 from headrace.cli.ctl.top_rows import Sort
@@ -63,7 +63,8 @@ def top(
     cluster = session.api.get("/").get("kafka_cluster_id") or NONE
     first = _read(session, cluster, wanted)
     if patterns and not first.rows and not any("*" in pattern for pattern in patterns):
-        raise CtlError(f"No connector is named {' or '.join(patterns)}", ExitCode.NOT_FOUND)
+        remedy = near_name(patterns[0], session.api.get("/connectors"))
+        raise CtlError(f"No connector is named {' or '.join(patterns)}", ExitCode.NOT_FOUND, remedy)
     out = console()
     if once or not out.is_terminal:
         print_lines(out, top_screen.render(first, out.width))

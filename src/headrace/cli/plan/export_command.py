@@ -12,7 +12,7 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.completion import SomeConnectors
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
 from headrace.cli.plan.exported import Format
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _chosen(session: Session, names: list[str] | None) -> Sequence[Current]:
 
     found = read_cluster(session.api)
     if missing := [name for name in names or () if name not in found]:
-        raise CtlError(f"Connector {missing[0]} not found", ExitCode.NOT_FOUND)
+        raise CtlError(f"Connector {missing[0]} not found", ExitCode.NOT_FOUND, near_name(missing[0], found))
     return [current for name, current in found.items() if not names or name in names]
 
 

@@ -105,6 +105,15 @@ def test_an_unknown_context(commands: Commands, contexts_file: Path) -> None:
     assert commands.run("connectors", "ls", "--context", "c") == (3, "", said)
 
 
+@pytest.mark.parametrize(
+    "command", [("connectors", "ls", "--context"), ("context", "use"), ("context", "delete", "--yes")]
+)
+def test_a_near_context_is_proposed(commands: Commands, contexts_file: Path, command: tuple[str, ...]) -> None:
+    written(contexts_file, "[contexts.production]")
+    code, out, err = commands.run(*command, "prodction")
+    assert (code, out, err.splitlines()[1:]) == (3, "", ["Did you mean 'production'?"])
+
+
 def test_no_worker_answers(commands: Commands) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     code, out, err = commands.run("connectors", "ls", "--url", url)

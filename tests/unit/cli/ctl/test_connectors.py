@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import yaml
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import BadRequestError, ForbiddenError
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import PluginInfo
 from headrace.model.state import TargetState
 from tests.unit.cli.ctl.conftest import TRACE, Cluster, Commands
 from tests.unit.rest.conftest import KEY
@@ -291,6 +293,14 @@ def test_values_that_a_worker_would_refuse(commands: Commands, command: tuple[st
         ("tasks", "ls"),
         ("connectors", "describe"),
         ("connectors", "watch", "--timeout", "1"),
+        ("export",),
+        ("top",),
+        ("offsets", "reset"),
+        ("logs",),
+        ("topics", "ls"),
+        ("topics", "head", "t", "--connector"),
+        ("dlq", "show"),
+        ("preview", "--connector"),
     ],
 )
 def test_a_near_name_is_proposed(commands: Commands, command: tuple[str, ...]) -> None:
@@ -298,6 +308,26 @@ def test_a_near_name_is_proposed(commands: Commands, command: tuple[str, ...]) -
     assert (code, out) == (3, "")
     assert err.splitlines()[1:] == ["Did you mean 'orders'?"]
     assert "Did you mean" not in commands.run(*command, "invoices")[2]
+
+
+@pytest.mark.parametrize(
+    ("command", "near"),
+    [
+        (("plugins", "describe", "a.b"), "a.B"),
+        (("loggers", "get", "headrace.cli.ctl.test_name"), "headrace.cli.ctl.test_names"),
+    ],
+)
+def test_a_near_name_of_a_plugin_or_logger(commands: Commands, command: tuple[str, ...], near: str) -> None:
+    logging.getLogger("headrace.cli.ctl.test_names")
+    code, out, err = commands.run(*command)
+    assert (code, out, err.splitlines()[1:]) == (3, "", [f"Did you mean '{near}'?"])
+
+
+def test_a_plugins_short_name_is_proposed(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins = (PluginInfo("org.example.io.FileStreamSourceConnector", "source", "1.0"),)
+    monkeypatch.setattr(Cluster, "connector_plugins", lambda herder, connectors_only: plugins)
+    err = commands.run("plugins", "describe", "FileStreamSorce")[2]
+    assert err.splitlines()[1:] == ["Did you mean 'FileStreamSourceConnector'?"]
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "50%", "a%2Fb", "Größe"])
