@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from headrace import __version__
+from headrace.api.errors import ConfigError
 from headrace.cli.broker import broker
 from headrace.cli.console import LogLevel, configure_logging, examples, one_line_errors
 from headrace.cli.ctl.register import add_operator_commands
@@ -127,15 +128,15 @@ def verify(
 ) -> None:
     """Check that no line was changed, removed or inserted, in a file that was written with rest.audit.chain=true.
 
-    Exit code 1 if one was, or if the file cannot be read.
+    Exit code 1 if one was, 2 if the file cannot be read.
     """
     from headrace.rest.access.audit_log import broken_lines
 
-    try:
-        broken = broken_lines(str(file))
-    except OSError as error:
-        typer.echo(f"{file} cannot be read: {error.strerror}", err=True)
-        raise typer.Exit(1) from error
+    with one_line_errors():
+        try:
+            broken = broken_lines(str(file))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {error.strerror or error}") from error
     if broken:
         more = f" and {len(broken) - _SHOWN} more" if len(broken) > _SHOWN else ""
         typer.echo(f"{file}: the chain is broken before line {', '.join(map(str, broken[:_SHOWN]))}{more}", err=True)

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import typer
 
+from headrace.cli.ctl.argument_files import read_text
 from headrace.cli.ctl.contexts import VERIFY, Contexts, Settings, load_contexts
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 
@@ -113,13 +114,10 @@ def _secret(address: Address, name: str) -> str | None:
     settings, where = address.settings, f"{address.source}, {name}"
     if variable := settings.get(f"{name}_env"):
         if (value := os.environ.get(str(variable))) is None:
-            raise CtlError(f"The environment variable {variable} is not set ({where}_env)")
+            raise ArgumentError(f"The environment variable {variable} is not set ({where}_env)")
         return value
     if path := settings.get(f"{name}_file"):
-        try:
-            return Path(str(path)).expanduser().read_text().strip()
-        except (OSError, ValueError) as error:
-            raise CtlError(f"{path} cannot be read: {error} ({where}_file)") from error
+        return read_text(Path(str(path)).expanduser(), f"{where}_file").strip()
     written = settings.get(name)
     return written if isinstance(written, str) else None
 

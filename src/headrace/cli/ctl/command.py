@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 import typer
 
 from headrace.api.error_text import error_text
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.console import examples
 from headrace.cli.ctl.address import find_address, login_of
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
@@ -148,7 +148,13 @@ def errors_in_lines() -> Iterator[None]:
         raise typer.Exit(ExitCode.ERROR) from error
     except ConnectError as error:
         typer.echo(f"Error: {escaped(' '.join(error_text(error).split()))}", err=True)
-        remedy = error.remedy if isinstance(error, CtlError) else None
-        if remedy is not None:
-            typer.echo(remedy, err=True)
-        raise typer.Exit(error.code if isinstance(error, CtlError) else ExitCode.ERROR) from error
+        if isinstance(error, CtlError) and error.remedy is not None:
+            typer.echo(error.remedy, err=True)
+        raise typer.Exit(_exit_code(error)) from error
+
+
+def _exit_code(error: ConnectError) -> int:
+    """Return the exit code of an error; one about a file of properties, which workers read too, is a ConfigError."""
+    if isinstance(error, CtlError):
+        return error.code
+    return ExitCode.INVALID_ARGUMENT if isinstance(error, ConfigError) else ExitCode.ERROR

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode, near_name
+from headrace.cli.ctl.argument_files import read_text
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
 
 SECRETS: Final = ("password", "token")
 """Each may also be given by reference, with the suffix ``_env`` or ``_file``."""
@@ -69,16 +70,16 @@ def contexts_file() -> Path:
 
 
 def load_contexts() -> Contexts:
-    """Read the file; without it there are no contexts. Raise CtlError for one that is not valid."""
+    """Read the file; without it there are no contexts. Raise ArgumentError for one that is not valid."""
     path = contexts_file()
     try:
-        found = tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        return Contexts()
-    except OSError as error:
-        raise CtlError(f"{path} cannot be read: {error.strerror or error}") from error
+        found = tomllib.loads(read_text(path))
+    except ArgumentError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return Contexts()
+        raise
     except ValueError as error:
-        raise CtlError(f"{path} is not valid TOML: {error}") from error
+        raise ArgumentError(f"{path} is not valid TOML: {error}") from error
     return _parsed(path, found)
 
 
@@ -100,14 +101,14 @@ def _parsed(path: Path, found: Mapping[str, Any]) -> Contexts:
     contexts, current = found.get("contexts", {}), found.get("current")
     unknown = sorted(found.keys() - {"contexts", "current"})
     if unknown or not isinstance(contexts, dict) or not isinstance(current, str | None):
-        raise CtlError(f"{path}: expected are current and the tables [contexts.NAME]", remedy=_unknown(unknown))
+        raise ArgumentError(f"{path}: expected are current and the tables [contexts.NAME]", remedy=_unknown(unknown))
     for name, settings in contexts.items():
         if not isinstance(settings, dict):
-            raise CtlError(f"{path}: contexts.{name} is not a table")
+            raise ArgumentError(f"{path}: contexts.{name} is not a table")
         for key, value in settings.items():
             if not isinstance(value, bool if key == VERIFY else str) or key not in (*STRINGS, VERIFY):
                 known = ", ".join((*STRINGS, VERIFY))
-                raise CtlError(f"{path}: invalid setting {key} in [contexts.{name}]", remedy=f"Settings: {known}")
+                raise ArgumentError(f"{path}: invalid setting {key} in [contexts.{name}]", remedy=f"Settings: {known}")
     return Contexts(current, contexts)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from headrace.cli.ctl.argument_files import read_json
 from headrace.cli.ctl.command import Session, Yes, command
 from headrace.cli.ctl.completion import Connector
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
@@ -133,14 +134,10 @@ def discard(
 
 def _chain(session: Session, file: Path) -> dict[str, Any]:
     """Return the converters and transformations of a file with a connector's properties, JSON or Java's format."""
-    try:
-        text = file.read_text()
-        found: Any = read_properties(file) if file.suffix == ".properties" else json.loads(text)
-    except (OSError, ValueError) as error:
-        raise CtlError(f"{file} cannot be read: {error}") from error
+    found: Any = read_properties(file) if file.suffix == ".properties" else read_json(file)
     found = found.get("config", found) if isinstance(found, dict) else found
     if not isinstance(found, Mapping):
-        raise CtlError(f"{file} has no properties: expected a JSON object, or a file whose name ends in .properties")
+        raise ArgumentError(f"{file} is neither a JSON object nor a file whose name ends in .properties")
     chain = {name: value for name, value in found.items() if name.startswith(_CHAIN)}
     if len(chain) < len(found):
         session.say(

@@ -75,21 +75,21 @@ def preview(
 
 
 def _of_file(file: Path, name: str | None) -> Desired:
-    """Return the connector of a file, the one of that name if there are several. Raise CtlError for its mistakes."""
+    """Return the connector of a file, the one of that name if there are several. Raise ArgumentError for mistakes."""
     from headrace.cli.plan.connector_sources import read_connectors
     from headrace.cli.plan.desired_connectors import without_unset
 
     described = read_connectors([file], os.environ)
     if described.findings:
-        raise CtlError("; ".join(map(str, described.findings)))
+        raise ArgumentError("; ".join(map(str, described.findings)))
     chosen = [each for each in described.connectors if name in (None, each.name)]
     if len(chosen) != 1:
         names = ", ".join(each.name for each in described.connectors)
-        raise CtlError(f"Name one connector of {file} with --name: {names}")
+        raise ArgumentError(f"Name one connector of {file} with --name: {names}")
     if unset := list(without_unset(chosen)):
-        raise CtlError("; ".join(map(str, unset)))
+        raise ArgumentError("; ".join(map(str, unset)))
     if not chosen[0].plugin:
-        raise CtlError(str(chosen[0].finding("it has no connector.class")))
+        raise ArgumentError(str(chosen[0].finding("it has no connector.class")))
     return chosen[0]
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from headrace import __version__
 from headrace.cli.ctl.address import URL_VARIABLE, Address, Login, verifies
-from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError, near_name
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, UnavailableError, near_name
 
 if TYPE_CHECKING:
     import httpx2
@@ -236,7 +236,9 @@ def _tls(address: Address) -> ssl.SSLContext:
             context.load_cert_chain(certificate, _file(settings.get("key")))
     except OSError as error:  # ssl.SSLError is one
         files = ", ".join(f"{key}={settings[key]}" for key in ("ca", "certificate", "key") if key in settings)
-        raise CtlError(f"Files for TLS cannot be used ({address.source}, {files}): {error}") from error
+        raise ArgumentError(
+            f"Files for TLS cannot be used ({address.source}, {files}): {error.strerror or error}"
+        ) from error
     if not verifies(settings):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.api.errors import ConfigError
 from headrace.cli.ctl.ctl_error import CtlError
 from headrace.cli.ctl.statuses import Goal
 from headrace.cli.plan.differences import Action, Change, Config, Plan
@@ -63,7 +62,7 @@ def read_plan(path: Path) -> SavedPlan:
         files = tuple(map(Path, content["files"]))
         return SavedPlan(files, content["prune"], content["cluster"], str(content["salt"]), changes)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise CtlError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CtlError(f"{path} is no plan: {error or 'not readable'}") from error
 

@@ -95,7 +95,7 @@ def test_a_file_that_is_none(commands: Commands, contexts_file: Path, text: str,
     written(contexts_file, text)
     commands.environment = {}
     code, out, err = commands.run("connectors", "ls")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert said in err and len(err.splitlines()) <= 2
 
 
@@ -165,7 +165,7 @@ def test_passwords(
 
     written(contexts_file, f'{table}username = "ann"\npassword_env = "PW"\n')
     code, _, err = commands.run("connectors", "ls")
-    assert (code, err) == (1, "Error: The environment variable PW is not set (context a, password_env)\n")
+    assert (code, err) == (2, "Error: The environment variable PW is not set (context a, password_env)\n")
     monkeypatch.setenv("PW", "secret")
     assert commands.run("connectors", "ls", "-o", "name") == (0, "orders\n", "")
 
@@ -206,7 +206,7 @@ def test_tls(
     assert commands.run("loggers", "get", "-o", "json")[0] == 0
     commands.run("context", "set", "tls", "--ca", str(tmp_path / "none"))
     code, _, err = commands.run("loggers", "get")
-    assert (code, err.startswith("Error: Files for TLS cannot be used (context tls, ca=")) == (1, True)
+    assert (code, err.startswith("Error: Files for TLS cannot be used (context tls, ca=")) == (2, True)
 
 
 def test_completion_of_connectors(commands: Commands, cluster: Cluster) -> None:

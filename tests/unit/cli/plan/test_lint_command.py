@@ -131,7 +131,7 @@ def test_a_worker_that_is_none(text: str, write: Write) -> None:
     write("worker.properties", text)
     write("a.yaml", "a: {connector.class: FileStreamSource, topic: t}\n")
     code, out, err = lint("a.yaml", "--worker", "worker.properties")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.startswith("Error: worker.properties: ") and err.count("\n") == 1
 
 
