@@ -27,8 +27,9 @@ def parse_level(text: str) -> str:
 
 
 def level_names(incomplete: str) -> list[str]:
-    """Return the levels that begin with a text in any case."""
-    return [level for level in LEVELS if level.startswith(incomplete.upper())]
+    """Return the levels that begin with a text, in the text's case."""
+    levels = [level.lower() for level in LEVELS] if incomplete.islower() else LEVELS
+    return [level for level in levels if level.startswith(incomplete)]
 
 
 Level = Annotated[

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -219,6 +220,31 @@ def test_completion_of_connectors(commands: Commands, cluster: Cluster) -> None:
     assert commands.run()[1].split() == ["orders", "other"]
     commands.environment["HEADRACE_URL"] = f"http://127.0.0.1:{free_port()}"
     assert commands.run()[1].split() == []
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("connectors describe ord", "orders"),
+        ("connectors descr", "describe"),
+        ("connectors create --fi", "--file"),
+        ("loggers set root d", "debug"),
+        ("loggers set root W", "WARN"),
+        ("logs orders --level de", "debug"),
+        ("context use prod", "production"),
+    ],
+)
+def test_completion_of_other_shells(
+    commands: Commands, contexts_file: Path, shell: str, typed: str, completed: str
+) -> None:
+    written(contexts_file, "[contexts.production]")
+    commands.environment |= {
+        "_HEADRACE_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": f"headrace {typed}",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    assert re.findall(r"[\w-]+", commands.run()[1].removeprefix("_arguments '*: :(("))[0] == completed
 
 
 def imported_by(*args: str, **environment: str) -> set[str]:
