@@ -22,6 +22,7 @@ from headrace.connectors.spark_sink.spark_types import ddl_fields, spark_type
 
 POINT = SchemaBuilder.struct().field("x", Schema.INT32).field("y z", Schema.OPTIONAL_FLOAT64).build()
 JDBC = {"spark.format": "jdbc", "table": "rows", "spark.option.url": "jdbc:postgresql://host/db"}
+NOT_COMPARED = "the columns are not compared with those of "
 UPSERT = {**JDBC, "insert.mode": "upsert", "pk.fields": "id"}
 
 
@@ -112,9 +113,29 @@ def test_an_upsert_keeps_the_last_row_of_each_key() -> None:
     found = shown(keyed(0, 1, 10), keyed(1, 2, 20), keyed(2, 1, 11), keyed(3, 2, None), **UPSERT)
     assert found.schema == "x INT, `y z` DOUBLE, id BIGINT"
     assert found.rows == [{"x": 11, "y z": None, "id": 1}]
-    assert found.notes == ('the row of this key is deleted: {"id": 2}',)
+    assert found.notes == (
+        'the row of this key is deleted: {"id": 2}',
+        NOT_COMPARED + "rows: only Spark's JDBC driver reads them",
+    )
     with pytest.raises(DataError, match="Records have no keys"):
         shown(point(0, 1), **UPSERT)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (JDBC, "rows: only Spark's JDBC driver reads them"),
+        ({"spark.format": "delta", "path": "/lake/t"}, "/lake/t: only Spark reads the tables of spark.format=delta"),
+        ({"spark.format": "iceberg", "table": "l.t"}, "l.t: only Spark reads the tables of spark.format=iceberg"),
+        ({"spark.format": "csv", "path": "/d"}, "/d: without Spark, the types of columns are read of parquet only"),
+        (
+            {"spark.format": "parquet", "path": "s3a://b/t"},
+            "s3a://b/t: without Spark, only files on this machine are read",
+        ),
+    ],
+)
+def test_targets_whose_columns_are_not_compared(target: dict[str, str], reason: str) -> None:
+    assert shown(point(0, 1), **target).notes == (NOT_COMPARED + reason,)
 
 
 def test_what_differs_from_files_that_are_there(tmp_path: Path) -> None:

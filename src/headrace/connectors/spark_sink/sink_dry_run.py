@@ -30,7 +30,7 @@ from headrace.connectors.spark_sink.spark_sink_config import (
     SinkSettings,
 )
 from headrace.connectors.spark_sink.spark_types import column_name, ddl_fields, spark_type
-from headrace.connectors.spark_sink.written_files import written_columns
+from headrace.connectors.spark_sink.written_files import not_compared, written_columns
 
 Settings = Mapping[str, str]
 _SHOWN: Final = 200
@@ -170,7 +170,9 @@ def _text(value: object) -> str:
 
 
 def _differences(columns: Sequence[Column], format: str, job: Settings) -> Iterator[str]:
-    """Yield what differs between the columns and those of files that are there already."""
+    """Yield what differs between the columns and those of files that are there already, or why that is not known."""
+    if (reason := not_compared(format, job.get(PATH), job.get(TABLE))) is not None:
+        yield reason
     found = written_columns(format, job.get(PATH))
     if found is None:
         return

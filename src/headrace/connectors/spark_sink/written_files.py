@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from headrace.connectors.spark_sink.spark_sink_config import FILE_FORMATS
 from headrace.connectors.spark_sink.spark_types import spark_type
 
 _FORMAT: Final = "parquet"
@@ -44,6 +45,19 @@ def written_columns(format: str, path: str | None) -> WrittenColumns | None:
         return None
     partitions = {name for name, equals, _ in (each.partition("=") for each in file.split("/")) if equals}
     return WrittenColumns(file, {each.name: spark_type(each.type) for each in schema}, frozenset(partitions))
+
+
+def not_compared(format: str, path: str | None, table: str | None) -> str | None:
+    """Return why the columns of a target cannot be read without Spark; None if those of files here can be."""
+    if format == _FORMAT:
+        reason = None if _LOCAL.fullmatch(path or "") else "without Spark, only files on this machine are read"
+    elif format in FILE_FORMATS:
+        reason = f"without Spark, the types of columns are read of {_FORMAT} only"
+    elif format == "jdbc":
+        reason = "only Spark's JDBC driver reads them"
+    else:
+        reason = f"only Spark reads the tables of spark.format={format}"
+    return reason and f"the columns are not compared with those of {table or path}: {reason}"
 
 
 def _first_file(directory: str) -> str | None:
