@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from headrace.api.errors import ConnectError
-from headrace.cli.console import LogLevel, configure_logging, one_line_errors
+from headrace.cli.console import EXIT_FAILED, LogLevel, configure_logging, one_line_errors
 
 if TYPE_CHECKING:
     from headrace.doctor.findings import CheckResult
     from headrace.doctor.subject import Subject
 
-_EXIT_PROBLEM: Final = 1
 _NAME_WIDTH: Final = 16
 _LEVEL_WIDTH: Final = 7
 _COLORS: Final = {"ok": typer.colors.GREEN, "warning": typer.colors.YELLOW, "problem": typer.colors.RED}
@@ -52,7 +51,7 @@ def doctor(
     with one_line_errors(), _subject(worker_properties) as subject:
         results = run_checks(CHECKS, subject)
         _show(results, output)
-        code = _EXIT_PROBLEM if has_problem(results) else 0
+        code = EXIT_FAILED if has_problem(results) else 0
     raise typer.Exit(code)
 
 

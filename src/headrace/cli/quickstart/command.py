@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.console import LogLevel, configure_logging, print_error
+from headrace.cli.console import EXIT_FAILED, LogLevel, configure_logging, one_line_errors
 
 if TYPE_CHECKING:
     from headrace.cli.quickstart.connector_pair import ConnectorPair
     from headrace.cli.quickstart.run import Limits
     from headrace.cli.quickstart.run_directory import RunDirectory
     from headrace.cli.quickstart.services import Services
-
-_EXIT_FAILED: Final = 1
-_EXIT_MISCONFIGURED: Final = 2
 
 
 def quickstart(
@@ -45,22 +42,18 @@ def quickstart(
 
     Ctrl-C ends everything; the Parquet files stay.
     """
-    from headrace.api.errors import ConfigError, ConnectError
     from headrace.cli.quickstart.connector_pair import lines_to_parquet, orders_to_parquet
     from headrace.cli.quickstart.run import Limits
     from headrace.cli.quickstart.run_directory import RunDirectory
 
     configure_logging(LogLevel.ERROR)
-    try:
+    with one_line_errors():
         run_directory = RunDirectory.open(directory)
         if file is not None:
             pair = lines_to_parquet(run_directory.output("lines"), file.absolute())
         else:
             pair = orders_to_parquet(run_directory.output("orders"), throughput, records)
         code = _run(run_directory, pair, Limits(seconds, records), keep or run_directory.continues)
-    except ConnectError as error:
-        print_error(error)
-        code = _EXIT_MISCONFIGURED if isinstance(error, ConfigError) else _EXIT_FAILED
     raise typer.Exit(code)
 
 
@@ -118,4 +111,4 @@ def _steps(
         view.close()
     for line in lines_at_end(comparison, pair, rows.directory, directory.path if keep else None):
         typer.echo(line)
-    return 0 if comparison.exactly_once else _EXIT_FAILED
+    return 0 if comparison.exactly_once else EXIT_FAILED
