@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.herder.core import herder_actions as actions
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_lag import sync_rules
@@ -21,7 +22,9 @@ from headrace.herder.core.config_writes import (
 )
 from headrace.herder.core.herder_core import step
 from headrace.herder.core.herder_state import HerderState, Phase, SyncRules
+from headrace.herder.core.local_work import task_configs_errors
 from headrace.model.assignment import Assignment, AssignmentError
+from headrace.model.health import TaskConfigsError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from tests.control_plane.conftest import ROUND
@@ -228,11 +231,16 @@ def test_a_failed_connector_and_a_failed_round_of_task_configs(stage: MakeStage,
     s.request(PutConnector(2, "c", {"connector.class": "Source", "name": "c", "x": "1"}, None, allow_replace=True))
     s.happen(events.ConnectorStarted("c"))
     s.say("task_configs raises a RetriableError, twice: longer and longer waits")
-    s.happen(events.TaskConfigsFailed("c"))
+    s.happen(events.TaskConfigsFailed("c", RetriableError("no database"), at=10.0))
     s.happen(events.ReconfigurationRequested("c"))
-    s.happen(events.TaskConfigsFailed("c"))
+    s.happen(events.TaskConfigsFailed("c", RetriableError(""), at=12.0))
+    assert task_configs_errors(s.state, 12.125) == {
+        "c": TaskConfigsError("RetriableError", "no reason was given", "computing", 125, 2125, 2, 375)
+    }
     s.happen(events.ReconfigurationRequested("c"))
+    assert task_configs_errors(s.state, 13.0)["c"].next_attempt == 0
     s.happen(events.TaskConfigsComputed("c", [{"part": "a"}]))
+    assert task_configs_errors(s.state, 14.0) == {}
     golden(s)
 
 

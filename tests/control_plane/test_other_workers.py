@@ -13,6 +13,7 @@ from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutConnector, PutSessionKey, PutTargetState, PutTaskConfigs, PutTaskCount
 from headrace.herder.core.herder_core import step
 from headrace.herder.core.herder_state import Privileges
+from headrace.herder.core.local_work import task_configs_errors
 from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -149,12 +150,15 @@ def test_a_publication_that_fails_is_repeated(stage: MakeStage, golden: Golden) 
     s.happen(events.ConfigUpdated(s.topic.state, connectors=("c",)))
     s.say("each time it waits longer")
     for _ in range(3):
-        s.happen(events.PublicationFailed("c"))
+        s.happen(events.PublicationFailed("c", ConnectError("no leader"), at=1.0))
         s.happen(events.ReconfigurationRequested("c"))
+    s.say("it has failed until the leader has accepted them, not only until the connector has made them")
+    (error,) = task_configs_errors(s.state, 1.0).values()
+    assert (error.stage, error.attempts, error.message) == ("publishing", 3, "no leader")
     s.happen(events.TaskConfigsPublished("c"))
-    assert s.state.connectors["c"].failures == 0
+    assert task_configs_errors(s.state, 1.0) == {}
     s.say("this worker leads by the time of the next attempt")
-    s.happen(events.PublicationFailed("c"))
+    s.happen(events.PublicationFailed("c", ConnectError("no leader"), at=1.0))
     s.leader = "me"
     s.happen(s.assign())
     s.happen(events.ReconfigurationRequested("c"))
@@ -165,7 +169,7 @@ def test_failures_without_end_are_no_trouble(stage: MakeStage) -> None:
     s = follower(stage, "a")
     state = s.state
     for _ in range(2000):
-        state, done = step(state, events.PublicationFailed("c"))
+        state, done = step(state, events.PublicationFailed("c", ConnectError("no leader"), at=1.0))
     (later,) = done
     assert later.delay == 60.0
 

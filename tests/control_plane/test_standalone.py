@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConnectError, RetriableError
 from headrace.herder.core import herder_actions as actions
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import (
@@ -119,7 +119,7 @@ def test_alone_task_configs_are_tried_again(alone: Alone, golden: Golden) -> Non
     alone.hold(actions.ComputeTaskConfigs)
     alone.create("c", "a")
     alone.happen(events.StartAwaited(2, "c"))
-    alone.happen(events.TaskConfigsFailed("c"))
+    alone.happen(events.TaskConfigsFailed("c", RetriableError("not now"), at=1.0))
     alone.release(actions.ComputeTaskConfigs)
     alone.happen(events.ReconfigurationRequested("c"))
     golden(alone)

@@ -160,3 +160,35 @@ def test_a_worker_that_does_not_answer_is_named(workers: list[WorkerProcess], un
     assert unknown["stage"] is None and unknown["lag"] is None and unknown["state"] == "RUNNING"
     assert unknown["verdict"] == "degraded" and f"127.0.0.1:{owner.port}, has not answered" in unknown["why"]
     await_task(workers, unique, lambda task: task["verdict"] == "healthy")
+
+
+def test_a_connector_whose_task_configs_fail_is_degraded_until_they_do_not(
+    workers: list[WorkerProcess], unique: str, tmp_path: Path
+) -> None:
+    """It is RUNNING meanwhile, as in Kafka Connect. Both workers say so: one runs it, the other one asks."""
+    obstacle = tmp_path / "obstacle"
+    obstacle.touch()
+    workers[0].create(unique, **{"connector.class": "unready_source.UnreadySource", "obstacle": str(obstacle)})
+
+    def connectors(fits: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]] | None:
+        found = [health(worker, unique) for worker in workers]
+        return found if all(fits(each["connector"]) for each in found) else None
+
+    def has_failed_again(connector: dict[str, Any]) -> bool:
+        error = connector["task_configs_error"]
+        return error is not None and error["attempts"] > 2
+
+    for whole in wait_for(lambda: connectors(has_failed_again), 60, lambda: f"{health(workers[0], unique)}"):
+        connector = whole["connector"]
+        error = connector["task_configs_error"]
+        assert (connector["state"], connector["verdict"], whole["verdict"]) == ("RUNNING", "degraded", "degraded")
+        assert (error["class"], error["message"], error["stage"]) == ("DatabaseAwayError", "no database", "computing")
+        assert error["since"] > error["age"] >= 0 and 0 <= error["next_attempt"] <= 60_000
+        assert whole["why"].startswith("Connector: Computing its task configurations has failed "), whole
+    obstacle.unlink()
+    workers[0].wait_for_tasks(unique)
+
+    def is_well(connector: dict[str, Any]) -> bool:
+        return connector["task_configs_error"] is None and connector["verdict"] == "healthy"
+
+    wait_for(lambda: connectors(is_well), 60, lambda: f"{health(workers[0], unique)}")

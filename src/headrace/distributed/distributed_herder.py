@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.stores import TopicStores
-from headrace.herder.connector_health import HealthOfTasks
+from headrace.herder.connector_health import Json
 from headrace.herder.core import config_lag
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutTaskConfigs
@@ -161,8 +161,8 @@ class DistributedHerder(WorkerHerder):
     def session_key(self) -> SessionKey | None:
         return self._services.config_store.snapshot().session_key
 
-    def task_health(self, connector: str | None) -> Future[HealthOfTasks]:
-        return self._connector_health.of_tasks_here(connector)
+    def worker_health(self, connector: str | None) -> Future[Json]:
+        return self._connector_health.here(connector, self._task_configs_errors)
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return map_future(self._submit_write(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.herder.connector_health import HealthOfTasks
+from headrace.herder.connector_health import Json
 from headrace.herder.engine.herder_services import LeaderRequests
 from headrace.model.cluster_config_state import ClusterConfigState
 
@@ -23,5 +23,5 @@ class SignedHealthRequests:
     config: Callable[[], ClusterConfigState]
     """Returns the newest state of the config topic, which has the key that requests are signed with."""
 
-    def task_health(self, worker_id: str, connector: str | None) -> HealthOfTasks:
-        return self.client.task_health(f"{self.scheme}://{worker_id}", connector, self.config().session_key)
+    def worker_health(self, worker_id: str, connector: str | None) -> Json:
+        return self.client.worker_health(f"{self.scheme}://{worker_id}", connector, self.config().session_key)

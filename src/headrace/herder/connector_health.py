@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
@@ -19,7 +19,7 @@ from headrace.herder.errors import NotFoundError
 from headrace.herder.herder_queries import HerderQueries
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Clock, Deadline
-from headrace.model.health import TaskError, TaskFacts
+from headrace.model.health import TaskConfigsError, TaskError, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorStateInfo, TaskState
 from headrace.model.state import State
@@ -30,15 +30,26 @@ _REMOTE_S: Final = 2.0
 """Seconds that all other workers together have to answer."""
 
 Json = dict[str, Any]
-HealthOfTasks = Mapping[str, Mapping[int, Json]]
-"""By connector and the task's number."""
+TaskConfigsErrors = Callable[[], Mapping[str, TaskConfigsError]]
+"""Returns what fails with task configurations on this worker, by connector."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHealth:
+    """One worker's part of the health: of tasks by their numbers, and of connectors, both by connector."""
+
+    tasks: Mapping[str, Mapping[int, Json]]
+    errors: Mapping[str, TaskConfigsError]
+
+    def to_json(self) -> Json:
+        return {"tasks": self.tasks, "errors": {name: asdict(error) for name, error in self.errors.items()}}
 
 
 class WorkerRequests(Protocol):
     """Requests to any other worker of the group."""
 
-    def task_health(self, worker_id: str, connector: str | None) -> HealthOfTasks:
-        """Return the health of a connector's tasks that the worker runs, or ran last; of all if None.
+    def worker_health(self, worker_id: str, connector: str | None) -> Json:
+        """Return ``WorkerHealth`` as JSON: of a connector and its tasks that it runs, or ran last; of all if None.
 
         Blocks a short time. Raise ConnectError if the worker cannot be reached, or does not answer.
         """
@@ -65,20 +76,22 @@ class ConnectorHealth:
         self._stages = stages
         self._clock = clock
 
-    def of(self, names: Iterable[str]) -> Future[Mapping[str, Json]]:
+    def of(self, names: Iterable[str], errors: TaskConfigsErrors) -> Future[Mapping[str, Json]]:
         """Return the health of connectors; those that are gone, or have no status yet, are left out."""
         wanted = list(names)
-        return self._stages.run_in_background("health of connectors", lambda: self._of(wanted))
+        return self._stages.run_in_background("health of connectors", lambda: self._of(wanted, errors))
 
-    def of_tasks_here(self, connector: str | None) -> Future[HealthOfTasks]:
-        """Return the health of the tasks that this worker runs, or ran last: of one connector, or of all."""
-        return self._stages.run_in_background("health of this worker's tasks", lambda: self._of_tasks_here(connector))
+    def here(self, connector: str | None, errors: TaskConfigsErrors) -> Future[Json]:
+        """Return this worker's part as JSON: of one connector, or of all."""
+        here = partial(self._here, connector, errors)
+        return self._stages.run_in_background("health of this worker's part", lambda: here().to_json())
 
-    def _of(self, names: Iterable[str]) -> dict[str, Json]:
+    def _of(self, names: Iterable[str], errors: TaskConfigsErrors) -> dict[str, Json]:
         statuses = {name: status for name in names if (status := self._status(name)) is not None}
-        workers = {task.worker_id for status in statuses.values() for task in status.tasks if task.worker_id}
+        workers = {status.connector.worker_id for status in statuses.values()}
+        workers |= {task.worker_id for status in statuses.values() for task in status.tasks}
         only = next(iter(statuses)) if len(statuses) == 1 else None
-        answers = self._ask(workers, only)
+        answers = self._ask({worker for worker in workers if worker}, only, errors)
         return {name: self._health(status, answers) for name, status in statuses.items()}
 
     def _status(self, name: str) -> ConnectorStateInfo | None:
@@ -89,53 +102,60 @@ class ConnectorHealth:
 
     # ---- the workers
 
-    def _ask(self, workers: Iterable[str], connector: str | None) -> dict[str, HealthOfTasks | str]:
+    def _ask(self, workers: Collection[str], connector: str | None, errors: TaskConfigsErrors) -> _Answers:
         """Return each worker's answer, or the reason why there is none; asks all at once."""
         own, others = self._services.worker_id, self._services.others
-        asked: dict[str, Future[HealthOfTasks]] = {}
+        asked: dict[str, Future[Json]] = {}
         for worker in workers:
             if worker != own and others is not None:
-                stage = f"health of the tasks of worker {worker}"
-                asked[worker] = self._stages.run_in_background(stage, partial(others.task_health, worker, connector))
+                stage = f"health of worker {worker}'s part"
+                asked[worker] = self._stages.run_in_background(stage, partial(others.worker_health, worker, connector))
         deadline = Deadline.after(_REMOTE_S, self._clock)
-        answers: dict[str, HealthOfTasks | str] = {}
+        answers: dict[str, WorkerHealth | str] = {}
         if own in workers:
-            answers[own] = self._of_tasks_here(connector)
+            answers[own] = self._here(connector, errors)
         return answers | {worker: _answer(worker, future, deadline) for worker, future in asked.items()}
 
-    def _of_tasks_here(self, connector: str | None) -> HealthOfTasks:
+    def _here(self, connector: str | None, errors: TaskConfigsErrors) -> WorkerHealth:
         found: dict[str, dict[int, Json]] = {}
         for id, facts in self._services.facts(connector).items():
             with suppress(NotFoundError):  # it was deleted, or has no status yet
                 status = self._queries.task_status(id)
                 judged = verdict(TaskView(status.state, status.trace, facts), self._timeout(id.connector))
                 found.setdefault(id.connector, {})[id.task] = task_health(status, judged, facts)
-        return found
+        return WorkerHealth(found, {name: error for name, error in errors().items() if connector in (None, name)})
 
     def _timeout(self, name: str) -> int:
         return stalled_timeout(self._queries.connector_info(name).config, self._services.default_timeout)
 
     # ---- the answer
 
-    def _health(self, status: ConnectorStateInfo, answers: Mapping[str, HealthOfTasks | str]) -> Json:
+    def _health(self, status: ConnectorStateInfo, answers: _Answers) -> Json:
         tasks = [self._task(status.name, task, answers) for task in _with_unassigned(status, self._queries)]
-        connector, own = status.connector, connector_verdict(status.connector.state, status.connector.trace)
+        connector, answer = status.connector, answers.get(status.connector.worker_id or "")
+        error = answer.errors.get(status.name) if isinstance(answer, WorkerHealth) else None
+        own = connector_verdict(connector.state, connector.trace, answer if isinstance(answer, str) else error)
         parts = [("Connector", own)]
         parts += [(f"Task {task['id']}", _judgement(task)) for task in tasks]
         return {
             "name": status.name,
             "type": status.type,
             **_shown(_of_whole(connector.state, parts)),
-            "connector": {"state": connector.state, "worker_id": connector.worker_id, **_shown(own)},
+            "connector": {
+                "state": connector.state,
+                "worker_id": connector.worker_id,
+                **_shown(own),
+                "task_configs_error": None if error is None else _task_configs_error(error),
+            },
             "tasks": tasks,
         }
 
-    def _task(self, connector: str, status: TaskState, answers: Mapping[str, HealthOfTasks | str]) -> Json:
-        answer = answers.get(status.worker_id or "", {})
+    def _task(self, connector: str, status: TaskState, answers: _Answers) -> Json:
+        answer = answers.get(status.worker_id or "")
         if isinstance(answer, str):
             view = TaskView(status.state, status.trace, None, answer)
         else:
-            known = answer.get(connector, {}).get(status.id)
+            known = None if answer is None else answer.tasks.get(connector, {}).get(status.id)
             if known is not None:
                 return known
             view = TaskView(status.state, status.trace)
@@ -194,6 +214,11 @@ def _error(error: TaskError, age: int | None) -> Json:
     }
 
 
+def _task_configs_error(error: TaskConfigsError) -> Json:
+    fields = asdict(error)
+    return {"class": fields.pop("error_class"), **fields}
+
+
 def _plain(value: Any) -> Any:
     """Return a position as JSON can show it, which has no infinite numbers and no lone surrogates."""
     if isinstance(value, Mapping):
@@ -222,24 +247,28 @@ def _with_unassigned(status: ConnectorStateInfo, queries: HerderQueries) -> list
     return sorted((*status.tasks, *missing), key=lambda task: task.id)
 
 
-def _answer(worker: str, future: Future[HealthOfTasks], deadline: Deadline) -> HealthOfTasks | str:
+_Answers = Mapping[str, WorkerHealth | str]
+"""By worker; a text is the reason why there is no answer."""
+
+
+def _answer(worker: str, future: Future[Json], deadline: Deadline) -> WorkerHealth | str:
     try:
         found = future.result(deadline.remaining())
     except TimeoutError:
         return f"its worker, {worker}, has not answered within {_REMOTE_S:g} s"
     except Exception as error:
         return f"its worker, {worker}, has not answered: {error_line(error)}"
-    if not _is_understood(found):
-        return f"its worker, {worker}, has given an answer that is not understood: it may be of another version"
-    return found
-
-
-def _is_understood(found: Any) -> bool:
-    """Return True if each task in another worker's answer has a verdict that this worker knows."""
     try:
-        return all(_judgement(task).why is not None for tasks in found.values() for task in tasks.values())
-    except (AttributeError, KeyError, TypeError):
-        return False
+        return _understood(found)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"its worker, {worker}, has given an answer that is not understood: it may be of another version"
+
+
+def _understood(found: Any) -> WorkerHealth:
+    """Return another worker's answer. Raise an error unless each task in it has a verdict that this worker knows."""
+    parts = found["tasks"].items()
+    tasks = {name: {int(id): {**task, **_shown(_judgement(task))} for id, task in part.items()} for name, part in parts}
+    return WorkerHealth(tasks, {name: TaskConfigsError(**error) for name, error in found["errors"].items()})
 
 
 def _shown(judged: Judgement) -> Json:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
-from headrace.herder.connector_health import HealthOfTasks, Json
+from headrace.herder.connector_health import Json
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
@@ -159,8 +159,8 @@ class ClusterHerder(Protocol):
     def session_key(self) -> SessionKey | None:
         """Return the key to sign requests with; None while it was not read, or none exists yet."""
 
-    def task_health(self, connector: str | None) -> Future[HealthOfTasks]:
-        """Return the health of this worker's tasks: of one connector, or of all."""
+    def worker_health(self, connector: str | None) -> Future[Json]:
+        """Return this worker's part of the health: of one connector, or of all."""
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         """Write task configs of a connector on another worker; the future ends when the config topic has them."""

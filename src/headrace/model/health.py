@@ -64,6 +64,33 @@ class TaskError:
     next_attempt_ms: int | None = None
 
 
+class TaskConfigsStage(Enum):
+    """A step on the way of a connector's task configs to the config topic."""
+
+    COMPUTING = "computing"
+    """The connector makes them."""
+    PUBLISHING = "publishing"
+    """The leader, another worker, takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfigsError:
+    """The newest of the failures in a row to get a connector's task configurations, which is retried. Times are ages.
+
+    ``stage`` is what fails: the connector's making of them, or the leader's taking of them.
+    """
+
+    error_class: str
+    message: str
+    stage: str
+    age: int
+    since: int
+    """Age of the first failure in the row."""
+    attempts: int
+    next_attempt: int
+    """Time until the next attempt; 0 while one is under way."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """A task's progress as its process measured it; numbers are ages. None for what has not happened, or is not so."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from headrace.model.health import Handling, Progress, Stage, TaskError, TaskFacts
+from headrace.model.health import Handling, Progress, Stage, TaskConfigsError, TaskError, TaskFacts
 from headrace.model.state import State
 
 _LATELY: Final = 60_000
@@ -80,13 +80,22 @@ def verdict(task: TaskView, timeout: int) -> Judgement:
     )
 
 
-def connector_verdict(state: str, trace: str | None) -> Judgement:
-    """Return the verdict about a connector itself, without its tasks."""
+def connector_verdict(state: str, trace: str | None, error: TaskConfigsError | str | None = None) -> Judgement:
+    """Return the verdict about a connector itself, without its tasks.
+
+    ``error`` is that of its task configurations; a text is the reason why it cannot be had.
+    """
     by_state = _by_state(TaskView(state, trace))
     if by_state is not None:
         return by_state
     if state == State.RESTARTING.value:
         return Judgement(Verdict.DEGRADED, "It is being restarted.")
+    if isinstance(error, str):
+        return Judgement(Verdict.DEGRADED, _sentence(f"how it fares is not known: {error}"))
+    if error is not None:
+        times = "once" if error.attempts == 1 else f"{error.attempts} times"
+        failed = f"{error.stage} its task configurations has failed {times}, since {_time(error.since)} ago"
+        return Judgement(Verdict.DEGRADED, _sentence(f"{failed}: {error.error_class}: {_cut(error.message)}"))
     return Judgement(Verdict.HEALTHY, "It runs.")
 
 
@@ -308,9 +317,12 @@ def _unmoved(facts: TaskFacts, *ages: int | None) -> int:
 
 
 def _text(error: TaskError) -> str:
-    message = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}..."
     hint = f" ({error.hint})" if error.hint else ""
-    return f"{error.error_class}: {message}{hint}"
+    return f"{error.error_class}: {_cut(error.message)}{hint}"
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
 
 
 def _time(ms: int | None) -> str:

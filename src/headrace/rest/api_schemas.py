@@ -17,7 +17,7 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo, ConfigValue
 from headrace.inspection.topics.connector_topics import Direction
 from headrace.logs.loggers import LoggerLevel
 from headrace.model.auto_restart import NO_POLICY, ON_FAILURE
-from headrace.model.health import Handling, Stage
+from headrace.model.health import Handling, Stage, TaskConfigsStage
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -195,7 +195,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
         verdict=_VERDICT,
         why=_TEXT,
         connector=exactly(
-            state=_STATE, worker_id=_TEXT_OR_NULL, verdict=_VERDICT, why=_TEXT, auto_restart=ref("AutoRestart")
+            state=_STATE,
+            worker_id=_TEXT_OR_NULL,
+            verdict=_VERDICT,
+            why=_TEXT,
+            auto_restart=ref("AutoRestart"),
+            task_configs_error=nullable(ref("TaskConfigsError")),
         ),
         tasks=array(ref("TaskHealth")),
     ),
@@ -233,6 +238,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
         ),
         transaction_open=_AGE,
         measured={**_AGE, "description": "The age of the process' newest report, in milliseconds."},
+    ),
+    "TaskConfigsError": exactly(
+        **{"class": _TEXT},
+        message=_TEXT,
+        stage={"enum": [stage.value for stage in TaskConfigsStage]},
+        age=_AGE,
+        since={**_AGE, "description": "The age of the first failure in the row."},
+        attempts=_NUMBER,
+        next_attempt={**_NUMBER, "description": "Milliseconds until the next attempt; 0 while one is under way."},
     ),
     "TaskError": exactly(
         **{"class": _TEXT},

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.config.session_key_config import MacAlgorithm
-from headrace.herder.connector_health import HealthOfTasks
 from headrace.herder.connector_logs import LogQuery
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.rest.herder_request_handler import REQUEST_TIMEOUT_SECONDS
@@ -72,14 +71,14 @@ class LeaderClient:
         if answer.status >= 300:
             raise _refusal(_refusal_message("PUT", leader_url, path, answer), answer.status, key)
 
-    def task_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> HealthOfTasks:
-        """Have a worker answer for its tasks, those of a connector or all, within a short time."""
+    def worker_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
+        """Have a worker answer for its connectors and tasks, those of a connector or all, within a short time."""
         path = INTERNAL_HEALTH if connector is None else f"{INTERNAL_HEALTH}/{encoded(connector)}"
         answer = self._send("GET", worker_url, path, b"", key, _HEALTH_SECONDS)
         if answer.status != HTTPStatus.OK:
             raise ConnectError(f"it answered {answer.status} to GET {path}: {_error_message(answer)}")
-        found = json.loads(answer.body)
-        return {name: {int(task): health for task, health in tasks.items()} for name, tasks in found.items()}
+        found: dict[str, Any] = json.loads(answer.body)
+        return found
 
     def log_lines(self, worker_url: str, query: LogQuery, key: SessionKey | None) -> dict[str, Any]:
         """Have a worker answer with its log lines about a connector, within a short time."""

@@ -7,17 +7,17 @@ import math
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from headrace.api.errors import RetriableError
 from headrace.api.lag import Lag, LagUnit
-from headrace.herder.connector_health import ConnectorHealth, HealthOfTasks, HealthServices, stalled_timeout
+from headrace.herder.connector_health import ConnectorHealth, HealthServices, stalled_timeout
 from headrace.herder.herder_queries import HerderQueries
 from headrace.model.cluster_config_state import ClusterConfigState
-from headrace.model.health import Handling, Progress, Stage, TaskError, TaskFacts
+from headrace.model.health import Handling, Progress, Stage, TaskConfigsError, TaskError, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import ConnectorStatus, State, TaskStatus
 from headrace.rest.api_schemas import SCHEMAS
@@ -31,9 +31,10 @@ OWNERS = {C0: "here:1", C1: "there:1", D0: "away:1"}
 class Statuses:
     def __init__(self) -> None:
         self.states: dict[ConnectorTaskId, tuple[State, str | None]] = dict.fromkeys(OWNERS, (State.RUNNING, None))
+        self.connectors_at = "here:1"
 
     def connector(self, name: str) -> ConnectorStatus | None:
-        return ConnectorStatus(name, State.RUNNING, "here:1", 3) if name in ("c", "d", "idle") else None
+        return ConnectorStatus(name, State.RUNNING, self.connectors_at, 3) if name in ("c", "d", "idle") else None
 
     def task(self, id: ConnectorTaskId) -> TaskStatus | None:
         state, trace = self.states[id]
@@ -48,10 +49,10 @@ class Others:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []
-        self.answer: HealthOfTasks | Exception = {"c": {1: {"id": 1, "verdict": "stalled", "why": "It hangs."}}}
+        self.answer: Any = {"tasks": {"c": {"1": {"id": 1, "verdict": "stalled", "why": "It hangs."}}}, "errors": {}}
         self.over = threading.Event()
 
-    def task_health(self, worker_id: str, connector: str | None) -> HealthOfTasks:
+    def worker_health(self, worker_id: str, connector: str | None) -> Any:
         self.asked.append((worker_id, connector))
         if worker_id == "away:1":
             self.over.wait(60)
@@ -64,6 +65,7 @@ class Cluster:
     def __init__(self) -> None:
         self.statuses, self.others = Statuses(), Others()
         self.facts: dict[ConnectorTaskId, TaskFacts] = {C0: WELL}
+        self.errors: dict[str, TaskConfigsError] = {}
         self.configs: dict[str, Mapping[str, str | None]] = {"c": {}, "d": {}, "new": {}}
 
     def of(self, *names: str) -> Mapping[str, Any]:
@@ -74,7 +76,11 @@ class Cluster:
         )
         queries = HerderQueries(lambda: config, self.statuses, lambda _: "source", tuple, lambda: "id")
         services = HealthServices("here:1", self._here, 300_000, self.others)
-        return ConnectorHealth(queries, services, Stages(time.monotonic), time.monotonic).of(names).result(20)
+        return (
+            ConnectorHealth(queries, services, Stages(time.monotonic), time.monotonic)
+            .of(names, lambda: self.errors)
+            .result(20)
+        )
 
     def _here(self, connector: str | None) -> Mapping[ConnectorTaskId, TaskFacts]:
         return {id: facts for id, facts in self.facts.items() if connector in (None, id.connector)}
@@ -122,6 +128,44 @@ def test_a_worker_that_cannot_be_reached_is_named_with_the_reason(cluster: Clust
     assert "connection refused" in cluster.of("c")["c"]["tasks"][1]["why"]
 
 
+TROUBLE = TaskConfigsError("RetriableError", "no database", "computing", 200, 42_000, 7, 15_800)
+
+
+@pytest.mark.parametrize("at", ["here:1", "there:1"])
+def test_a_connector_whose_task_configs_fail_is_degraded(cluster: Cluster, at: str) -> None:
+    """Its worker knows it, any worker says it."""
+    cluster.statuses.connectors_at = at
+    if at == "here:1":
+        cluster.errors = {"c": TROUBLE, "d": TROUBLE}
+    else:
+        cluster.others.answer = {"tasks": {}, "errors": {"c": asdict(TROUBLE)}}
+    shown = cluster.of("c")["c"]["connector"]
+    assert shown["verdict"] == "degraded"
+    assert (
+        shown["why"] == "Computing its task configurations has failed 7 times, since 42 s ago: "
+        "RetriableError: no database."
+    )
+    error = shown["task_configs_error"]
+    assert error == {
+        "class": "RetriableError",
+        "message": "no database",
+        "stage": "computing",
+        "age": 200,
+        "since": 42_000,
+        "attempts": 7,
+        "next_attempt": 15_800,
+    }
+    assert error.keys() == SCHEMAS["TaskConfigsError"]["properties"].keys()
+    assert {*shown, "auto_restart"} == SCHEMAS["ConnectorHealth"]["properties"]["connector"]["properties"].keys()
+
+
+def test_a_connector_whose_worker_does_not_answer_is_degraded(cluster: Cluster) -> None:
+    cluster.statuses.connectors_at = "there:1"
+    cluster.others.answer = RetriableError("connection refused")
+    shown = cluster.of("c")["c"]["connector"]
+    assert shown["verdict"] == "degraded" and "there:1, has not answered: " in shown["why"]
+
+
 def test_errors_and_lags_are_shown(cluster: Cluster) -> None:
     position = {"source_partition": {"file": b"x"}, "source_offset": {"n": (1, math.inf), "\ud800": "\ud800"}}
     error = TaskError("OSError", "full", Stage.PRODUCING, Handling.RETRIED, 1_800_000_000_123, position, "free some")
@@ -163,7 +207,16 @@ def test_the_timeout_is_the_connectors(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [{"c": {1: {"id": 1, "verdict": "weary", "why": "?"}}}, {"c": {1: {"id": 1}}}, {"c": {1: None}}, {"c": []}, [], 7],
+    [
+        {"tasks": {"c": {"1": {"id": 1, "verdict": "weary", "why": "?"}}}, "errors": {}},
+        {"tasks": {"c": {"1": {"id": 1}}}, "errors": {}},
+        {"tasks": {"c": {"1": None}}, "errors": {}},
+        {"tasks": {"c": []}, "errors": {}},
+        {"tasks": {}, "errors": {"c": {"new": 1}}},
+        {"c": {"1": {"id": 1, "verdict": "healthy", "why": "It is well."}}},
+        [],
+        7,
+    ],
 )
 def test_an_answer_of_another_version_spoils_nothing_else(cluster: Cluster, answer: Any) -> None:
     cluster.others.answer = answer

@@ -55,10 +55,10 @@ class Cluster:
     def write_logger_level(self, logger: str, level: str) -> Future[None]:
         return self._asked(logger, lambda: self.levels.append((logger, level)))
 
-    def task_health(self, connector: str | None) -> Future[Any]:
+    def worker_health(self, connector: str | None) -> Future[Any]:
         future: Future[Any] = Future()
         if connector != "slow":
-            future.set_result({connector or "all": {0: {"id": 0}}})
+            future.set_result({"tasks": {connector or "all": {0: {"id": 0}}}, "errors": {}})
         return future
 
     def fence_zombies(self, name: str) -> Future[None]:
@@ -330,11 +330,11 @@ def test_a_follower_asks_for_a_loggers_level_in_the_whole_cluster(name: str, lea
 def test_any_worker_answers_for_its_tasks(name: str | None, follower: Worker) -> None:
     assert SHA256 is not None
     client = LeaderClient(RestClient(), SHA256)
-    assert client.task_health(follower.url, name, KEY) == {name or "all": {0: {"id": 0}}}
+    assert client.worker_health(follower.url, name, KEY) == {"tasks": {name or "all": {"0": {"id": 0}}}, "errors": {}}
     with pytest.raises(ConnectError, match=r"answered 400 to GET /internal/health.* has to be signed"):
-        client.task_health(follower.url, name, None)
+        client.worker_health(follower.url, name, None)
     with pytest.raises(ConnectError, match=r"answered 500 to GET /internal/health/slow: .* timed out"):
-        client.task_health(follower.url, "slow", KEY)
+        client.worker_health(follower.url, "slow", KEY)
 
 
 def test_a_leader_that_is_none_any_more_passes_a_level_on(workers: tuple[Worker, Worker]) -> None:

@@ -62,7 +62,10 @@ class ObedientSource(SourceConnector):
         if self.props.get("block.in") == method:
             GATES[name].wait(30)
         if self.props.get("fail.in") == method:
-            kinds = {"config": ConfigError.invalid("file", "x", "no such file"), "retriable": RetriableError("later")}
+            kinds = {
+                "config": ConfigError.invalid("file", "x", "no such file"),
+                "retriable": RetriableError(self.props.get("password", "later")),
+            }
             raise kinds.get(self.props.get("fail.with", ""), ValueError("boom"))
 
 

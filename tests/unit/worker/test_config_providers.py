@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.api.config_provider import ConfigData, ConfigProvider
-from headrace.api.errors import ConfigError, ConnectError
+from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.health import Handling, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
@@ -318,3 +318,12 @@ class Own(ConfigProvider):
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         return ConfigData({})
+
+
+def test_task_configs_that_are_retried_tell_the_reference(
+    worker: Worker, callbacks: Any, source_config: Any, file: Path
+) -> None:
+    config = source_config(password=f"${{file:{file}:password}}", fail_in="task_configs", fail_with="retriable")
+    start(worker, config, callbacks)
+    with pytest.raises(RetriableError, match=r"^\$\{file:.*:password\}$"):
+        worker.connector_task_configs("c").result(WAIT)

@@ -45,7 +45,7 @@ def _start_answer(state: HerderState, request: int, name: str) -> Reply | None:
 
 
 def _has_its_tasks(state: HerderState, name: str, run: ConnectorRun) -> bool:
-    if run.reconfigure or run.computing or run.failures or state.rebalance_pending:
+    if run.reconfigure or run.computing or run.failure or state.rebalance_pending:
         return False
     writes = (*state.leadership.queue, state.leadership.writing)
     if any(isinstance(write, PutTaskConfigs) and write.name == name for write in writes):

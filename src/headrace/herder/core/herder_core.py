@@ -91,12 +91,12 @@ def _apply_local_work(state: HerderState, event: HerderEvent) -> Transition:
             return local_work.reconfiguration_requested(state, name), []
         case events.TaskConfigsComputed():
             return local_work.task_configs_computed(state, event), []
-        case events.TaskConfigsFailed(name=name):
-            return local_work.task_configs_failed(state, name)
+        case events.TaskConfigsFailed():
+            return local_work.task_configs_failed(state, event)
         case events.TaskConfigsPublished(name=name):
             return local_work.task_configs_published(state, name), []
-        case events.PublicationFailed(name=name):
-            return local_work.publication_failed(state, name)
+        case events.PublicationFailed():
+            return local_work.publication_failed(state, event)
         case events.TasksStopped(ids=ids):
             return local_work.tasks_stopped(state, ids), []
         case events.RestartRequested(name=name, only_failed=only_failed, include_tasks=include_tasks):

@@ -146,9 +146,11 @@ class TaskConfigsComputed(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class TaskConfigsFailed(HerderEvent):
-    """A connector could not make its task configs for now (``RetriableError``)."""
+    """A connector could not make its task configs for now (``RetriableError``). ``at``: seconds, monotonic."""
 
     name: str
+    error: Exception
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,11 @@ class TaskConfigsPublished(HerderEvent):
 
 @dataclass(frozen=True, slots=True)
 class PublicationFailed(HerderEvent):
-    """The leader has not accepted the task configs, or its answer was lost."""
+    """The leader has not accepted the task configs, or its answer was lost. ``at``: seconds, monotonic."""
 
     name: str
+    error: Exception
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from headrace.config.restart_config import RestartRules
 from headrace.herder.core.config_writes import OffsetsRequest, WriteRequest
 from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
+from headrace.model.health import TaskConfigsStage
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
@@ -45,6 +46,18 @@ class Privileges(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskConfigsFailure:
+    """The newest of ``attempts`` failures in a row. Times are seconds of the worker's monotonic clock."""
+
+    error: Exception
+    stage: TaskConfigsStage
+    at: float
+    since: float
+    attempts: int
+    next_attempt: float
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorRun:
     """A connector on this worker. ``config`` and ``target`` are the last that it was started with or set to."""
 
@@ -56,8 +69,8 @@ class ConnectorRun:
     reconfigure: bool = False
     """True if its task configs have to be computed again as soon as it runs."""
     computing: bool = False
-    failures: int = 0
-    """Consecutive failures to compute its task configs or to publish them."""
+    failure: TaskConfigsFailure | None = None
+    """The newest failure to compute its task configs or to publish them, until they are accepted."""
     error: Exception | None = None
     """The reason why it is FAILED."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from headrace.api.error_text import error_name, error_text
 from headrace.herder.core.config_writes import PutTaskConfigs
 from headrace.herder.core.herder_actions import (
     ComputeTaskConfigs,
@@ -27,13 +28,22 @@ from headrace.herder.core.herder_actions import (
 )
 from headrace.herder.core.herder_events import (
     ConnectorFailed,
+    PublicationFailed,
     ReconfigurationRequested,
     RestartPlanned,
     TaskConfigsComputed,
+    TaskConfigsFailed,
 )
-from headrace.herder.core.herder_state import ConnectorRun, HerderState, RunPhase, TaskRun
+from headrace.herder.core.herder_state import (
+    ConnectorRun,
+    HerderState,
+    RunPhase,
+    TaskConfigsFailure,
+    TaskRun,
+)
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.cluster_config_state import ClusterConfigState
+from headrace.model.health import TaskConfigsError, TaskConfigsStage
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 
@@ -95,35 +105,53 @@ def task_configs_computed(state: HerderState, event: TaskConfigsComputed) -> Her
     run = state.connectors.get(event.name)
     if run is None or not run.computing:
         return state
-    failures = 0 if state.is_leader else run.failures
-    state = _with_run(state, event.name, replace(run, computing=False, failures=failures))
+    failure = None if state.is_leader else run.failure
+    state = _with_run(state, event.name, replace(run, computing=False, failure=failure))
     return state.with_write(PutTaskConfigs(event.name, event.configs))
 
 
-def task_configs_failed(state: HerderState, name: str) -> Transition:
+def task_configs_failed(state: HerderState, event: TaskConfigsFailed) -> Transition:
     """Ask the connector again later."""
-    run = state.connectors.get(name)
+    run = state.connectors.get(event.name)
     if run is None or not run.computing:
         return state, []
-    return _retry_task_configs_later(state, name, replace(run, computing=False))
+    return _retry_task_configs_later(state, replace(run, computing=False), event, TaskConfigsStage.COMPUTING)
 
 
 def task_configs_published(state: HerderState, name: str) -> HerderState:
-    """Reset the connector's count of failures."""
+    """Forget the connector's failures."""
     run = state.connectors.get(name)
-    return state if run is None else _with_run(state, name, replace(run, failures=0))
+    return state if run is None else _with_run(state, name, replace(run, failure=None))
 
 
-def publication_failed(state: HerderState, name: str) -> Transition:
+def publication_failed(state: HerderState, event: PublicationFailed) -> Transition:
     """Ask the connector again later; by then there may be another leader, perhaps this worker."""
-    run = state.connectors.get(name)
-    return (state, []) if run is None else _retry_task_configs_later(state, name, run)
+    run = state.connectors.get(event.name)
+    return (state, []) if run is None else _retry_task_configs_later(state, run, event, TaskConfigsStage.PUBLISHING)
 
 
-def _retry_task_configs_later(state: HerderState, name: str, run: ConnectorRun) -> Transition:
-    failures = run.failures + 1
-    state = _with_run(state, name, replace(run, failures=failures))
-    return state, [Later(_BACKOFF.after(failures), ReconfigurationRequested(name))]
+def _retry_task_configs_later(
+    state: HerderState, run: ConnectorRun, event: TaskConfigsFailed | PublicationFailed, stage: TaskConfigsStage
+) -> Transition:
+    attempts, since = (run.failure.attempts, run.failure.since) if run.failure else (0, event.at)
+    delay = _BACKOFF.after(attempts + 1)
+    failure = TaskConfigsFailure(event.error, stage, event.at, since, attempts + 1, event.at + delay)
+    state = _with_run(state, event.name, replace(run, failure=failure))
+    return state, [Later(delay, ReconfigurationRequested(event.name))]
+
+
+def task_configs_errors(state: HerderState, now: float) -> Mapping[str, TaskConfigsError]:
+    """Return what fails on the way of task configs to the config topic, by connector, seen at ``now``."""
+    failures = {name: run.failure for name, run in state.connectors.items() if run.failure is not None}
+    return {name: _seen(failure, now) for name, failure in failures.items()}
+
+
+def _seen(failure: TaskConfigsFailure, now: float) -> TaskConfigsError:
+    error, (age, since, left) = failure.error, (now - failure.at, now - failure.since, failure.next_attempt - now)
+    ages = {"age": age, "since": since, "next_attempt": left}
+    in_ms = {name: max(0, round(seconds * 1000)) for name, seconds in ages.items()}
+    text = error_text(error) or "no reason was given"
+    return TaskConfigsError(error_name(error), text, failure.stage.value, attempts=failure.attempts, **in_ms)
 
 
 def reconcile_connectors(state: HerderState) -> Transition:

@@ -22,6 +22,7 @@ from headrace.herder.engine.config_topic_writes import config_write, describe_re
 from headrace.herder.engine.herder_services import HerderServices, LeaderRequests
 from headrace.herder.engine.statuses import sweep_statuses
 from headrace.model.cluster_config_state import Config
+from headrace.model.deadline import Clock
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import OffsetsChange
 from headrace.storage import config_writes as writes
@@ -40,10 +41,13 @@ _RETRY = 1.0
 class ActionRunner:
     """One method per kind of action. Results come back as events, so no method waits."""
 
-    def __init__(self, services: HerderServices, callbacks: HerderCallbacks, restarts: AutomaticRestarts) -> None:
+    def __init__(
+        self, services: HerderServices, callbacks: HerderCallbacks, restarts: AutomaticRestarts, clock: Clock
+    ) -> None:
         self._services = services
         self._callbacks = callbacks
         self._restarts = restarts
+        self._clock = clock
         # One request after the other, lest older task configs of a connector overtake newer ones.
         self._to_leader = SerialExecutor("requests to the leader", services.stages)
         self._audit = LeaderAudit(services.statuses.worker_id)
@@ -273,7 +277,7 @@ class ActionRunner:
         def failed(error: Exception) -> HerderEvent:
             log.error("No task configs of connector %s: %s", action.name, error)
             if isinstance(error, RetriableError):
-                return events.TaskConfigsFailed(action.name)
+                return events.TaskConfigsFailed(action.name, error, self._clock())
             return events.ConnectorFailed(action.name, error)
 
         computed = self._services.worker.connector_task_configs(action.name)
@@ -292,7 +296,7 @@ class ActionRunner:
             stage,
             self._to_leader.submit(stage, publish),
             lambda _: events.TaskConfigsPublished(action.name),
-            lambda error: events.PublicationFailed(action.name),
+            lambda error: events.PublicationFailed(action.name, error, self._clock()),
         )
 
     @perform.register

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headrace.herder.connector_health import ConnectorHealth, HealthOfTasks
+from headrace.herder.connector_health import ConnectorHealth, Json
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.core.herder_state import HerderState
 from headrace.herder.engine.herder_inbox import HerderInbox
@@ -94,8 +94,8 @@ class LeaderRequests(Protocol):
         Raise RetriableError if another request may help: no answer, no leader any more, a round that is not over yet.
         """
 
-    def task_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> HealthOfTasks:
-        """Return the health of the tasks of any worker, as ``WorkerRequests.task_health``."""
+    def worker_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
+        """Return the part of any worker in the health, as ``WorkerRequests.worker_health``."""
 
 
 @dataclass(frozen=True, slots=True)

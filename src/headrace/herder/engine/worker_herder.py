@@ -28,6 +28,7 @@ from headrace.herder.core.herder_actions import HerderAction, Leave, RefuseNotLe
 from headrace.herder.core.herder_core import step
 from headrace.herder.core.herder_events import HerderEvent
 from headrace.herder.core.herder_state import HerderState, Phase
+from headrace.herder.core.local_work import task_configs_errors
 from headrace.herder.engine.action_runner import ActionRunner
 from headrace.herder.engine.automatic_restarts import AutomaticRestarts
 from headrace.herder.engine.config_requests import ConfigRequests
@@ -41,6 +42,7 @@ from headrace.herder.restart_plan import restart_plan_from_status, with_restarti
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.futures import failed_future, map_future
+from headrace.model.health import TaskConfigsError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
@@ -97,7 +99,7 @@ class WorkerHerder:
             query_services, services.stages, self._submit_write, self._not_leader_error
         )
         self._restarts = AutomaticRestarts(state.restarts, services.status_store, services.statuses)
-        self._runner = ActionRunner(services, self, self._restarts)
+        self._runner = ActionRunner(services, self, self._restarts, clock)
         self._failure: BaseException | None = None
         self._stores_read = False
         self._closing = threading.Lock()
@@ -357,8 +359,11 @@ class WorkerHerder:
         return self._services.worker.spark_attempts(name)
 
     def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Json]]:
-        health = self._connector_health.of(names)
+        health = self._connector_health.of(names, self._task_configs_errors)
         return map_future(health, lambda found: self._restarts.with_health(found, self._state.config))
+
+    def _task_configs_errors(self) -> Mapping[str, TaskConfigsError]:
+        return task_configs_errors(self._state, self._clock())
 
     def active_topics(self, name: str) -> tuple[str, ...]:
         check_topic_tracking(self._services.worker.config)

@@ -50,11 +50,11 @@ def internal_router(
 
     @router.get(INTERNAL_HEALTH)
     async def health_of_all_tasks() -> Response:
-        return JSONResponse(await handler.complete(herder.task_health(None)))
+        return JSONResponse(await handler.complete(herder.worker_health(None)))
 
     @router.get(f"{INTERNAL_HEALTH}/{{connector}}")
     async def health_of_tasks(name: Name) -> Response:
-        return JSONResponse(await handler.complete(herder.task_health(name)))
+        return JSONResponse(await handler.complete(herder.worker_health(name)))
 
     @router.post(f"{INTERNAL_LOGS}/{{connector}}")
     async def log_lines(name: Name, request: Request) -> Response:

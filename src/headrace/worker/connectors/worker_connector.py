@@ -198,8 +198,11 @@ class WorkerConnector:
         try:
             config = ConnectorConfig(self._resolved.config)
             made = task_configs(self._instance, config, self._factory.task_class_name(self._instance))
-        except RetriableError:
-            raise
+        except RetriableError as error:
+            shown = self._resolved.hide(error_text(error))
+            if shown == error_text(error):
+                raise
+            raise RetriableError(shown) from None
         except BaseException as error:
             raise self._fail("failed to make task configurations", error) from error
         return [self._resolved.restore(each) for each in made]
