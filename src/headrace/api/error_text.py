@@ -7,8 +7,10 @@ encoder takes. All functions here return at most ``LONGEST`` characters that can
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections import deque
+from collections.abc import Mapping
 from typing import Final
 
 LONGEST: Final = 32_768
@@ -16,6 +18,10 @@ LONGEST: Final = 32_768
 _LONGEST_PART: Final = 8_192
 """Characters of one part of a trace: of a frame, or of the text of one error in the chain."""
 _LONGEST_NAME: Final = 200
+_CUT: Final = re.compile(r"( \.\.\. \(\d+ characters left out\) \.\.\. |… \(\d+ (?:characters|more)\))")
+"""The mark in place of what was left out of a text: of the middle, or of the end."""
+_SHORTEST_FRAGMENT: Final = 4
+"""Characters; a shorter part of a secret is in any text."""
 
 
 def error_text(error: object) -> str:
@@ -53,8 +59,43 @@ def clean_text(text: str, longest: int = LONGEST) -> str:
     # str's own methods: a subclass may override them, and must not be sent on to another process.
     size = str.__len__(text)
     if size > longest:
-        text = str.__getitem__(text, slice(longest // 2)) + _left_out(size - longest) + text[size - longest // 2 :]
+        text = str.__getitem__(text, slice(longest // 2)) + left_out(size - longest) + text[size - longest // 2 :]
     return str.encode(text, "utf-8", "backslashreplace").decode()
+
+
+def hide_at_cuts(text: str, shown: Mapping[str, str]) -> str:
+    """Return ``text`` with the parts of secrets replaced that were left of them at its cuts.
+
+    ``shown`` has the replacement for each secret. Whole secrets elsewhere stay: to be called before these are replaced.
+    """
+    pieces = _CUT.split(text)
+    for at in range(1, len(pieces), 2):
+        pieces[at - 1] = _without_end(pieces[at - 1], shown)
+        pieces[at + 1] = _without_start(pieces[at + 1], shown)
+    return "".join(pieces)
+
+
+def _without_end(text: str, shown: Mapping[str, str]) -> str:
+    """Return ``text`` without the beginning of a secret at its end: of the one that has most of it."""
+    found = ((size, each) for each in shown for size in _sizes(each, text) if text.endswith(each[:size]))
+    size, secret = max(found, default=(0, ""))
+    return text[: len(text) - size] + shown[secret] if size else text
+
+
+def _without_start(text: str, shown: Mapping[str, str]) -> str:
+    """Return ``text`` without the end of a secret at its start: of the one that has most of it."""
+    found = ((size, each) for each in shown for size in _sizes(each, text) if text.startswith(each[-size:]))
+    size, secret = max(found, default=(0, ""))
+    return shown[secret] + text[size:] if size else text
+
+
+def _sizes(secret: str, text: str) -> range:
+    return range(_SHORTEST_FRAGMENT, min(len(secret), len(text)) + 1)
+
+
+def left_out(characters: int) -> str:
+    """Return the mark for characters that are left out of a text."""
+    return f" ... ({characters} characters left out) ... "
 
 
 def _trace(error: BaseException) -> str:
@@ -70,9 +111,5 @@ def _trace(error: BaseException) -> str:
         tail_size += len(part)
         while tail_size > LONGEST // 2:
             tail_size -= len(tail.popleft())
-    left_out = size - sum(map(len, head)) - tail_size
-    return "".join([*head, f"{_left_out(left_out)}\n" if left_out else "", *tail])
-
-
-def _left_out(characters: int) -> str:
-    return f" ... ({characters} characters left out) ... "
+    missing = size - sum(map(len, head)) - tail_size
+    return "".join([*head, f"{left_out(missing)}\n" if missing else "", *tail])

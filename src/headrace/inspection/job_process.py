@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import Final, Self
 
-from headrace.api.error_text import clean_text
+from headrace.api.error_text import clean_text, left_out
 from headrace.inspection.process_group import kill_group
 
 _CHUNK: Final = 1 << 16
@@ -33,6 +33,7 @@ class JobProcess:
         self._unsent = memoryview(start)
         self._line: list[bytes] = []
         self._tail = b""
+        self._printed = 0
         self._lines, lines = os.pipe()
         try:
             # A new program, never a fork alone: this process has threads.
@@ -79,7 +80,7 @@ class JobProcess:
             if key.fd == self._stdin:
                 self._send()
             elif key.fd == self._stderr:
-                self._tail = (self._tail + self._received(key.fd))[-_TAIL:]
+                self._keep(self._received(key.fd))
             else:
                 data = self._received(key.fd)
                 self.bytes_read += len(data)
@@ -91,8 +92,15 @@ class JobProcess:
         """Return the last text that the process has printed; it may be about to arrive."""
         with suppress(BlockingIOError):
             while data := os.read(self._stderr, _CHUNK):
-                self._tail = (self._tail + data)[-_TAIL:]
-        return clean_text(self._tail.decode("utf-8", "replace").strip())
+                self._keep(data)
+        text = self._tail.decode("utf-8", "replace").strip()
+        if self._printed > len(self._tail):  # the mark lets those who hide secrets find what is left of one
+            text = left_out(self._printed - len(self._tail)) + text.lstrip("\N{REPLACEMENT CHARACTER}")
+        return clean_text(text)
+
+    def _keep(self, printed: bytes) -> None:
+        self._printed += len(printed)
+        self._tail = (self._tail + printed)[-_TAIL:]
 
     def _complete(self, data: bytes) -> list[bytes]:
         """Return the lines that ``data`` completes, without empty ones."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from headrace.api.error_text import clean_text
 from headrace.model.health import Handling, Progress, Stage, TaskConfigsError, TaskError, TaskFacts
 from headrace.model.state import State
 
@@ -95,7 +96,9 @@ def connector_verdict(state: str, trace: str | None, error: TaskConfigsError | s
     if error is not None:
         times = "once" if error.attempts == 1 else f"{error.attempts} times"
         failed = f"{error.stage} its task configurations has failed {times}, since {_time(error.since)} ago"
-        return Judgement(Verdict.DEGRADED, _sentence(f"{failed}: {error.error_class}: {_cut(error.message)}"))
+        return Judgement(
+            Verdict.DEGRADED, _sentence(f"{failed}: {error.error_class}: {clean_text(error.message, _LONGEST)}")
+        )
     return Judgement(Verdict.HEALTHY, "It runs.")
 
 
@@ -318,11 +321,7 @@ def _unmoved(facts: TaskFacts, *ages: int | None) -> int:
 
 def _text(error: TaskError) -> str:
     hint = f" ({error.hint})" if error.hint else ""
-    return f"{error.error_class}: {_cut(error.message)}{hint}"
-
-
-def _cut(message: str) -> str:
-    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+    return f"{error.error_class}: {clean_text(error.message, _LONGEST)}{hint}"
 
 
 def _time(ms: int | None) -> str:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from headrace.api.error_text import hide_at_cuts
 from headrace.logs.formats import message_of, trace_of
 
 _SHORTEST: Final = 6
@@ -52,6 +53,7 @@ class HidingFilter(logging.Filter):
 
 
 def _hide(text: str, references: Mapping[str, str]) -> str:
+    text = hide_at_cuts(text, references)
     for value in references:
         if value in text:
             text = text.replace(value, references[value])

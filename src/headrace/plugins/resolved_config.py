@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headrace.api.config_def import HIDDEN, ConfigValue
-from headrace.api.error_text import error_text
+from headrace.api.error_text import error_text, hide_at_cuts
 from headrace.api.errors import ConfigError
 from headrace.model.cluster_config_state import Config
 
@@ -77,7 +77,7 @@ class ResolvedConfig:
         if not shown:
             return text
         pattern = "|".join(re.escape(form) for form in sorted(shown, key=len, reverse=True))
-        return re.sub(pattern, lambda match: shown[match[0]], text)
+        return re.sub(pattern, lambda match: shown[match[0]], hide_at_cuts(text, shown))
 
     @contextmanager
     def hidden_errors(self) -> Iterator[None]:

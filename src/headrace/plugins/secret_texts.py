@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Set
 from typing import Final
 
+from headrace.api.error_text import hide_at_cuts
 from headrace.config.secret_properties import REFERENCE, is_reference, is_secret_name
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.secret_options import secret_values
@@ -57,6 +58,7 @@ def is_hidden(name: str, text: str, passwords: Set[str]) -> bool:
 
 def mask_text(text: str, secrets: Collection[str]) -> str:
     """Mask the secrets, and parts with a secret's shape, as of a value that a config provider has supplied."""
+    text = hide_at_cuts(text, dict.fromkeys(secrets, HIDDEN))
     for secret in (*secrets, *(part for part in _parts(text) if len(part) >= _SHORTEST)):
         text = text.replace(secret, HIDDEN)
     return text

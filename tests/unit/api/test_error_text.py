@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from headrace.api.error_text import LONGEST, clean_text, error_line, error_text, error_trace
+from headrace.api.error_text import LONGEST, clean_text, error_line, error_text, error_trace, hide_at_cuts
 
 
 class Mute(Exception):
@@ -90,3 +90,24 @@ def test_a_long_trace_keeps_the_error_that_counts() -> None:
 def test_all_errors_of_a_group_are_reported() -> None:
     trace = error_trace(BaseExceptionGroup("both", [SystemExit(1), Mute()]))
     assert "both" in trace and "SystemExit: 1" in trace
+
+
+SECRETS = {"correct-horse": "[1]", "horse-battery": "[2]"}
+MARK = " ... (7 characters left out) ... "
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        (f"with corr{MARK}tery, no", f"with [1]{MARK}[2], no"),
+        (f"correct-horse{MARK}horse", f"[1]{MARK}[1]"),  # not the start of the other one
+        (f"cor{MARK}rse", f"cor{MARK}rse"),
+        ("with correct-h… (99 characters)", "with [1]… (99 characters)"),
+        ("with correct-h… (99 more)", "with [1]… (99 more)"),
+        (f"corr{MARK}orse-batterycorr{MARK}", f"[1]{MARK}[2][1]{MARK}"),
+        ("uncorr, tery", "uncorr, tery"),
+        ("", ""),
+    ],
+)
+def test_what_is_left_of_secrets_at_cuts_is_hidden(text: str, hidden: str) -> None:
+    assert hide_at_cuts(text, SECRETS) == hidden

@@ -106,6 +106,9 @@ def test_a_job_that_dies_of_a_signal(sandbox: Sandbox) -> None:
 def test_a_job_that_exits(sandbox: Sandbox) -> None:
     with pytest.raises(SandboxError, match="process ended with status 7; it printed: good bye"):
         sandbox.run("leave", {}, ENOUGH)
+    # the mark lets those who hide secrets find what is left of one
+    with pytest.raises(SandboxError, match=r"it printed:  \.\.\. \(\d+ characters left out\) \.\.\. [a-z ]*$"):
+        sandbox.run("leave", {"last words": "fare well " * 1000}, ENOUGH)
 
 
 def test_a_job_that_kills_its_guard_dies_with_it(sandbox: Sandbox) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from headrace.api.config_def import ConfigValue
 from headrace.api.config_provider import ConfigData, ConfigProvider
+from headrace.api.error_text import LONGEST
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.config.secret_properties import SPARK_REDACTION
 from headrace.plugins.config_transformer import ConfigTransformer, config_transformer, resolve_worker_properties
@@ -324,9 +325,14 @@ def test_the_log_shows_references(transformer: ConfigTransformer, caplog: pytest
             raise ValueError("it was under p")
         except ValueError:
             logger.exception("failed with %d", 3)
+        logger.warning("%sunder p%s", "x" * (LONGEST // 2 - 5), "x" * LONGEST)
     finally:
         caplog.handler.removeFilter(LOG_FILTER)
-    assert caplog.messages == ["value: ${vault:p:key}", "failed with 3"]
+    *whole, cut = caplog.messages
+    assert whole == ["value: ${vault:p:key}", "failed with 3"]
+    assert cut == "x" * (
+        LONGEST // 2 - 5
+    ) + "${vault:p:key}" + f" ... ({LONGEST // 2 + 2} characters left out) ... " + "x" * (LONGEST // 2)
     assert "under p" not in caplog.text
     assert "it was ${vault:p:key}" in caplog.text
 

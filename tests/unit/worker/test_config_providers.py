@@ -17,6 +17,7 @@ from headrace.model.health import Handling, Stage, TaskError
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 from headrace.plugins.discovery import Plugins
+from headrace.task.errors.task_errors import task_error
 from headrace.task.task_protocol import ErrorMet, Failed, Running
 from headrace.worker.worker import Worker
 from tests.support.polling import wait_for
@@ -176,6 +177,20 @@ def test_an_error_that_a_task_meets_does_not_show_values(
         f"bad {config['password']}",
         config["password"],
     )
+
+
+@pytest.mark.parametrize("before", [995, 1000, 20_000], ids=["its start is left", "nothing", "its end"])
+def test_an_error_that_was_cut_inside_a_value_does_not_show_what_is_left_of_it(
+    worker: Worker, launcher: Any, callbacks: Any, config: dict[str, str], before: int
+) -> None:
+    start_task(worker, config, callbacks)
+    listener = launcher.launched(TASK).listener
+    after = 20_000 if before < 20_000 else 995
+    error = task_error(ValueError("x" * before + SECRET + "y" * after), Stage.POLLING, Handling.RETRIED)
+    listener.on_event(TASK, ErrorMet(error))
+    shown = listener.record.last_error.message
+    assert "characters left out" in shown
+    assert not any(SECRET[at : at + 4] in shown for at in range(len(SECRET) - 3))
 
 
 def test_new_values_restart_the_connector(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.api.error_text import clean_text
 from headrace.inspection.dead_letters.letter_marks import KEPT, PASSED, Mark, RawHeader, find_mark
 from headrace.task.errors.processing_context import ConsumedRecord
 from headrace.task.errors.redriven import redriven_count
@@ -40,7 +41,7 @@ class Letter:
     def failure(self) -> dict[str, str]:
         """The texts of the headers about the failure, by their names after the prefix."""
         return {
-            name.removeprefix(PREFIX): (value or b"").decode("utf-8", "replace")[:_LONGEST]
+            name.removeprefix(PREFIX): clean_text((value or b"").decode("utf-8", "replace"), _LONGEST)
             for name, value in self.record.headers
             if name.startswith(PREFIX)
         }

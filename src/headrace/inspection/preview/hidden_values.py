@@ -11,9 +11,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from headrace.api.config_def import HIDDEN
+from headrace.api.error_text import hide_at_cuts, left_out
 
 _SHORTEST: Final = 4
 """Characters; shorter values are in any text, and no secrets."""
+_END: Final = left_out(0)
 
 
 class HiddenValues:
@@ -21,6 +23,7 @@ class HiddenValues:
 
     def __init__(self, values: Collection[str]) -> None:
         forms = {form for value in values for form in _forms(value) if len(form) >= _SHORTEST}
+        self._shown = dict.fromkeys(forms, HIDDEN)
         self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
 
     def hide(self, value: Any) -> Any:
@@ -39,10 +42,14 @@ class HiddenValues:
                 within = base64.b64decode(text, validate=True).decode("utf-8", "surrogateescape")
             except (binascii.Error, ValueError):
                 within = ""
-            if pattern.search(within):
-                hidden = pattern.sub(HIDDEN, within).encode("utf-8", "surrogateescape")
-                return base64.b64encode(hidden).decode()
-        return pattern.sub(HIDDEN, text)
+            # Of too many bytes only the first are there, without a mark.
+            hidden = self._plain(pattern, within + _END).removesuffix(_END)
+            if hidden != within:
+                return base64.b64encode(hidden.encode("utf-8", "surrogateescape")).decode()
+        return self._plain(pattern, text)
+
+    def _plain(self, pattern: re.Pattern[str], text: str) -> str:
+        return pattern.sub(HIDDEN, hide_at_cuts(text, self._shown))
 
 
 def _forms(value: str) -> set[str]:

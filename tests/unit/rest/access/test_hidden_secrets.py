@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headrace.api.error_text import LONGEST, clean_text
 from headrace.api.errors import ConnectError
 from headrace.herder.config_infos import ConfigKeyInfo
 from headrace.plugins.secret_texts import HIDDEN, secrets_of
@@ -61,6 +62,15 @@ def test_a_plugin_that_is_broken_is_asked_once_a_minute(herder: Any) -> None:
 def test_a_trace_shows_no_secret_of_a_config_provider(herder: Any) -> None:
     seen = shown(herder, "vera", {"trace": "at jdbc:x://h/d?user=a&password=halibut&x=1: halibut"}, {"url": "${f:a:b}"})
     assert seen == {"trace": "at jdbc:x://h/d?user=a&password=[hidden]&x=1: [hidden]"}
+
+
+@pytest.mark.parametrize("longest", [300, 2_000, LONGEST])
+@pytest.mark.parametrize("left", range(4, len("swordfish")))
+def test_an_error_that_was_cut_inside_a_secret_shows_nothing_of_it(herder: Any, longest: int, left: int) -> None:
+    before, after = "x" * (longest // 2 - left), "y" * longest
+    for text in (f"{before}swordfish{after}", f"{after}swordfish{before}"):
+        seen = shown(herder, "vera", {"message": clean_text(text, longest)})["message"]
+        assert HIDDEN in seen and not any("swordfish"[at : at + 4] in seen for at in range(6))
 
 
 def test_a_trace_shows_no_secret(herder: Any) -> None:
