@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces by OpenTelemetry's SDK, sent by OTLP over HTTP from a thread of the SDK's.
 
-One log line says when they cannot be sent, and one when they can again, in place of the SDK's own lines.
+One log line says when they cannot be sent, and one when they can again, in place of the SDK's own lines about it. Other
+lines of the SDK are logged once each.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry import propagate
@@ -27,6 +29,8 @@ from headrace.telemetry.tracing import Attributes, Span, SpanKind
 log = logging.getLogger(__name__)
 _SERVICE: Final = "headrace"
 _SDK: Final = "opentelemetry"
+_MOST_LINES: Final = 100
+"""Lines of the SDK's that are logged."""
 _CONTEXTS: Final = TraceContextTextMapPropagator()
 _KINDS: Final = {kind: otel.SpanKind[kind.value] for kind in SpanKind}
 
@@ -86,20 +90,39 @@ class _OtlpSpan:
 
 
 class ExportReports(logging.Handler):
-    """Takes the log lines of the SDK, which come with each batch that fails. Any thread."""
+    """Takes the SDK's lines, of which those from within an export tell why it fails. Any thread."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.failing = False
         """True from a failure until a batch is sent."""
+        self._exporting: int | None = None
+        self._passed_on: set[str] = set()
         logger = logging.getLogger(_SDK)
         logger.addHandler(self)
         logger.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.thread == self._exporting:
+            self.failed(text)
+        elif text not in self._passed_on and len(self._passed_on) < _MOST_LINES:
+            self._passed_on.add(text)
+            log.log(record.levelno, "OpenTelemetry: %s", text)
+
+    @contextmanager
+    def exporting(self) -> Iterator[None]:
+        """Take the lines of this thread, meanwhile, for those of an export, which are warnings of failed attempts."""
+        self._exporting = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._exporting = None
+
+    def failed(self, reason: str) -> None:
+        """Report that a batch could not be sent, or that an attempt to send it has failed."""
         if not self.failing:
             self.failing = True
-            reason = record.getMessage()
             log.warning("Traces cannot be sent now; they are kept for some seconds, then dropped: %s", reason)
 
     def sent(self) -> None:
@@ -110,16 +133,19 @@ class ExportReports(logging.Handler):
 
 
 class ReportingExporter(SpanExporter):
-    """An exporter that reports what it has sent. On the SDK's thread."""
+    """An exporter that reports what it has sent, and what it has not. On the SDK's thread."""
 
     def __init__(self, exporter: SpanExporter, reports: ExportReports) -> None:
         self._exporter = exporter
         self._reports = reports
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._exporter.export(spans)
+        with self._reports.exporting():
+            result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
             self._reports.sent()
+        else:
+            self._reports.failed("the collector has not taken them")
         return result
 
     def shutdown(self) -> None:

@@ -7,7 +7,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -22,6 +22,19 @@ from headrace.telemetry.tracing import NO_TRACING, Attributes, SpanKind, create_
 from tests.support.polling import wait_for
 
 FIRST, SECOND = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")
+
+
+@pytest.fixture(autouse=True)
+def sdk_logger() -> Iterator[None]:
+    """Takes off the handlers of the tests before."""
+    logger = logging.getLogger("opentelemetry")
+    before, propagate = logger.handlers[:], logger.propagate
+    yield
+    logger.handlers[:], logger.propagate = before, propagate
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "headrace.telemetry.otlp"]
 
 
 def test_the_contexts_of_a_batch_are_its_different_ones_in_order():
@@ -70,7 +83,54 @@ def test_a_collector_that_is_not_there_is_logged_once_and_never_waited_for(
     began = time.monotonic()
     traces.close(30)
     assert time.monotonic() - began < 5
-    assert [record.name for record in caplog.records] == ["headrace.telemetry.otlp"]
+    assert {record.name for record in caplog.records} == {"headrace.telemetry.otlp"}
+    assert [line.partition(":")[0] for line in lines(caplog) if "Queue full" not in line] == [
+        "Traces cannot be sent now; they are kept for some seconds, then dropped"
+    ]
+
+
+def test_warnings_of_the_sdk_about_other_things_are_no_failed_export(caplog: pytest.LogCaptureFixture) -> None:
+    """The full queue, a limit, a variable that is not valid: traces are sent all the same."""
+    from headrace.telemetry.otlp import ExportReports
+
+    caplog.set_level(logging.INFO)
+    reports = ExportReports()
+    for name in ("opentelemetry.sdk._shared_internal", "opentelemetry.exporter.otlp.proto.http"):
+        for _ in range(3):
+            logging.getLogger(name).warning("Queue full, dropping %s.", "Span")
+    assert reports.failing is False
+    assert lines(caplog) == ["OpenTelemetry: Queue full, dropping Span."]
+    reports.sent()
+    assert len(lines(caplog)) == 1
+
+
+def test_a_batch_that_was_not_sent_is_a_failed_export(caplog: pytest.LogCaptureFixture) -> None:
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    from headrace.telemetry.otlp import ExportReports, ReportingExporter
+
+    caplog.set_level(logging.INFO)
+    results = [SpanExportResult.FAILURE, SpanExportResult.FAILURE, SpanExportResult.SUCCESS, SpanExportResult.FAILURE]
+
+    class Exporter:
+        """The first batch fails with a line, the others without one."""
+
+        def export(self, spans: object) -> SpanExportResult:
+            if len(results) == 4:
+                logging.getLogger("opentelemetry.exporter.otlp").warning("Transient error, retrying")
+            return results.pop(0)
+
+    reports = ExportReports()
+    exporter = ReportingExporter(Exporter(), reports)  # type: ignore[arg-type]
+    failing = []
+    for _ in range(4):
+        exporter.export([])
+        failing.append(reports.failing)
+    assert failing == [True, True, False, True]
+    first, again, last = lines(caplog)
+    assert first.startswith("Traces cannot be sent now") and first.endswith("Transient error, retrying")
+    assert again == "Traces are sent again"
+    assert last.startswith("Traces cannot be sent now") and last.endswith("the collector has not taken them")
 
 
 class Span:
