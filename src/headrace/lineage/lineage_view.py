@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
+from headrace.api.config_def import Type
 from headrace.api.datasets import Dataset, Fields
 from headrace.api.errors import ConnectError
 from headrace.config.sink_connector_config import TOPICS
@@ -15,6 +16,7 @@ from headrace.herder.herder import Herder
 from headrace.lineage.lineage_runs import Condition, SeenConnector
 from headrace.model.cluster_config_state import Config
 from headrace.model.info import ConnectorState, ConnectorStateInfo, TaskState
+from headrace.plugins.configured_plugins import configured_plugins
 from headrace.plugins.secret_texts import mask_text, secrets_of
 from headrace.worker.worker import Worker
 
@@ -31,6 +33,8 @@ class LineageView:
         self._herder = herder
         self._worker = worker
         self._servers = bootstrap_servers
+        self._passwords: dict[str, frozenset[str]] = {}
+        """The properties of type PASSWORD by a plugin's class."""
 
     def connectors(self) -> dict[str, SeenConnector]:
         """Return the connectors on this worker."""
@@ -61,8 +65,22 @@ class LineageView:
         inputs, outputs = (outside, in_kafka) if info.type == "source" else (in_kafka, outside)
         condition, error = _condition(status)
         if error:  # it leaves the cluster
-            error = mask_text(error, secrets_of(info.config, frozenset()))
+            error = mask_text(error, secrets_of(info.config, self._passwords_of(info.config)))
         return SeenConnector(self._worker.connector_starts(name), condition, inputs, outputs, error)
+
+    def _passwords_of(self, config: Config) -> frozenset[str]:
+        """Return the properties of type PASSWORD; of a plugin that does not tell, names and shapes must do."""
+        plugins = configured_plugins(config)
+        return frozenset(f"{prefix}{key}" for plugin, prefix in plugins for key in self._passwords_in(plugin))
+
+    def _passwords_in(self, plugin: str) -> frozenset[str]:
+        if plugin not in self._passwords:
+            try:
+                keys = self._herder.connector_plugin_config(plugin).result(_TIMEOUT)
+            except (ConnectError, TimeoutError):
+                return frozenset()
+            self._passwords[plugin] = frozenset(key.name for key in keys if key.type == Type.PASSWORD.value)
+        return self._passwords[plugin]
 
     def _topics(self, name: str, config: Config) -> tuple[str, ...]:
         """Return those that were used so far, and those that a sink is to read."""

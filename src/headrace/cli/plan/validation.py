@@ -14,9 +14,9 @@ from headrace.cli.plan.desired_connectors import Desired
 from headrace.cli.plan.differences import Config
 from headrace.cli.plan.findings import Finding
 from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.plugins.configured_plugins import configured_plugins
 from headrace.plugins.secret_texts import secrets_of
 from headrace.rest.access.hidden_secrets import Secrets
-from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
 
 if TYPE_CHECKING:
     from headrace.cli.ctl.rest_api import RestApi
@@ -83,16 +83,13 @@ def _ask(api: RestApi, plugin: str, config: Config) -> Mapping[str, Any]:
 
 def _defined(api: RestApi, config: Config) -> frozenset[str] | None:
     """Return the same by the definitions of the connector, its converters, transformations and predicates."""
-    prefixes = {CLASS: "", **{name: f"{name}." for name in CONVERTERS}}
-    prefixes |= {f"{step}.type": f"{step}." for step in steps_of(config)}
     found: set[str] = set()
-    for name, prefix in prefixes.items():
-        if plugin := (config.get(name) or "").strip():
-            try:
-                keys = api.get(path("connector-plugins", plugin, "config"))
-            except CtlError:
-                return None
-            found |= {prefix + key["name"] for key in keys if key["type"] == Type.PASSWORD.value}
+    for plugin, prefix in configured_plugins(config):
+        try:
+            keys = api.get(path("connector-plugins", plugin, "config"))
+        except CtlError:
+            return None
+        found |= {prefix + key["name"] for key in keys if key["type"] == Type.PASSWORD.value}
     return frozenset(found)
 
 

@@ -17,10 +17,10 @@ from headrace.api.config_def import Type
 from headrace.api.errors import ConnectError
 from headrace.config.secret_properties import is_reference
 from headrace.herder.herder import Herder
+from headrace.plugins.configured_plugins import CLASS, CONVERTERS, configured_plugins
 from headrace.plugins.secret_texts import HIDDEN, is_hidden, longest_first, mask_text, secrets_of
 from headrace.rest.access.access import Access
 from headrace.rest.access.operations import Role
-from headrace.rest.access.rules import CLASS, CONVERTERS, steps_of
 from headrace.rest.herder_request_handler import RequestHandler
 
 _REMEMBERED: Final = 256
@@ -88,15 +88,12 @@ class HiddenSecrets:
 
     async def _passwords_of(self, config: Config) -> tuple[frozenset[str], bool]:
         """Return the PASSWORD properties, and True if all plugins have returned their definitions."""
-        prefixes = {CLASS: "", **{name: f"{name}." for name in CONVERTERS}}
-        prefixes |= {f"{step}.type": f"{step}." for step in steps_of(config)}
         found: set[str] = set()
         complete = True
-        for name, prefix in prefixes.items():
-            if plugin := (config.get(name) or "").strip():
-                passwords = await self._passwords_in(plugin)
-                complete = complete and passwords is not None
-                found.update(prefix + key for key in passwords or ())
+        for plugin, prefix in configured_plugins(config):
+            passwords = await self._passwords_in(plugin)
+            complete = complete and passwords is not None
+            found.update(prefix + key for key in passwords or ())
         return frozenset(found), complete
 
     async def _passwords_in(self, plugin: str) -> frozenset[str] | None:

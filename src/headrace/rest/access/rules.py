@@ -11,14 +11,12 @@ from typing import Any, Final
 
 from headrace.api.errors import ConfigError
 from headrace.config.access_config import AUTHORIZATION_FILE
+from headrace.plugins.configured_plugins import CLASS, CONVERTERS, steps_of
 from headrace.rest.access.authentication import Principal
 from headrace.rest.access.operations import Role
 
 _GROUP: Final = "group:"
 _KEYS: Final = frozenset({"name", "users", "role", "connectors", "plugins"})
-CLASS: Final = "connector.class"
-CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
-_LISTS: Final = ("transforms", "predicates")
 _STEP: Final = re.compile(r"((?:transforms|predicates)\..+)\.type", re.DOTALL)
 
 
@@ -93,11 +91,6 @@ def plugins_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
     """
     keys = dict.fromkeys((CLASS, *CONVERTERS, *(f"{step}.type" for step in steps_of(config)), *_unlisted(config)))
     return tuple(value.strip() for key in keys if (value := config.get(key)) is not None)
-
-
-def steps_of(config: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the prefixes of the listed transformations' and predicates' properties, without the final dot."""
-    return tuple(f"{kind}.{name.strip()}" for kind in _LISTS for name in (config.get(kind) or "").split(","))
 
 
 def _unlisted(config: Mapping[str, str | None]) -> Iterator[str]:
