@@ -25,7 +25,7 @@ _NAMESPACE: Final = "OPENLINEAGE_NAMESPACE"
 
 
 class OpenLineageEvents:
-    """A sender of events. ``send`` and ``send_schema`` block, and raise whatever the client's transport raises."""
+    """A sender of events. ``send`` and ``send_schemas`` block, and raise whatever the client's transport raises."""
 
     def __init__(self, namespace: str) -> None:
         """``namespace`` is that of the jobs, unless ``OPENLINEAGE_NAMESPACE`` is set."""

@@ -16,7 +16,7 @@ _MINUTE: Final = 60.0
 _MAX_LINE: Final = 8192
 _CHUNK: Final = 65_536
 _IDLE_MS: Final = 1000
-"""Milliseconds after which the begin of a line is logged without its end."""
+"""Milliseconds after which the start of a line is logged without its end."""
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class PrintedLines:
         return lines
 
     def idle(self) -> Sequence[Printed]:
-        """Return the begin of a line whose end does not come, and what was dropped in a minute that is over."""
+        """Return the start of a line whose end does not come, and what was dropped in a minute that is over."""
         return self._cut() + self._renewed()
 
     def close(self) -> Sequence[Printed]:
