@@ -33,6 +33,8 @@ QUICK_GROUPS = {
 """A broker's properties: consumers may ask for short sessions, and those of the new protocol soon learn of others."""
 QUICK_ABORTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 """What a killed task leaves open is ended at its time-out, not up to ten seconds later."""
+NO_RETENTION = {"log.initial.task.delay.ms": str(24 * 3600 * 1000)}
+"""Else a broker that has run for half a minute deletes records with the timestamps of former years."""
 # Processes that are started inherit that SIGINT is ignored, as it is where a shell runs the tests in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Each client would read anew all certificates that the machine trusts, which takes longer than most requests.
@@ -66,7 +68,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[EmbeddedBroker]:
     """The one broker of the run; a test that stops it starts it again, or uses one of its own."""
-    properties = QUICK_GROUPS | QUICK_ABORTS
+    properties = QUICK_GROUPS | QUICK_ABORTS | NO_RETENTION
     with EmbeddedBroker(port=0, properties=properties, jvm_options=QUICK_START_JVM_OPTIONS) as running:
         yield running
 
