@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.engines import Engine, Headrace
-from bench.java_connect import JavaConnect, fetch
+from bench.java_connect import fetch
 from faults.proxy import Proxy
-from headrace.api.errors import RetriableError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.broker.free_port import free_port
 from headrace.cli.main import app
@@ -22,7 +22,9 @@ from headrace.rest.app import create_app
 from headrace.rest.rest_extensions import RestExtensions
 from headrace.rest.server.endpoints import Endpoints
 from headrace.rest.worker_api import worker_api
+from tests.integration.quick_java import QuickJavaConnect
 from tests.support.acls import LENIENT
+from tests.support.debian import or_skip
 from tests.support.group_of_workers import Cluster
 from tests.support.polling import wait_for
 from tests.support.worker_process import WorkerProcess
@@ -90,17 +92,27 @@ def behind() -> Iterator[tuple[Proxy, EmbeddedBroker]]:
         yield proxy, broker
 
 
-@pytest.fixture(params=[Headrace, JavaConnect], ids=lambda kind: kind.name)
-def engine(request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[Engine]:
+@pytest.fixture(scope="module", params=[Headrace, QuickJavaConnect], ids=lambda kind: kind.name)
+def shared_engine(
+    request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
     """A worker of headrace, and one of Java Kafka Connect."""
     kind: type[Engine] = request.param
-    if kind is JavaConnect:
-        try:
-            fetch()
-        except RetriableError as error:
-            pytest.skip(f"Java Connect cannot be fetched: {error}")
-    with kind(broker.bootstrap_servers, tmp_path / kind.name, group=f"cli-{unique}") as running:
+    if kind is QuickJavaConnect:
+        or_skip(fetch)
+    directory = tmp_path_factory.mktemp(kind.name)
+    with kind(broker.bootstrap_servers, directory, group=f"cli-{os.getpid()}-{directory.name}") as running:
         yield running
+
+
+@pytest.fixture
+def engine(shared_engine: Engine) -> Iterator[Engine]:
+    """The same; no other test's connectors are there."""
+    rest = shared_engine.rest
+    yield shared_engine
+    for name in rest.get("/connectors") or ():
+        rest.remove(name)
+    wait_for(lambda: rest.get("/connectors") == [], 60, lambda: f"no connectors: {rest.get('/connectors')}")
 
 
 @pytest.fixture

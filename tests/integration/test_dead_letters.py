@@ -13,11 +13,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from typer.testing import CliRunner
 
-from bench.java_connect import JavaConnect, fetch
-from headrace.api.errors import RetriableError
+from bench.java_connect import fetch
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
+from tests.integration.quick_java import QuickJavaConnect
 from tests.integration.written_letters import P
+from tests.support.debian import or_skip
 from tests.support.polling import wait_for
 from tests.support.sinks import committed, create_sink, make_topic, numbers, send, wait_for_lines
 from tests.support.topics import read_committed, wait_for_values
@@ -275,10 +276,7 @@ def open_transactions(bootstrap: str, *topics: str) -> list[str]:
 def test_letters_that_java_has_written(
     worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path, run: Run
 ) -> None:
-    try:
-        fetch()
-    except RetriableError as error:
-        pytest.skip(f"Java Connect cannot be fetched: {error}")
+    or_skip(fetch)
     bootstrap, file = broker.bootstrap_servers, tmp_path / "out.txt"
     make_topic(bootstrap, unique)
     send(bootstrap, unique, [b"1", b"no json", b"3"])
@@ -288,7 +286,7 @@ def test_letters_that_java_has_written(
         "value.converter.schemas.enable": "false",
     }
     config = {**sink, "tasks.max": "1", "file": str(file), **json_values, **set_aside(unique)}
-    with JavaConnect(bootstrap, tmp_path / "java", group=f"java-{unique}") as java:
+    with QuickJavaConnect(bootstrap, tmp_path / "java", group=f"java-{unique}") as java:
         java.rest.create(unique, config)
         wait_for_values(bootstrap, f"{unique}-dead", 1, 120)
         environment = {"HEADRACE_URL": java.rest.url, "XDG_CONFIG_HOME": str(tmp_path)}
