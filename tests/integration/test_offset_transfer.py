@@ -13,11 +13,12 @@ from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
 from bench.engines import Engine, Headrace
-from bench.java_connect import JavaConnect, fetch
-from headrace.api.errors import RetriableError
+from bench.java_connect import fetch
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.cli.main import app
-from tests.support.polling import wait_for
+from tests.integration.quick_java import QuickJavaConnect
+from tests.support.debian import or_skip
+from tests.support.polling import PATIENCE, wait_for
 from tests.support.sinks import make_topic, numbers, send, wait_for_lines
 from tests.support.topics import read_committed
 
@@ -28,18 +29,18 @@ SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 @pytest.fixture(scope="module")
 def engines(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Engine]]:
     """A worker of each kind, in groups of their own on one Kafka cluster."""
-    try:
-        fetch()
-    except RetriableError as error:
-        pytest.skip(f"Java Connect cannot be fetched: {error}")
+    or_skip(fetch)
     directory = tmp_path_factory.mktemp("engines")
     started = [
         kind(broker.bootstrap_servers, directory / kind.name, group=f"transfer-{kind.name}")
-        for kind in (Headrace, JavaConnect)
+        for kind in (Headrace, QuickJavaConnect)
     ]
     try:
         for engine in started:
-            engine.start()
+            engine.more["offset.flush.interval.ms"] = "500"  # of sinks, whose offsets are waited for
+            engine.launch()
+        for engine in started:
+            engine.rest.await_answer("/connectors", lambda _: True, 90 * PATIENCE)
         yield {engine.name: engine for engine in started}
     finally:
         for engine in started:
