@@ -13,9 +13,10 @@ import httpx2
 import pytest
 
 from bench.engines import Engine, Headrace
-from bench.java_connect import JavaConnect, fetch
-from headrace.api.errors import RetriableError
+from bench.java_connect import fetch
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.integration.quick_java import QuickJavaConnect
+from tests.support.debian import or_skip
 from tests.support.exactly_once import assert_contiguous
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, wait_for_lines
@@ -43,13 +44,14 @@ def lines(count: int) -> list[bytes]:
 @pytest.fixture
 def engines(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> tuple[Engine, Engine]:
     """Java's worker and headrace's, with one group.id and the same internal topics; neither is started."""
-    try:
-        fetch()
-    except RetriableError as error:
-        pytest.skip(f"Java Connect cannot be fetched: {error}")
+    or_skip(fetch)
     java, own = (
-        kind(broker.bootstrap_servers, tmp_path / kind.name, group=f"both-{unique}") for kind in (JavaConnect, Headrace)
+        kind(broker.bootstrap_servers, tmp_path / kind.name, group=f"both-{unique}")
+        for kind in (QuickJavaConnect, Headrace)
     )
+    for engine in (java, own):
+        # What a killed worker leaves open keeps the next one from reading offsets for so long.
+        engine.more["producer.transaction.timeout.ms"] = "10000"
     return java, own
 
 
