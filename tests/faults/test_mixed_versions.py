@@ -44,17 +44,19 @@ class Group:
     former: Path
     bootstrap: str
 
-    def start(self, number: int, *, old: bool) -> WorkerProcess:
-        """Start a worker of one version, and see that it is of that."""
-        worker = self.workers[number]
-        if old:
-            worker.environment["PYTHONPATH"] = os.pathsep.join(map(str, (PLUGINS, self.former)))
-        else:
-            worker.environment.pop("PYTHONPATH", None)
-        worker.start()
-        found = {Path(each) for each in _environment(worker.pid)["PYTHONPATH"].split(os.pathsep)}
-        assert (self.former in found, ROOT / "src" in found) == (old, not old)
-        return worker
+    def start(self, *numbers: int, old: bool) -> None:
+        """Start workers of one version, and see that they are of that."""
+        started = [self.workers[number] for number in numbers]
+        for worker in started:
+            if old:
+                worker.environment["PYTHONPATH"] = os.pathsep.join(map(str, (PLUGINS, self.former)))
+            else:
+                worker.environment.pop("PYTHONPATH", None)
+            worker.launch()
+        for worker in started:
+            worker.await_answer()
+            found = {Path(each) for each in _environment(worker.pid)["PYTHONPATH"].split(os.pathsep)}
+            assert (self.former in found, ROOT / "src" in found) == (old, not old)
 
     def replace(self, number: int, *, old: bool) -> None:
         assert self.workers[number].stop() == 0
@@ -83,8 +85,7 @@ def test_a_group_is_upgraded_and_taken_back(group: Group, unique: str, tmp_path:
     source, sink, file = unique, f"{unique}-lines", tmp_path / "lines"
     make_topic(group.bootstrap, source)
     first, second = group.workers
-    group.start(0, old=True)
-    group.start(1, old=True)
+    group.start(0, 1, old=True)
     config = {"connector.class": "VerifiableSource", "tasks.max": "2", "topic": source, "throughput": "100"}
     wait_for(lambda: all(healthy(worker) for worker in group.workers), 60, lambda: second.log[-2000:])
     once_settled(lambda: first.rest.post("/connectors", json={"name": source, "config": config})).raise_for_status()
