@@ -126,6 +126,7 @@ LONGEST_FIRST: Final = (
     "integration/test_preview.py",
     "integration/test_preview_by_workers.py",
     "integration/test_preview_of_sinks.py",
+    "integration/test_offset_transfer.py",
     "faults/test_java_takeover.py",
     "faults/test_spark_cluster.py",
     "security/test_kerberos.py",
@@ -170,6 +171,8 @@ LONGEST_FIRST: Final = (
     "integration/test_examples_chain.py",
     "integration/test_prometheus.py",
     "integration/test_separate_offsets_topic.py",
+    "integration/test_command_line.py",
+    "security/test_poison_records.py",
     "integration/test_odd_records.py",
 )
 """Files of more than half a minute. What takes long is begun first, so that no process is left alone with it."""
