@@ -79,11 +79,11 @@ def test_task_that_the_kernel_kills(
 
 
 def test_sparks_jvm_out_of_memory_and_all_processes_killed(
-    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
 ) -> None:
     count = 3 * COUNT
     own_worker.start()
-    create_numbered(own_worker, unique, count, **{"pause.ms": "50", "batch": "20"})
+    create_numbered(own_worker, unique, count, **{"pause.ms": "50", "batch": "20", "hurry": str(tmp_path / "hurry")})
     wait_for_values(broker.bootstrap_servers, unique, 200, 90)
     jvm = own_worker.jvm()
     create_numbered(own_worker, f"{unique}-filler", 0, **{"connector.class": "hungry.EngineFillerConnector"})
@@ -94,6 +94,7 @@ def test_sparks_jvm_out_of_memory_and_all_processes_killed(
         with suppress(psutil.NoSuchProcess):
             process.kill()
     own_worker.launched.wait(10)
+    (tmp_path / "hurry").touch()
     own_worker.start()
     assert_exactly_once(broker.bootstrap_servers, unique, count, own_worker.properties["offset.storage.topic"], unique)
     own_worker.wait_for_tasks(unique)
