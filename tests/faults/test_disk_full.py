@@ -104,7 +104,7 @@ def test_parquet_files_can_be_written_after_a_full_temporary_directory(
 
 
 @pytest.mark.parametrize("full", ["temporary", "spark", "home", "log", "output", "audit"])
-def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: str) -> None:
+def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: str, tmp_path: Path) -> None:
     worker, disk = on_small_disks, on_small_disks.disks[full]
     output = worker.disks["output"].path
     connectors = [unique, f"{unique}-lines", f"{unique}-parquet"]
@@ -114,7 +114,8 @@ def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: s
     create_spark_sink(worker.process, f"{unique}-parquet", unique, **parquet(output / f"{unique}.parquet"))
     for name in connectors[1:]:
         worker.process.wait_for_tasks(name)
-    create_numbered(worker.process, unique, RECORDS, **{"pause.ms": "20", "batch": "10"})
+    pauses = {"pause.ms": "20", "batch": "10", "hurry": str(tmp_path / "hurry")}
+    create_numbered(worker.process, unique, RECORDS, **pauses)
     seen = len(wait_for_values(worker.bootstrap, unique, 100))
     disk.fill()
     try:
@@ -125,6 +126,7 @@ def test_nothing_is_lost_or_doubled(on_small_disks: Worker, unique: str, full: s
             create_numbered(worker.process, late, 50)
     finally:
         disk.free()
+    (tmp_path / "hurry").touch()
     wait_for(lambda: HEALTHY in health(worker.process)[1], 30, lambda: f"{health(worker.process)}")
     if full == "audit":
         create_numbered(worker.process, late, 50)
