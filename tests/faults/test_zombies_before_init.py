@@ -29,12 +29,23 @@ from tests.support.worker_process import WorkerProcess
 STOPPING = "numbered_source.StoppingBeforeInitConnector"
 COUNT = 3000
 SLOWLY = {"batch": "10", "pause.ms": "50"}
+SLOWER = {"pause.ms": "60"}
 HEALED_S = 30
 """Half of the transaction timeout of a minute that a task has: brokers end what is left open no sooner."""
 
 
 def create(worker: WorkerProcess, name: str, count: int = COUNT) -> None:
-    worker.create(name, **{"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{count}", **SLOWLY})
+    worker.create(name, **configuration(worker, name, count))
+
+
+def configuration(worker: WorkerProcess, name: str, count: int = COUNT) -> dict[str, str]:
+    own = {"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{count}"}
+    return {**own, **SLOWLY, "hurry": str(hurry(worker))}
+
+
+def hurry(worker: WorkerProcess) -> Path:
+    """The file from whose making on connectors that were created on the worker pause no more."""
+    return worker.die_once.with_name("hurry")
 
 
 def stopped_process(worker: WorkerProcess) -> psutil.Process:
@@ -74,6 +85,7 @@ def test_a_process_that_wakes_without_its_worker(
     zombie.send_signal(signal.SIGCONT)
     wait_for(lambda: not alive(zombie), 30, "the zombie's end")
     worker.wait_for_tasks(unique)
+    hurry(worker).touch()
     assert_exactly_once(broker.bootstrap_servers, unique, COUNT, worker.properties["offset.storage.topic"], unique)
     worker.wait_for_tasks(unique)
     assert_no_open_transaction(broker.bootstrap_servers, unique)
@@ -123,8 +135,13 @@ def three(broker: EmbeddedBroker, tmp_path: Path, unique: str) -> Iterator[list[
             (tmp_path / name).mkdir()
             worker = WorkerProcess(tmp_path / name, broker.bootstrap_servers, **properties)
             stack.callback(worker.close)
-            worker.start(90)
             workers.append(worker)
+        leader, *followers = workers
+        leader.start(90, "/connectors")
+        for worker in followers:
+            worker.launch()
+        for worker in followers:
+            worker.await_answer(90)
         yield workers
 
 
@@ -150,7 +167,8 @@ def test_the_example_of_kip_618(three: list[WorkerProcess], broker: EmbeddedBrok
 
     tree = [psutil.Process(f.pid), *f.descendants()]
     freeze(*tree)
-    answer = leader.rest.put(f"/connectors/{victim}/config", json=configuration(victim))
+    changed = configuration(leader, victim) | SLOWER | {"name": victim}
+    answer = leader.rest.put(f"/connectors/{victim}/config", json=changed)
     assert answer.status_code == 200, answer.text
     wait_for_values(broker.bootstrap_servers, victim, 200, 120)
     task = leader.status(victim)["tasks"][0]
@@ -162,14 +180,9 @@ def test_the_example_of_kip_618(three: list[WorkerProcess], broker: EmbeddedBrok
     wait_for(lambda: not alive(zombie), 30, lambda: f"the zombie's end\n{f.log[-3000:]}")
     before = len(values(broker.bootstrap_servers, victim))
     within(HEALED_S, lambda: len(values(broker.bootstrap_servers, victim)) >= before + 200, "more of the victim")
+    hurry(leader).touch()
     for name in names:
         assert_exactly_once(broker.bootstrap_servers, name, COUNT, leader.properties["offset.storage.topic"], name)
         leader.wait_for_tasks(name)
         assert_no_open_transaction(broker.bootstrap_servers, name)
     assert not [line for worker in three for line in worker.log.splitlines() if "task failed" in line]
-
-
-def configuration(name: str) -> dict[str, str]:
-    """The connector's, changed."""
-    slower = {**SLOWLY, "pause.ms": "60"}
-    return {"connector.class": STOPPING, "tasks.max": "1", "topic": name, "count": f"{COUNT}", "name": name, **slower}
