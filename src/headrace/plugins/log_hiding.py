@@ -54,9 +54,9 @@ class HidingFilter(logging.Filter):
 
 def _hide(text: str, references: Mapping[str, str]) -> str:
     text = hide_at_cuts(text, references)
-    for value in references:
-        if value in text:
-            text = text.replace(value, references[value])
+    # A shorter value first would leave the rest of a longer one that contains it.
+    for value in sorted((value for value in references if value in text), key=len, reverse=True):
+        text = text.replace(value, references[value])
     return text
 
 

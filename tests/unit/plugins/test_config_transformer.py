@@ -337,6 +337,16 @@ def test_the_log_shows_references(transformer: ConfigTransformer, caplog: pytest
     assert "it was ${vault:p:key}" in caplog.text
 
 
+def test_of_values_that_begin_alike_the_longest_is_hidden() -> None:
+    from headrace.plugins.log_hiding import HidingFilter
+
+    hiding = HidingFilter()
+    hiding.add({"correct": "${short}", "correct-horse": "${long}"})
+    line = logging.LogRecord("any", logging.INFO, "", 0, "correct-horse, correct", None, None)
+    assert hiding.filter(line)
+    assert line.msg == "${long}, ${short}"
+
+
 def test_the_workers_log_is_such_a_log() -> None:
     from headrace.cli.console import LogLevel, configure_logging
     from headrace.plugins.log_hiding import LOG_FILTER
