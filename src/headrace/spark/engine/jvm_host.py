@@ -22,7 +22,7 @@ from headrace.spark.channel.messages import FrameFault, LogLevels
 from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
 from headrace.spark.engine.shipment import Shipment
 from headrace.spark.engine.spark_process import SparkProcess
-from headrace.spark.engine.spark_session import SparkJvm
+from headrace.spark.engine.spark_session import SparkJvm, silence_query_loggers
 from headrace.spark.errors.frame_errors import known_fault
 from headrace.spark.process.channel_link import log_through
 from headrace.spark.process.stop_signals import block_stop_signals, outlive_stop_signals
@@ -100,6 +100,8 @@ def main(descriptor: int) -> None:
     start: HostStart = link.recv()
     sys.path[:] = start.module_path
     protect(start.protected_paths)
+    # Levels make loggers, of the ordinary class, which PySpark's own errors are none for.
+    silence_query_loggers()
     host = JvmHost(link)
     with log_through(host, start.log_levels):
         host.serve(start)

@@ -269,7 +269,7 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
     from pyspark import SparkConf, SparkContext
 
     _forget_former_session()
-    _silence_query_loggers()
+    silence_query_loggers()
     archive = shipment.pack() if shipment is not None else None  # while the JVM starts
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python", sys.executable)
     gateway = process.gateway()
@@ -285,7 +285,7 @@ def _context(process: SparkProcess, conf: Mapping[str, str], shipment: Shipment 
     return context
 
 
-def _silence_query_loggers() -> None:
+def silence_query_loggers() -> None:
     """Have PySpark not print each query error as JSON with the JVM's stack trace; its message is reported anyway."""
     from pyspark.logger import PySparkLogger
 
