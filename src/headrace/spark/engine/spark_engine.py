@@ -128,6 +128,10 @@ class SparkEngine:
         """Return the JVM; None while Spark is not running."""
         return self._session
 
+    def await_jvm(self, given_up: Callable[[], bool]) -> Jvm | None:
+        """Wait for the JVM and return it; None if the engine stops, or ``given_up`` returns True, before it is up."""
+        return self._await_session(given_up, lambda reason: None)
+
     def own(self) -> SparkJvm | None:
         """Return the JVM as ``current``, of an engine that is not hosted: with sessions for this process."""
         return cast("SparkJvm | None", self._session)
@@ -141,6 +145,11 @@ class SparkEngine:
             return self._slowness()
         left = self._next - self._clock()
         return f"{failure}; it is started again " + (f"in {left:.0f} s" if left >= 1 else "now")
+
+    @property
+    def failure(self) -> str | None:
+        """The reason why Spark could not be started; None if it is up, or is starting for the first time."""
+        return self._failure
 
     @property
     def master(self) -> str:

@@ -8,7 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
@@ -28,6 +30,7 @@ from headrace.spark.engine.spark_settings import APP_NAME, LOCAL_DIRECTORIES, MA
 from headrace.spark.frames.connector_jobs import analyse, run_in_worker
 from headrace.spark.frames.frame_breaker import BreakerLimits, FrameBreaker
 from headrace.spark.frames.frame_jobs import FrameLimits
+from headrace.spark.frames.preview_engine import PreviewEngine, preview_settings
 from headrace.spark.task.launched_task import LaunchedTask
 from headrace.spark.task.task_engines import OwnEngines, TaskEngine
 from headrace.task.task_spec import TaskSpec
@@ -70,6 +73,7 @@ class SparkTaskLauncher:
         limits = BreakerLimits(config.frame_deaths, config.frame_window)
         self._shared = TaskEngine(self._new_engine(conf, directory), FrameBreaker(limits))
         self._own = OwnEngines(directory, limits, self._own_engine)
+        self._previews = PreviewEngine(directory, self._preview_engine)
         self._loggers = loggers or Loggers()
         self._loggers.on_change(self._send_log_levels)
         self._lock = threading.Lock()
@@ -128,6 +132,10 @@ class SparkTaskLauncher:
     def run_job(self, job: FrameJob) -> None:
         run_in_worker(self._shared.engine, job)
 
+    def preview_frames(self, until: float) -> AbstractContextManager[Mapping[str, Any] | None]:
+        """Offer Spark to the process of a preview within the block; see ``PreviewEngine.offered``."""
+        return self._previews.offered(until)
+
     def stop(self, timeout: float) -> None:
         end = time.monotonic() + timeout
         tasks = self._launched()
@@ -140,14 +148,23 @@ class SparkTaskLauncher:
             if not task.await_stopped(_KILL_TIMEOUT_S):
                 log.warning("the process of task %s could not be stopped", task.key)
         self._shared.stop()
+        self._previews.stop()
         self._own.await_stopped()
         self._channels.stop()
         self._remove_directories()
 
     def _new_engine(self, conf: Mapping[str, str], directory: Path, *, hosted: bool = False) -> SparkEngine:
+        return SparkEngine(conf, directory, self._channels.endpoint, self._shipment, self._jvm_start(hosted))
+
+    def _preview_engine(self, directory: Path) -> SparkEngine:
         config = self._config
-        start = JvmStart(config.plugin_path, config.console, config.start_timeout, hosted=hosted)
-        return SparkEngine(conf, directory, self._channels.endpoint, self._shipment, start)
+        conf = settings(preview_settings(config.spark), directory, config.rest_guarded)
+        conf |= plugin_settings(config.plugin_path)
+        return SparkEngine(conf, directory, self._channels.endpoint, jvm_start=self._jvm_start(hosted=True))
+
+    def _jvm_start(self, hosted: bool) -> JvmStart:
+        config = self._config
+        return JvmStart(config.plugin_path, config.console, config.start_timeout, hosted=hosted)
 
     def _own_engine(self, connector: str, directory: Path) -> SparkEngine:
         conf = {**self._conf, APP_NAME: f"{self._conf[APP_NAME]}: {connector}"}
