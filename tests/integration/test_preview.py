@@ -92,28 +92,6 @@ def test_records_that_are_dropped_or_fail(previewing: WorkerProcess, unique: str
     assert (dropped["outcome"], dropped["steps"][0]["outcome"], dropped["result"]) == ("dropped", "dropped", None)
 
 
-def test_a_record_is_not_previewed_beyond_a_step_on_spark(
-    previewing: WorkerProcess, unique: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "lines.txt"
-    file.write_text("one\n")
-    steps = {
-        "transforms": "hoist,sql,cast",
-        "transforms.hoist.type": "HoistField$Value",
-        "transforms.hoist.field": "line",
-        "transforms.sql.type": "SparkSql",
-        "transforms.sql.query": "SELECT 1 AS number FROM records",
-        "transforms.cast.type": "Cast$Value",
-        "transforms.cast.spec": "number:string",
-    }
-    answer = preview(previewing, lines_config(unique, file, **steps), records=1)
-    assert answer.status_code == 200, answer.text
-    (record,) = answer.json()["records"]
-    outcomes = [(step["transform"], step["outcome"]) for step in record["steps"]]
-    assert outcomes == [("hoist", "changed"), ("sql", "not previewed")]
-    assert (record["outcome"], record["result"], answer.json()["end"]) == ("not previewed", None, "records")
-
-
 def test_secrets_are_hidden_also_in_bytes(previewing: WorkerProcess, unique: str, tmp_path: Path) -> None:
     file = tmp_path / "lines.txt"
     file.write_text("one\n")

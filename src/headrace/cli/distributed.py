@@ -107,7 +107,7 @@ def _worker(
     def ask(worker: str, query: LogQuery) -> dict[str, Any]:
         return leader.log_lines(f"{advertised.scheme}://{worker}", query, herder.session_key())
 
-    inspections = parts.inspections(herder, config, advertised.netloc, ask)
+    inspections = parts.inspections(herder, config, advertised.netloc, launcher.preview_frames, ask)
     app = create_app(
         herder,
         request_timeout=timeout,

@@ -121,7 +121,7 @@ def _worker(
     parts.observe(herder, config.bootstrap_servers)
     timeout = config.rest_request_timeout
     worker = urlsplit(endpoints.advertised_url).netloc
-    inspections = parts.inspections(herder, config, worker)
+    inspections = parts.inspections(herder, config, worker, launcher.preview_frames)
     app = create_app(
         herder,
         request_timeout=timeout,

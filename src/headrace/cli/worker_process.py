@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from headrace.herder.connector_logs import LogQuery
     from headrace.herder.engine.worker_herder import WorkerHerder
     from headrace.inspection.inspections import Inspections
+    from headrace.inspection.preview.previews import PreviewFrames
     from headrace.lineage.lineage_reporter import LineageReporter
     from headrace.plugins.discovery import Plugins
     from headrace.rest.access.assembly import WorkersAccess
@@ -158,11 +159,13 @@ class CheckedParts:
         herder: WorkerHerder,
         config: WorkerConfig,
         worker: str,
+        frames: PreviewFrames,
         ask: Callable[[str, LogQuery], dict[str, Any]] | None = None,
     ) -> Inspections:
         """Return what serves requests about the records and log lines of the herder's connectors; the caller closes it.
 
-        ``worker`` is the host:port of this one, and ``ask`` gets log lines of another one, if there may be others.
+        ``worker`` is the host:port of this one, ``frames`` offers Spark to previews, and ``ask`` gets log lines of
+        another worker, if there may be others.
         """
         from headrace.herder.connector_logs import ConnectorLogs
         from headrace.inspection.dead_letters.dead_letters import DeadLetters
@@ -176,6 +179,7 @@ class CheckedParts:
             TopicRecords(herder, config, herder.worker.configs, sandbox),
             DeadLetters(herder.worker, lambda: _connector_configs(herder), sandbox, worker),
             ConnectorLogs(keep_log_lines(config.get(LOG_KEPT_BYTES)), worker, herder, ask),
+            frames,
         )
 
     def close(self) -> None:

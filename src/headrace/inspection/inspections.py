@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.inspection.preview.previews import PreviewFrames, no_frames
 from headrace.inspection.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -16,12 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Inspections:
-    """The parts that serve such requests, which share one sandbox; what a part that is None serves is not found."""
+    """The parts that serve such requests, which share one sandbox; what a part that is None serves is not found.
+
+    ``frames`` offers Spark to previews.
+    """
 
     sandbox: Sandbox = field(default_factory=Sandbox)
     topics: TopicRecords | None = None
     dead_letters: DeadLetters | None = None
     logs: ConnectorLogs | None = None
+    frames: PreviewFrames = no_frames
 
     def close(self) -> None:
         """End redrives after their present transactions, and then all that runs in the sandbox. Blocks some seconds."""

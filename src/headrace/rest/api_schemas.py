@@ -153,6 +153,7 @@ _PREVIEW_ERROR: Final = nullable(
         trace_=_TEXT,
     )
 )
+_RESULT: Final = [ref("RecordInKafka"), ref("RecordBetweenSteps")]
 
 SCHEMAS: Final[dict[str, Schema]] = {
     "Error": exactly(error_code=_NUMBER, message=_TEXT),
@@ -360,6 +361,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         outcome={"enum": ["changed", "unchanged", "dropped", "skipped", "failed", "not previewed"]},
         predicate_=exactly(predicate=_TEXT_OR_NULL, result={"type": ["boolean", "null"]}, negate={"type": "boolean"}),
         after_=ref("RecordBetweenSteps"),
+        rows_={**array(ref("RecordBetweenSteps")), "description": "All records, if the step made several of it."},
+        row_={**_NUMBER, "description": "Which of the several records a step before made, counted from 1."},
         message_=_TEXT,
     ),
     "PreviewedRecord": exactly(
@@ -371,7 +374,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         outcome={
             "enum": ["written", "put", "dropped", "skipped", "dead letter", "fails the task", "not previewed"],
         },
-        result={"anyOf": [ref("RecordInKafka"), ref("RecordBetweenSteps"), {"type": "null"}]},
+        result={"anyOf": [*_RESULT, {"type": "null"}]},
+        results_={**array({"anyOf": _RESULT}), "description": "All results, if there are several."},
         error_=_PREVIEW_ERROR,
     ),
     "Preview": exactly(
@@ -380,6 +384,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
         task=_NUMBER,
         tasks={"type": ["integer", "null"], "description": "How many tasks there are; null if that is not known."},
         records=array(ref("PreviewedRecord")),
+        plans={
+            **array(exactly(transform=_TEXT, **{"class": _TEXT}, plan=_TEXT)),
+            "description": "The plans of the steps that run on Spark, as its `explain` formats them.",
+        },
         dryRun={
             **nullable(exactly(rows=array({}), schema=_TEXT_OR_NULL)),
             "description": "What a sink would write, if its connector can tell.",

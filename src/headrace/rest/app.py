@@ -101,7 +101,7 @@ def _include_inspections(app: FastAPI, served: Inspections, herder: Herder, hand
     if served.logs is not None:
         app.include_router(connector_logs_router(served.logs, hidden))
     app.include_router(dead_letters_router(herder, handler, served.dead_letters))
-    app.include_router(previews_router(herder, handler, served.sandbox))
+    app.include_router(previews_router(herder, handler, served))
 
 
 def _application(tracing: Tracing) -> FastAPI:

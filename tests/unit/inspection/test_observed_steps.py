@@ -7,7 +7,7 @@ import pytest
 
 from headrace.api.record import SourceRecord
 from headrace.config.connector_config import ConnectorConfig, ErrorHandling
-from headrace.inspection.preview.observed_steps import ON_SPARK, Steps, create_observed_chain
+from headrace.inspection.preview.observed_steps import Steps, create_observed_stages
 from headrace.inspection.preview.previewed_task import record_json
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
@@ -17,7 +17,6 @@ STEPS = {
     "one": {"type": "InsertField$Value", "static.field": "a", "static.value": "1", "predicate": "here"},
     "two": {"type": "InsertField$Value", "static.field": "b", "static.value": "2", "predicate": "here", "negate": "1"},
     "three": {"type": "RegexRouter", "regex": "none", "replacement": "other"},
-    "sql": {"type": "SparkSql", "query": "SELECT * FROM records"},
     "header": {"type": "InsertHeader", "header": "h", "value.literal": "x"},
     "drop": {"type": "Filter"},
     "fail": {"type": "Cast$Value", "spec": "int32"},
@@ -33,7 +32,8 @@ def steps_of(*names: str, value: Any = None) -> tuple[list[dict[str, Any]], Any]
     config = {key: "true" if key.endswith("negate") else text for key, text in config.items()}
     steps, metrics = Steps(), TaskMetrics(lambda values: None, lambda: 0.0)
     errors: RetryWithTolerance[SourceRecord] = RetryWithTolerance(ErrorHandling(), [], metrics, lambda seconds: False)
-    chain = create_observed_chain(ConnectorConfig(config), Plugins(), errors, steps, record_json)
+    parsed = ConnectorConfig(config)
+    chain = create_observed_stages(parsed.transforms, parsed, Plugins(), errors, steps, record_json)
     record = SourceRecord({}, {}, "here", value={"n": 0} if value is None else value)
     try:
         (result,) = chain.apply_all([record], [record])
@@ -57,12 +57,6 @@ def test_nothing_follows_a_step_that_drops_or_fails() -> None:
     assert [step["outcome"] for step in steps] == ["changed", "dropped"] and result is None
     steps, result = steps_of("fail", "header", value="no number")
     assert [step["outcome"] for step in steps] == ["failed"] and result is None
-
-
-def test_a_record_ends_at_a_step_on_frames() -> None:
-    steps, result = steps_of("one", "sql", "header")
-    assert [step["outcome"] for step in steps] == ["changed", "not previewed"]
-    assert steps[1]["message"] == ON_SPARK and result is None
 
 
 @pytest.mark.parametrize("name", ["one", "header"])

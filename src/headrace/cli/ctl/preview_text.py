@@ -31,6 +31,10 @@ def preview_lines(preview: Json) -> Iterator[Line]:
     """Yield the lines of an answer."""
     for number, record in enumerate(preview["records"], 1):
         yield from _record(number, record)
+    for plan in preview.get("plans", ()):
+        yield Line(f"Plan of {plan['transform']} ({plan['class'].rpartition('.')[2]})", TITLE)
+        for line in plan["plan"].strip().splitlines():
+            yield Line(f"  {line}" if line else "")
     if (dry_run := preview.get("dryRun")) is not None:
         yield Line(f"{len(dry_run['rows'])} rows would be written to the target", TITLE)
         if dry_run["schema"]:
@@ -50,16 +54,22 @@ def _record(number: int, record: Json) -> Iterator[Line]:
         consumed = record["consumed"]
         where, begin = f"{consumed['topic']}-{consumed['partition']}, offset {consumed['offset']}", "consumed"
     yield Line(f"Record {number}: {where}", TITLE)
-    before = record.get("polled") or record["consumed"]
-    yield Line(f"  {begin}: {_whole(before)}")
+    before = [record.get("polled") or record["consumed"]]
+    yield Line(f"  {begin}: {_whole(before[0])}")
     for step in record["steps"]:
-        yield from _step(step, before)
-        before = step.get("after", before)
+        row = step.get("row", 1) - 1
+        yield from _step(step, before[row])
+        if "after" in step and "row" in step:
+            before[row] = step["after"]
+        elif "after" in step:
+            before = [step["after"]]
+        before = list(step.get("rows", before))
     yield from _outcome(record)
 
 
 def _step(step: Json, before: Json) -> Iterator[Line]:
-    name = f"  {step['transform']} ({step['class'].rpartition('.')[2]})"
+    row = f", row {step['row']}" if "row" in step else ""
+    name = f"  {step['transform']} ({step['class'].rpartition('.')[2]}{row})"
     tested = step.get("predicate")
     condition = ""
     if tested is not None:
@@ -70,6 +80,8 @@ def _step(step: Json, before: Json) -> Iterator[Line]:
     yield Line(f"{name}: {text}{condition}", style)
     if "after" in step:
         yield from differences(before, step["after"])
+    for number, made in enumerate(step.get("rows", ()), 1):
+        yield Line(f"    row {number}: {_whole(made)}", ADDED)
 
 
 def differences(before: Json, after: Json) -> Iterator[Line]:
@@ -146,12 +158,17 @@ def _outcome(record: Json) -> Iterator[Line]:
         yield Line("  What would be written is not known", CHANGED)
     elif result is None:
         yield Line("  Nothing would be written", CHANGED)
-    elif record["outcome"] == "written":
-        partition = "a partition of the producer's choice" if result["partition"] is None else result["partition"]
-        size, value = _size(result["value"]), _part(result["value"])
-        yield Line(f"  Would be written to topic {result['topic']}, {partition}: value of {size}: {value}", ADDED)
     else:
-        yield Line(f"  Would be put: {_whole(result)}", ADDED)
+        for each in record.get("results", (result,)):
+            yield _result(record["outcome"], each)
+
+
+def _result(outcome: str, result: Json) -> Line:
+    if outcome != "written":
+        return Line(f"  Would be put: {_whole(result)}", ADDED)
+    partition = "a partition of the producer's choice" if result["partition"] is None else result["partition"]
+    size, value = _size(result["value"]), _part(result["value"])
+    return Line(f"  Would be written to topic {result['topic']}, {partition}: value of {size}: {value}", ADDED)
 
 
 def _end(preview: Json) -> Iterator[Line]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connector's own chain of transformations, with a note of what each of them does to a record."""
+"""A connector's own transformations of single records, with a note of what each of them does to a record."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from typing import Any
 
 from headrace.api.record import ConnectRecord
 from headrace.api.transform import Predicate, Transformation
-from headrace.config.connector_config import ConnectorConfig
-from headrace.plugins.builtin import PluginKind
+from headrace.config.connector_config import ConnectorConfig, PluginStage
 from headrace.plugins.discovery import Plugins
-from headrace.task.errors.processing_context import O, Operation, Stage
+from headrace.task.errors.processing_context import O, Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
-from headrace.task.frames.frame_chain import configure_frame_step, is_frame_step
 from headrace.task.transformation_chain import TransformationChain, TransformationStage, create_chain_of_stages
 
 Json = dict[str, Any]
-NOT_PREVIEWED = "not previewed"
-"""The outcome of a step on Spark, and of the records that reach it."""
-ON_SPARK = "this step runs on Spark and is not previewed, nor is what follows it"
 
 
 class Steps:
@@ -30,19 +25,19 @@ class Steps:
         self._taken: list[Json] = []
 
     def add(self, operation: Operation, outcome: str, **more: Any) -> None:
-        """Note a step; without values of None."""
-        given = {"transform": operation.alias, "class": operation.executing_class, "outcome": outcome, **more}
-        self._taken.append({name: value for name, value in given.items() if value is not None})
+        """Note a step."""
+        self._taken.append(step_json(operation, outcome, **more))
 
     def take(self) -> list[Json]:
         """Return the steps since the last call."""
         taken, self._taken = self._taken, []
         return taken
 
-    @property
-    def at_spark(self) -> bool:
-        """True if the record has reached a step on Spark, where its preview ends."""
-        return bool(self._taken) and self._taken[-1]["outcome"] == NOT_PREVIEWED
+
+def step_json(operation: Operation, outcome: str, **more: Any) -> Json:
+    """Return a step; without values of None."""
+    given = {"transform": operation.alias, "class": operation.executing_class, "outcome": outcome, **more}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 class _ObservedPredicate(Predicate[Any]):
@@ -101,39 +96,25 @@ class _ObservedStage(Transformation[Any]):
         self._steps.add(self._stage.operation, outcome, predicate=tested, **more)
 
 
-class _NotPreviewed(Transformation[Any]):
-    """Takes the place of a step on frames, where the preview of each record ends: what follows would get others."""
-
-    def __init__(self, operation: Operation, steps: Steps) -> None:
-        self._operation = operation
-        self._steps = steps
-
-    def apply(self, record: Any) -> None:
-        self._steps.add(self._operation, NOT_PREVIEWED, message=ON_SPARK)
-
-
-def create_observed_chain(
+def create_observed_stages(
+    stages: Sequence[PluginStage],
     config: ConnectorConfig,
     plugins: Plugins,
     errors: RetryWithTolerance[O],
     steps: Steps,
     show: Callable[[Any], Json],
 ) -> TransformationChain[O, Any]:
-    """Return the chain of a connector's ``transforms``, whose steps are added to ``steps``; ``show`` makes their JSON.
+    """Return the chain of some of a connector's transformations, which are added to ``steps``.
 
-    Raise ConfigError, naming the property, for a transformation that is not possible.
+    ``show`` makes the JSON of a record. Raise ConfigError, naming the property, for a transformation that is not
+    possible.
     """
-    stages: list[TransformationStage] = []
-    for each in config.transforms:
-        if is_frame_step(each, plugins):
-            name = plugins.class_name(PluginKind.TRANSFORMATION, type(configure_frame_step(each, plugins)))
-            operation = Operation(Stage.TRANSFORMATION, name, each.alias)
-            stages.append(TransformationStage(operation, _NotPreviewed(operation, steps)))
-        else:
-            created: Sequence[TransformationStage]
-            created = create_chain_of_stages([each], config, plugins, errors).stages
-            stages += [
-                TransformationStage(stage.operation, _ObservedStage(stage, each.predicate, steps, show))
-                for stage in created
-            ]
-    return TransformationChain(stages, errors)
+    observed: list[TransformationStage] = []
+    for each in stages:
+        created: Sequence[TransformationStage]
+        created = create_chain_of_stages([each], config, plugins, errors).stages
+        observed += [
+            TransformationStage(stage.operation, _ObservedStage(stage, each.predicate, steps, show))
+            for stage in created
+        ]
+    return TransformationChain(observed, errors)

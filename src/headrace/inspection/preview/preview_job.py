@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A preview in its sandbox: a source and its task are started, polled and stopped; a sink's records are read.
 
-Items are ``{"stage": …}`` before each call of the connector or task, ``{"task": …}``, ``{"record": …}``, ``{"note":
-…}`` and ``{"dryRun": …}``, and at last ``{"end": …}``.
+Items are ``{"stage": …}`` before each call of the connector or task, ``{"task": …}``, ``{"record": …}``, ``{"plan":
+…}``, ``{"note": …}`` and ``{"dryRun": …}``, and at last ``{"end": …}``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.inspection.jobs import Emit
 from headrace.inspection.preview.hidden_values import HiddenValues
 from headrace.inspection.preview.preview_progress import FailedError, Progress
+from headrace.inspection.preview.previewed_frames import OfferedFrames
 from headrace.inspection.preview.previewed_task import PreviewedTask, PreviewLink, connector_context
 from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.builtin import PluginKind
@@ -41,17 +42,17 @@ def preview(spec: Mapping[str, Any], emit: Emit) -> None:
     config = ConnectorConfig(spec["config"])
     control = TaskControl()
     link = PreviewLink(config.name, spec["offsets"])
+    frames = OfferedFrames(spec["frames"])
     connector = plugins.connector(config.connector_class)()
     try:
         if isinstance(connector, SinkConnector):
-            _preview_sink(
-                connector, PreviewedTask(_spec(connector, config, plugins, spec), link, control), spec, progress
-            )
+            task = _spec(connector, config, plugins, spec)
+            _preview_sink(connector, PreviewedTask(task, link, control, frames), spec, progress)
             return
         connector.initialize(connector_context(connector, link))
         try:
             task = _task(connector, config, plugins, spec, progress)
-            _run_task(PreviewedTask(task, link, control), spec, progress)
+            _run_task(PreviewedTask(task, link, control, frames), spec, progress)
         finally:
             with progress.calling("Connector.stop"):
                 connector.stop()

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic
 
 from headrace.api.error_text import error_trace
 from headrace.api.errors import ConnectError
 from headrace.config.connector_config import ConnectorConfig
+from headrace.inspection.preview.previewed_record import PreviewedRecord
 from headrace.model.health import Handling, Stage
 from headrace.task.assembly import TaskAssembly
-from headrace.task.errors.processing_context import O, ProcessingContext
-from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
+from headrace.task.errors.processing_context import O, Operation, ProcessingContext
+from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
 from headrace.task.errors.task_errors import record_error, task_error
 
 Json = dict[str, Any]
@@ -40,6 +43,19 @@ def error_handling(assembly: TaskAssembly[Any, O], failures: Failures[O]) -> Ret
     return RetryWithTolerance(handling, [failures], assembly.metrics, wait, reports=assembly.reports)
 
 
+@contextmanager
+def ending(record: PreviewedRecord[O], failures: Failures[O], config: ConnectorConfig, stage: str) -> Iterator[None]:
+    """End the record if the block fails, as the connector's ``errors.*`` say; ``stage`` is for other errors."""
+    try:
+        yield
+    except ToleranceExceededError:
+        pass
+    except Exception as error:
+        record.end("fails the task", error_json(error, stage))
+    if (failure := failures.take()) is not None:
+        record.end(*failure_json(failure, config))
+
+
 def failure_json(context: ProcessingContext[Any], config: ConnectorConfig) -> tuple[str, Json]:
     """Return the outcome of a record that failed, and the failure."""
     error, operation = record_error(context), context.operation
@@ -57,6 +73,12 @@ def failure_json(context: ProcessingContext[Any], config: ConnectorConfig) -> tu
     if queue is None:
         return "skipped", shown
     return "dead letter", {**shown, "deadLetterTopic": queue.topic}
+
+
+def step_failure_json(error: BaseException, operation: Operation) -> Json:
+    """Return an error of a step on frames that is not that of a record."""
+    where = {"transform": operation.alias, "class": operation.executing_class}
+    return {**error_json(error, operation.stage.value), **where}
 
 
 def error_json(error: BaseException, stage: str) -> Json:

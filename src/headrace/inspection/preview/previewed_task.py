@@ -13,6 +13,7 @@ from headrace.api.errors import ConnectError
 from headrace.api.frames import FrameJob, Frames
 from headrace.api.source import SourceConnector
 from headrace.inspection.decoded_record import decoded_part
+from headrace.inspection.preview.previewed_frames import OfferedFrames
 from headrace.metrics.plugin_registry import OwnPluginMetrics, PluginRegistry
 from headrace.storage.offset_codec import encode_partition
 from headrace.task.source.source_task_factory import LinkedOffsetStorageReader
@@ -67,11 +68,12 @@ class PreviewLink:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedTask:
-    """A task to be previewed."""
+    """A task to be previewed. ``frames`` are for its steps; the task itself has none."""
 
     spec: TaskSpec
     link: PreviewLink
     control: TaskControl
+    frames: OfferedFrames
 
 
 def connector_context(connector: Connector, link: PreviewLink) -> ConnectorContext:

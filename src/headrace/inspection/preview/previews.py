@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +20,18 @@ from headrace.worker.tasks.task_basis import TaskBasis
 Json = dict[str, Any]
 _STOPPING_S: Final = 2.5
 """Seconds, at most, of a preview's time that are left to stop the task and the connector in order."""
+
+
+PreviewFrames = Callable[[float], AbstractContextManager[Mapping[str, Any] | None]]
+"""Offers Spark to a process within a block, until the clock ``time.monotonic`` has reached a time.
+
+Returns the name of the ``function`` that connects to it, and the function's ``settings``; None if there is no Spark.
+"""
+
+
+def no_frames(until: float) -> AbstractContextManager[None]:
+    """Offer no Spark."""
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +53,17 @@ def run_preview(
     options: PreviewOptions,
     offsets: Sequence[ConnectorOffset] = (),
     secrets: Collection[str] = (),
+    frames: PreviewFrames = no_frames,
 ) -> Json:
     """Run a preview from ``offsets`` on and return its JSON, without ``secrets`` and values of references. Blocks.
+
+    ``frames`` are for steps on frames.
 
     What fails in the plugins' code is part of the answer, and so are their deaths and the deadline. Raise
     BadRequestError for a task that there is not, SandboxBusyError if too many sandboxes run.
     """
+    # The clock is the machine's.
+    until = time.monotonic() + options.timeout_s - min(_STOPPING_S, options.timeout_s / 4)
     hidden = {*secrets, *basis.config.secrets, *basis.config.values.values()}
     spec = {
         "config": dict(basis.connector_config),
@@ -58,10 +76,10 @@ def run_preview(
         "offsets": [[each.partition, each.offset] for each in offsets if each.offset is not None],
         "secrets": sorted(hidden),
         "protected": sorted(protected()),
-        # The clock is the machine's.
-        "until": time.monotonic() + options.timeout_s - min(_STOPPING_S, options.timeout_s / 4),
+        "until": until,
     }
-    items, killed = _run(sandbox, spec, options.timeout_s)
+    with frames(until) as offer:
+        items, killed = _run(sandbox, {**spec, "frames": offer}, options.timeout_s)
     answer = _answer(basis, options, items)
     if killed is not None:
         _add_death(answer, killed, HiddenValues(hidden))
@@ -88,6 +106,7 @@ def _answer(basis: TaskBasis, options: PreviewOptions, items: Sequence[Json]) ->
         "task": options.task,
         "tasks": next((task["of"] for task in of("task")), None),
         "records": of("record"),
+        "plans": of("plan"),
         "dryRun": next(iter(of("dryRun")), None),
         "end": end["reason"],
         "error": end["error"],

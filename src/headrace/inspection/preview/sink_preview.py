@@ -16,9 +16,11 @@ from headrace.api.sink import SinkConnector
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
-from headrace.inspection.preview.observed_steps import NOT_PREVIEWED, Steps, create_observed_chain
+from headrace.inspection.preview.observed_chain import STAGE, ObservedChain
 from headrace.inspection.preview.preview_progress import Progress
-from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
+from headrace.inspection.preview.previewed_errors import Failures, ending, error_handling
+from headrace.inspection.preview.previewed_frames import OfferedFrames
+from headrace.inspection.preview.previewed_record import PreviewedRecord
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.kafka.data.consumed_messages import ConsumedMessages
@@ -28,8 +30,14 @@ from headrace.model.deadline import Deadline
 from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord
-from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
-from headrace.task.sink.sink_record_converter import TIMESTAMP_TYPES, HeadersReader, Reader, SinkRecordConverter
+from headrace.task.sink.sink_record_converter import (
+    TIMESTAMP_TYPES,
+    HeadersReader,
+    Originals,
+    Reader,
+    SinkRecordConverter,
+)
+from headrace.task.transformation_chain import TransformationChain
 
 Assembly = TaskAssembly[SinkConnectorConfig, ConsumedRecord]
 Json = dict[str, Any]
@@ -43,14 +51,12 @@ def preview_sink(
     config = SinkConnectorConfig(previewed.spec.connector_config)
     assembly: Assembly = TaskAssembly(previewed.spec, config, previewed.link, previewed.control)
     with progress.calling("creation of converters and transformations"):
-        records = _SinkRecords(assembly, progress)
+        records = _SinkRecords(assembly, previewed.frames, progress)
     deadline = Deadline(spec["until"], Deadline.after(0).clock)
-    found: list[SinkRecord] = []
     with progress.calling("reading the topics"):
         consumed = _read(config, previewed.spec.consumer, spec, deadline)
         ends = "time" if deadline.expired else "end"
-    for raw in consumed:
-        found += records.show(raw)
+    found = records.show_all(consumed)
     records.close()
     with progress.calling(f"{type(connector).__name__}.dry_run"):
         dry_run = connector.dry_run(dict(config.raw), found) if found else None
@@ -115,42 +121,45 @@ class _RawMessages(ConsumedMessages):
 
 
 class _SinkRecords:
-    """Shows consumed records one by one. One thread."""
+    """Shows consumed records. One thread."""
 
-    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+    def __init__(self, assembly: Assembly, frames: OfferedFrames, progress: Progress) -> None:
         self._config = assembly.config
         self._progress = progress
         self._failures: Failures[ConsumedRecord] = Failures()
-        self._steps = Steps()
         errors = error_handling(assembly, self._failures)
         operation, create_header = assembly.converters.header_converter()
         self._converter = SinkRecordConverter(
             Reader(*assembly.converters.create_converter(KEY_CONVERTER)),
             Reader(*assembly.converters.create_converter(VALUE_CONVERTER)),
             HeadersReader(operation, create_header()),
-            create_observed_chain(assembly.config, assembly.plugins, errors, self._steps, record_json),
+            TransformationChain([], errors),
             errors,
             reportable=False,
         )
+        self._chain = ObservedChain(assembly, errors, self._failures, frames, progress)
         self._decoder = create_decoder(assembly.converters, PART_SIZE)
 
-    def show(self, raw: RawRecord) -> list[SinkRecord]:
-        """Emit what becomes of a record, and return the records that the task would be given."""
-        self._progress.enter("transformations and converters")
-        shown: Json = {"consumed": self._decoder.decode(raw)}
-        outcome, records = "dropped", list[SinkRecord]()
-        try:
-            records = self._converter.records(_RawMessages([raw]))
-            outcome = "put" if records else NOT_PREVIEWED if self._steps.at_spark else outcome
-        except ToleranceExceededError:
-            pass
-        except Exception as error:
-            outcome, shown["error"] = "fails the task", error_json(error, self._progress.stage)
-        if (failure := self._failures.take()) is not None:
-            outcome, shown["error"] = failure_json(failure, self._config)
-        result = record_json(records[0]) if records else None
-        self._progress.emit("record", {**shown, "steps": self._steps.take(), "outcome": outcome, "result": result})
-        return records
+    def show_all(self, consumed: Sequence[RawRecord]) -> list[SinkRecord]:
+        """Emit what becomes of records, and return the records that the task would be given."""
+        self._progress.enter(STAGE)
+        found: list[SinkRecord] = []
+        for batch in [consumed] if self._chain.by_batch else ([each] for each in consumed):
+            records = [self._converted(raw) for raw in batch]
+            self._chain.apply(records)
+            for record in records:
+                self._progress.emit("record", record.json("put", [record_json(row) for row in record.rows]))
+                found += record.rows
+        return found
 
     def close(self) -> None:
         self._converter.close()
+        self._chain.close()
+
+    def _converted(self, raw: RawRecord) -> PreviewedRecord[ConsumedRecord]:
+        messages = _RawMessages([raw])
+        (original,) = Originals(messages)
+        record = PreviewedRecord(original, {"consumed": self._decoder.decode(raw)}, [])
+        with ending(record, self._failures, self._config, STAGE):
+            record.rows = list(self._converter.records(messages))
+        return record

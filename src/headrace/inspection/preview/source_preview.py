@@ -13,18 +13,20 @@ from headrace.api.record import SourceRecord
 from headrace.api.source import SourceTask, TransactionBoundary
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
-from headrace.inspection.preview.observed_steps import NOT_PREVIEWED, Steps, create_observed_chain
+from headrace.inspection.preview.observed_chain import STAGE, ObservedChain
 from headrace.inspection.preview.preview_progress import Progress
-from headrace.inspection.preview.previewed_errors import Failures, error_handling, error_json, failure_json
+from headrace.inspection.preview.previewed_errors import Failures, ending, error_handling
+from headrace.inspection.preview.previewed_frames import OfferedFrames
+from headrace.inspection.preview.previewed_record import PreviewedRecord
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.metrics.plugin_registry import OwnPluginMetrics
 from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
-from headrace.task.errors.retry_with_tolerance import ToleranceExceededError
 from headrace.task.record_converter import create_record_converter
 from headrace.task.source.source_task_factory import LinkedOffsetStorageReader, WorkerSourceTaskContext
 from headrace.task.source.transaction_boundary import WorkerTransactionContext
+from headrace.task.topic_batch import TopicBatch
 
 Assembly = TaskAssembly[SourceConnectorConfig, SourceRecord]
 Json = dict[str, Any]
@@ -40,7 +42,7 @@ def preview_source(previewed: PreviewedTask, spec: Mapping[str, Any], progress: 
     assembly: Assembly = TaskAssembly(previewed.spec, config, previewed.link, previewed.control)
     with progress.calling("creation of the task"):
         task: SourceTask = assembly.create_task(SourceTask)
-        records = _SourceRecords(assembly, progress)
+        records = _SourceRecords(assembly, previewed.frames, progress)
     try:
         with progress.calling("SourceTask.start"):
             task.initialize(_context(assembly))
@@ -72,8 +74,8 @@ def _poll(task: SourceTask, assembly: Assembly, records: _SourceRecords, wanted:
                 continue
         if not batch:
             control.wait_for_stop(_IDLE_S)
-        for record in batch[: wanted - shown]:
-            records.show(record)
+            continue
+        records.show_all(batch[: wanted - shown])
         shown += len(batch)
         if shown >= wanted:
             return True
@@ -100,59 +102,59 @@ def _context(assembly: Assembly) -> WorkerSourceTaskContext:
 
 
 class _SourceRecords:
-    """Shows polled records one by one. The task's thread only."""
+    """Shows polled records. The task's thread only."""
 
-    def __init__(self, assembly: Assembly, progress: Progress) -> None:
+    def __init__(self, assembly: Assembly, frames: OfferedFrames, progress: Progress) -> None:
         self._config = assembly.config
         self._progress = progress
         self._failures: Failures[SourceRecord] = Failures()
-        self._steps = Steps()
         errors = error_handling(assembly, self._failures)
-        self._chain = create_observed_chain(assembly.config, assembly.plugins, errors, self._steps, record_json)
+        self._chain = ObservedChain(assembly, errors, self._failures, frames, progress)
         self._converter = create_record_converter(assembly.converters, errors)
         self._decoder = create_decoder(assembly.converters, PART_SIZE)
 
-    def show(self, record: SourceRecord) -> None:
-        """Emit what becomes of a polled record."""
-        self._progress.enter("transformations and converters")
-        shown: Json = {
-            "polled": record_json(record),
-            "sourcePartition": _map(record.source_partition),
-            "sourceOffset": _map(record.source_offset),
-        }
-        try:
-            result, outcome = self._processed(record)
-        except ToleranceExceededError:
-            result, outcome = None, ""
-        except Exception as error:
-            result, outcome = None, "fails the task"
-            shown["error"] = error_json(error, self._progress.stage)
-        if (failure := self._failures.take()) is not None:
-            outcome, shown["error"] = failure_json(failure, self._config)
-        self._progress.emit("record", {**shown, "steps": self._steps.take(), "outcome": outcome, "result": result})
+    def show_all(self, polled: Sequence[SourceRecord]) -> None:
+        """Emit what becomes of records that were polled together."""
+        self._progress.enter(STAGE)
+        for batch in [polled] if self._chain.by_batch else ([each] for each in polled):
+            records = [PreviewedRecord(each, _polled_json(each), [each]) for each in batch]
+            self._chain.apply(records)
+            for record in records:
+                results = self._results(record)
+                self._progress.emit("record", record.json("written", results if record.outcome is None else ()))
 
     def close(self) -> None:
         self._chain.close()
         self._converter.close()
 
-    def _processed(self, record: SourceRecord) -> tuple[Json | None, str]:
-        """Return the record as Kafka would get it; None, and why not, for one that it would not get."""
-        (transformed,) = self._chain.apply_all([record], [record])
-        if transformed is None:
-            return None, NOT_PREVIEWED if self._steps.at_spark else "dropped"
-        batches, _ = self._converter.convert_records([transformed], [record])
-        if not batches:
-            return None, "skipped"
-        (batch,) = batches
-        raw = RawRecord(
-            batch.topic,
-            None if batch.partitions is None else batch.partitions[0],
-            timestamp=None if batch.timestamps is None else batch.timestamps[0],
-            key=None if batch.keys is None else batch.keys[0],
-            value=batch.values[0],
-            headers=tuple(batch.headers[0] or ()) if batch.headers is not None else (),
-        )
-        return self._decoder.decode(raw), "written"
+    def _results(self, record: PreviewedRecord[SourceRecord]) -> list[Json]:
+        """Return what Kafka would get of a record, which ends if that cannot be."""
+        results: list[Json] = []
+        for row in list(record.rows):
+            with ending(record, self._failures, self._config, STAGE):
+                batches, _ = self._converter.convert_records([row], [record.original])
+                results += [self._decoder.decode(_raw_record(batch)) for batch in batches]
+        return results
+
+
+def _polled_json(record: SourceRecord) -> Json:
+    return {
+        "polled": record_json(record),
+        "sourcePartition": _map(record.source_partition),
+        "sourceOffset": _map(record.source_offset),
+    }
+
+
+def _raw_record(batch: TopicBatch) -> RawRecord:
+    """Return the only record of a batch."""
+    return RawRecord(
+        batch.topic,
+        None if batch.partitions is None else batch.partitions[0],
+        timestamp=None if batch.timestamps is None else batch.timestamps[0],
+        key=None if batch.keys is None else batch.keys[0],
+        value=batch.values[0],
+        headers=tuple(batch.headers[0] or ()) if batch.headers is not None else (),
+    )
 
 
 def _map(of: Mapping[str, Any] | None) -> Any:

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse
 from headrace.herder.connector_validation import invalid_message
 from headrace.herder.errors import BadRequestError
 from headrace.herder.herder import Herder
+from headrace.inspection.inspections import Inspections
 from headrace.inspection.preview.previews import PreviewOptions, run_preview
-from headrace.inspection.sandbox import Sandbox
 from headrace.model.info import ConnectorOffset
 from headrace.rest.access.access import access_of
 from headrace.rest.access.change_audit import note
@@ -44,10 +44,10 @@ async def _options(
 Options = Annotated[PreviewOptions, Depends(_options)]
 
 
-def previews_router(herder: Herder, handler: RequestHandler, sandbox: Sandbox) -> APIRouter:
-    """Return the routes; plugins' code runs in the sandbox, and waits for it on other threads."""
+def previews_router(herder: Herder, handler: RequestHandler, served: Inspections) -> APIRouter:
+    """Return the routes; plugins' code runs in the sandbox of ``served``, and waits for it on other threads."""
     router = json_router("previews")
-    previewer = _Previewer(herder, handler, sandbox, HiddenSecrets(herder, handler))
+    previewer = _Previewer(herder, handler, served, HiddenSecrets(herder, handler))
 
     @router.post(
         "/connector-plugins/{plugin}/config/preview",
@@ -82,7 +82,7 @@ class _Previewer:
 
     herder: Herder
     handler: RequestHandler
-    sandbox: Sandbox
+    served: Inspections
     hidden: HiddenSecrets
 
     async def preview(
@@ -101,5 +101,8 @@ class _Previewer:
             raise BadRequestError(invalid_message(infos))
         basis = await self.handler.complete(self.herder.task_basis(config, options.task))
         secrets = await self.hidden.secrets_in(config)
-        answer = await run_in_threadpool(run_preview, self.sandbox, basis, options, offsets, secrets.values)
+        served = self.served
+        answer = await run_in_threadpool(
+            run_preview, served.sandbox, basis, options, offsets, secrets.values, served.frames
+        )
         return JSONResponse(answer)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -121,10 +121,15 @@ def create_chain_of_parts(
 ) -> FrameChain[B]:
     """Return the chain with a part for each step on frames, and one for all stages between two of them."""
     parts: list[Part[B]] = []
-    for by_frames, group in groupby(config.transforms, key=lambda stage: is_frame_step(stage, plugins)):
-        stages = list(group)
+    for by_frames, stages in split_chain(config, plugins):
         parts += [on_frames(stage) for stage in stages] if by_frames else [on_records(stages)]
     return FrameChain(parts)
+
+
+def split_chain(config: ConnectorConfig, plugins: Plugins) -> Iterator[tuple[bool, list[PluginStage]]]:
+    """Yield successive stages that all work on frames, or all on records, and True if on frames."""
+    for by_frames, group in groupby(config.transforms, key=lambda stage: is_frame_step(stage, plugins)):
+        yield by_frames, list(group)
 
 
 def is_frame_step(stage: PluginStage, plugins: Plugins) -> bool:

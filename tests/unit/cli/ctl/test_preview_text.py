@@ -78,3 +78,34 @@ def test_a_consumed_record() -> None:
     found = lines(consumed=consumed, polled=None, outcome="put", result=record("w"))
     assert found[0] == "Record 1: t-2, offset 7" and found[1] == '  consumed: topic t, value "v"'
     assert found[2] == '  Would be put: topic t, value "w"'
+
+
+def test_a_step_on_spark_that_makes_several_records() -> None:
+    of_two = [{"transform": "cast", "class": "a.Cast", "outcome": "changed", "row": n} for n in (1, 2)]
+    steps = [
+        {"transform": "sql", "class": "a.SparkSql", "outcome": "changed", "rows": [record({"b": 1}), record({"b": 2})]},
+        {**of_two[0], "after": record({"b": "1"})},
+        {**of_two[1], "after": record({"b": "2"})},
+        {"transform": "one", "class": "a.SparkSql", "outcome": "changed", "after": record({"b": "3"})},
+    ]
+    results = [record(n, partition=None) for n in ("x", "y")]
+    assert lines(steps=steps, result=results[0], results=results)[2:-1] == [
+        "  sql (SparkSql): changed",
+        '    row 1: topic t, value {"b": 1}',
+        '    row 2: topic t, value {"b": 2}',
+        "  cast (Cast, row 1): changed",
+        '    ~ value.b: 1 → "1"',
+        "  cast (Cast, row 2): changed",
+        '    ~ value.b: 2 → "2"',
+        "  one (SparkSql): changed",
+        '    ~ value.b: "1" → "3"',
+        '  Would be written to topic t, a partition of the producer\'s choice: value of null: "x"',
+        '  Would be written to topic t, a partition of the producer\'s choice: value of null: "y"',
+    ]
+
+
+def test_plans_follow_the_records() -> None:
+    preview = {"task": 0, "tasks": 1, "records": [], "end": "records", "error": None, "notes": []}
+    plans = [{"transform": "sql", "class": "a.SparkSql", "plan": "== Physical Plan ==\nProject (2)\n\n(1) Scan\n"}]
+    found = [line.text for line in preview_lines({**preview, "plans": plans})]
+    assert found[:-1] == ["Plan of sql (SparkSql)", "  == Physical Plan ==", "  Project (2)", "", "  (1) Scan"]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of frame jobs that show a step: its plan, and its rows. Spark's driver imports them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.api.record_frames import transform
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+EXPLAIN: Final = f"{__name__}:explain"
+OF_BATCH: Final = f"{__name__}:of_batch"
+OF_EACH: Final = f"{__name__}:of_each"
+PLAN: Final = "plan"
+"""The only column of ``explain``'s result."""
+RECORD: Final = " record"
+"""The column that ``of_each`` adds: the number of the row's record in the input. No query makes such a name."""
+MAX_ROWS: Final = 1_000
+"""Rows of one job that are shown; the jobs make one more if there are more."""
+
+
+def explain(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """Return one row with the plan of the step, as Spark's ``explain`` formats it. Runs no job. A `FrameFunction`."""
+    java: Any = transform(session, frame, settings)._jdf
+    jvm: Any = session._jvm
+    text = jvm.org.apache.spark.sql.api.python.PythonSQLUtils.explainString(java.queryExecution(), "formatted")
+    return session.createDataFrame([(str(text),)], f"{PLAN} STRING")
+
+
+def of_batch(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """Return the rows that the step makes of the batch. A `FrameFunction`."""
+    return transform(session, frame, settings).limit(MAX_ROWS + 1)
+
+
+def of_each(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """Return the rows that the step makes of each record, given as a batch of its own. A `FrameFunction`.
+
+    A result's row does not tell which record it was made of, so this is how to know.
+    """
+    assert frame is not None
+    batch, schema = frame.toArrow(), frame.schema
+    results = []
+    for number in range(batch.num_rows):
+        record = session.createDataFrame(batch.slice(number, 1), schema)
+        results.append(transform(session, record, settings).selectExpr("*", f"{number} AS `{RECORD}`"))
+    return reduce(lambda first, second: first.unionAll(second), results).limit(MAX_ROWS + 1)
