@@ -121,8 +121,8 @@ def test_settings_are_the_workers_but_for_the_place() -> None:
     assert conf["spark.local.dir"] == "/d/local"
 
 
-def test_one_engine_for_all_until_none_needs_it(tmp_path: Path) -> None:
-    spark = Spark(tmp_path, PlayedJvm(lambda: None), idle_s=0.2)
+def test_one_engine_for_all_until_none_needs_it(socket_directory: Path) -> None:
+    spark = Spark(socket_directory, PlayedJvm(lambda: None), idle_s=0.2)
     with spark.engine.offered(soon(60)):
         assert not spark.made
     with spark.engine.offered(soon(60)) as first, spark.engine.offered(soon(60)) as second:
@@ -138,24 +138,24 @@ def test_one_engine_for_all_until_none_needs_it(tmp_path: Path) -> None:
         connected(third).run(JOB)
     assert len(spark.made) == 2
     spark.engine.stop()
-    assert spark.made[1].stopped and not list(tmp_path.iterdir())
+    assert spark.made[1].stopped and not list(socket_directory.iterdir())
 
 
-def test_without_a_place_for_its_socket_a_preview_has_no_spark(tmp_path: Path) -> None:
-    with Spark(tmp_path / "absent", None).engine.offered(soon(60)) as offer:
+def test_without_a_place_for_its_socket_a_preview_has_no_spark(socket_directory: Path) -> None:
+    with Spark(socket_directory / "absent", None).engine.offered(soon(60)) as offer:
         assert offer is None
 
 
-def test_errors_of_jobs(tmp_path: Path) -> None:
+def test_errors_of_jobs(socket_directory: Path) -> None:
     failing = FrameJobEnded(0, fault=FrameFault.CONFIG, error="no column x")
-    spark = Spark(tmp_path, PlayedJvm(lambda: failing))
+    spark = Spark(socket_directory, PlayedJvm(lambda: failing))
     with spark.engine.offered(soon(60)) as offer, pytest.raises(ConfigError, match="no column x"):
         connected(offer).run(JOB)
     spark.engine.stop()
 
 
-def test_a_start_that_takes_longer_than_the_preview(tmp_path: Path) -> None:
-    spark = Spark(tmp_path, None)
+def test_a_start_that_takes_longer_than_the_preview(socket_directory: Path) -> None:
+    spark = Spark(socket_directory, None)
     with spark.engine.offered(soon(0.5)) as offer:
         frames = connected(offer)
         for _ in range(2):  # while there is time, and later
@@ -168,11 +168,11 @@ def test_a_start_that_takes_longer_than_the_preview(tmp_path: Path) -> None:
     spark.engine.stop()
 
 
-def test_a_job_that_ends_when_it_is_cancelled(tmp_path: Path) -> None:
+def test_a_job_that_ends_when_it_is_cancelled(socket_directory: Path) -> None:
     def job() -> None:
         assert spark.made[0].cancelled.wait(30)
 
-    spark = Spark(tmp_path, PlayedJvm(job))
+    spark = Spark(socket_directory, PlayedJvm(job))
     with spark.engine.offered(soon(0.5)) as offer, pytest.raises(RetriableError, match=LATE):
         connected(offer).run(JOB)
     assert spark.jvm is not None
@@ -181,9 +181,9 @@ def test_a_job_that_ends_when_it_is_cancelled(tmp_path: Path) -> None:
     spark.engine.stop()
 
 
-def test_a_job_that_nothing_ends(tmp_path: Path, hanging: PlayedJvm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_nothing_ends(socket_directory: Path, hanging: PlayedJvm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preview_jobs, "_CANCEL_S", 0.3)
-    spark = Spark(tmp_path, hanging)
+    spark = Spark(socket_directory, hanging)
     with spark.engine.offered(soon(0.5)) as offer, pytest.raises(RetriableError, match=LATE):
         connected(offer).run(JOB)
     (engine,) = spark.made
@@ -196,10 +196,10 @@ def test_a_job_that_nothing_ends(tmp_path: Path, hanging: PlayedJvm, monkeypatch
 
 
 def test_a_process_that_is_killed_leaves_no_job(
-    tmp_path: Path, hanging: PlayedJvm, monkeypatch: pytest.MonkeyPatch
+    socket_directory: Path, hanging: PlayedJvm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preview_jobs, "_CANCEL_S", 0.3)
-    spark = Spark(tmp_path, hanging)
+    spark = Spark(socket_directory, hanging)
     with spark.engine.offered(soon(60)) as offer:
         frames = connected(offer)
         threading.Thread(target=lambda: run_for_nobody(frames), daemon=True).start()
@@ -207,8 +207,8 @@ def test_a_process_that_is_killed_leaves_no_job(
     wait_for(lambda: hanging.killed, 10, "the end of the JVM")
 
 
-def test_a_worker_that_stops_starts_no_spark(tmp_path: Path) -> None:
-    spark = Spark(tmp_path, PlayedJvm(lambda: None))
+def test_a_worker_that_stops_starts_no_spark(socket_directory: Path) -> None:
+    spark = Spark(socket_directory, PlayedJvm(lambda: None))
     spark.engine.stop()
     with spark.engine.offered(soon(60)) as offer, pytest.raises(RetriableError, match="the worker stops"):
         connected(offer).run(JOB)

@@ -124,7 +124,7 @@ def test_the_command_that_verifies(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"a"', '"x"'))
     spoilt = CliRunner().invoke(app, ["audit", "verify", str(path)])
     assert (spoilt.exit_code, "broken before line 2" in spoilt.output) == (1, True)
-    assert CliRunner().invoke(app, ["audit", "verify", str(tmp_path / "none")]).exit_code == 1
+    assert CliRunner().invoke(app, ["audit", "verify", str(tmp_path / "none")]).exit_code == 2
 
 
 def test_what_cannot_be_put_on_record_is_an_error() -> None:
