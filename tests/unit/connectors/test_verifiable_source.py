@@ -61,8 +61,9 @@ def test_complete_record_data_is_a_struct(start: Start) -> None:
 
 
 def test_the_rate_is_kept(start: Start) -> None:
+    begun = time.monotonic()
     records = read(start(throughput="200"), 0.5)
-    assert 70 <= len(records) <= 103
+    assert 70 <= len(records) <= 200 * (time.monotonic() - begun) + 3
 
 
 def test_no_throughput_gives_nothing_and_stop_ends_the_wait(start: Start) -> None:
