@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two tiers: `make test` runs the tests that are not marked `slow`, `make test-slow` those that are.
 
-The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault and attack;
-elsewhere none is but those of `SLOW`. Property tests run in both tiers, with few examples in the first one.
+The rule: in `SLOW_DIRECTORIES` all tests are slow but those of `FIRST`, at least one of each kind of fault, and attacks
+that take seconds; elsewhere none is but those of `SLOW`. Property tests run in both tiers, with few examples in the
+first one.
 """
 
 from __future__ import annotations
@@ -38,25 +39,19 @@ FIRST: Final = (
     "security/test_internal_endpoints.py::test_unsigned_requests_are_refused_before_their_body_arrives",
     "security/test_rest_load.py::test_ambiguous_requests_are_answered_400_and_end_the_connection",
     "security/test_rest_load.py::test_health_answers_while_one_address_holds_half_open_connections",
-    "security/test_rest_keystores.py::test_each_form_serves_whom_it_trusts_and_nobody_else",
     "security/test_web_page.py::test_a_page_that_has_rebound_its_name_gets_no_answer",
     # what a connector, a query or a record does
     "security/test_odd_errors.py::test_a_task_that_cannot_poll_is_failed",
     "security/test_dead_threads.py::test_threads_of_a_worker_in_this_process",
     "security/test_dead_threads.py::test_a_membership_that_nobody_watches_over",
-    "security/test_spark_sql.py",
     "security/test_frame_jobs.py::test_a_query_that_makes_far_too_much_of_a_batch_fails_its_task[rows]",
-    "security/test_poison_records.py",
     "security/test_log_forging.py",
     "security/test_odd_names.py",
-    # what others do to the machine, the topics and the group
-    "security/test_leftovers.py::test_nothing_is_left_of_a_killed_worker[worker]",
-    "security/test_secrets.py",
+    # what others do to the topics and the group
     "security/test_group_clash.py::test_another_cluster_with_the_same_group_id",
     "security/test_internal_topics.py::test_a_config_topic",
     "security/test_kafka_security.py::test_every_client_connects_with_every_login[mTLS-JKS]",
     "security/test_kafka_security.py::test_every_client_connects_with_every_login[SCRAM-SHA-512]",
-    "security/test_spark_start.py::test_the_loss_of_an_idle_jvm_is_noticed",
 )
 SLOW: Final = (
     # whole clusters, and what has Java or the demo beside
