@@ -121,6 +121,12 @@ def test_runs_of_connectors_with_their_datasets_and_schemas(
     own_worker.create(sink, **sinks)
     backend.await_event(sink, "START", inputs=[topic], outputs=[("file", str(output))])
     backend.await_fields(sink, "inputs", [("line", "string")])
+    rows = f"{unique}-rows"
+    parquet = {"connector.class": "SparkSink", "spark.format": "parquet", "path": str(tmp_path / "rows")}
+    own_worker.create(rows, **parquet, **{"topics": unique, "value.converter": converter})
+    backend.await_event(rows, "START", inputs=[topic], outputs=[("file", str(tmp_path / "rows"))])
+    backend.await_fields(rows, "outputs", [("line", "string")])
+    own_worker.delete(rows)
 
     # A task that fails ends the run, and its restart begins another.
     broken = f"{unique}-broken"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of the records that a task writes or reads, by topic, for lineage."""
+"""The schemas of the records that a task writes to Kafka, or that a sink puts, by topic, for lineage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecordSchemas:
         self._known: dict[str, Fields] = {}
 
     def observe(self, batch: Records | pa.Table) -> None:
-        """Look at a batch as it goes to, or comes from, Kafka; most calls only compare the time."""
+        """Look at a batch behind all transformations; most calls only compare the time."""
         now = self._clock()
         if now < self._next or not len(batch):
             return

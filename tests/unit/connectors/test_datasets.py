@@ -47,4 +47,19 @@ BULK = {"topic": "t", "mode": "bulk"}
 def test_datasets(kind: Any, props: dict[str, str], datasets: list[tuple[str, str]]):
     connector = kind()
     connector.start({"name": "c", "topics": "a,b", **props})
-    assert [(each.namespace, each.name) for each in connector.datasets({"b", "a"})] == datasets
+    found = connector.datasets({"b", "a"})
+    assert [(each.namespace, each.name) for each in found] == datasets
+
+
+def test_rows_are_records_of_topics():
+    def topics(kind: Any, **props: str) -> list[list[str]]:
+        connector = kind()
+        connector.start({"name": "c", **props})
+        return [sorted(each.topics) for each in connector.datasets({"b", "a"})]
+
+    parquet = {"spark.format": "parquet"}
+    assert topics(SparkSinkConnector, topics="a,b", path="/out/${topic}", **parquet) == [["a"], ["b"]]
+    assert topics(SparkSinkConnector, topics="a,b", path="/out", **parquet) == [["a", "b"]]
+    assert topics(SparkTableSourceConnector, path="/in", **BULK, **parquet) == [["a", "b"]]
+    assert topics(SparkFileSourceConnector, path="/in", topic="t", **parquet) == [["a", "b"]]
+    assert topics(FileStreamSinkConnector, file="/out.txt") == [[]]

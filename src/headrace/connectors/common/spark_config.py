@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -69,13 +69,15 @@ def add_conflicts(values: list[ConfigValue], find_conflicts: ConflictCheck) -> l
     return list(by_name.values())
 
 
-def table_datasets(options: Mapping[str, str], table: str | None, path: str | None) -> list[Dataset]:
+def table_datasets(
+    options: Mapping[str, str], table: str | None, path: str | None, topics: Iterable[str]
+) -> list[Dataset]:
     """Return the dataset of a table in a database, of one that Spark knows by its name, or of a directory.
 
-    ``options`` are Spark's of its reader or writer. A query has none of these, and so no dataset.
+    ``options`` are Spark's of its reader or writer; the rows are records of ``topics``. A query has no dataset.
     """
     if table and options.get("url"):
-        return [jdbc_dataset(options["url"], table)]
+        return [jdbc_dataset(options["url"], table, topics)]
     if table:
-        return [Dataset("spark", table)]
-    return [file_dataset(path)] if path else []
+        return [Dataset("spark", table, topics=frozenset(topics))]
+    return [file_dataset(path, topics)] if path else []

@@ -98,7 +98,7 @@ class SparkFileSourceConnector(SourceConnector):
 
     def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
         """Return the directory."""
-        return [file_dataset(self._props[PATH])]
+        return [file_dataset(self._props[PATH], topics)]
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         return ExactlyOnceSupport.SUPPORTED

@@ -89,8 +89,12 @@ class SparkSinkConnector(SinkConnector):
     def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
         """Return the directories or tables that the topics go to."""
         settings = SinkSettings.of(self._props)
-        places = [(job.get(TABLE), job.get(PATH)) for job in (settings.job(topic, []) for topic in sorted(topics))]
-        return [each for place in dict.fromkeys(places) for each in table_datasets(settings.options, *place)]
+        places: dict[tuple[str | None, str | None], list[str]] = {}
+        for topic in sorted(topics):
+            job = settings.job(topic, [])
+            places.setdefault((job.get(TABLE), job.get(PATH)), []).append(topic)
+        found = (table_datasets(settings.options, *place, written) for place, written in places.items())
+        return [dataset for datasets in found for dataset in datasets]
 
     def alter_offsets(self, connector_config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return SinkSettings.of(connector_config).rewinds

@@ -84,7 +84,7 @@ class SparkTableSourceConnector(SourceConnector):
     def datasets(self, topics: Collection[str]) -> Sequence[Dataset]:
         """Return the table; a query is none."""
         parsed = self._settings.parsed
-        return table_datasets(spark_options(self._props), parsed[TABLE], parsed[PATH])
+        return table_datasets(spark_options(self._props), parsed[TABLE], parsed[PATH], topics)
 
     def exactly_once_support(self, props: Mapping[str, str]) -> ExactlyOnceSupport | None:
         """Return SUPPORTED; for bulk, which has no position in the table, only with one transaction for all rows."""

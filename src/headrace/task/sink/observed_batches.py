@@ -15,16 +15,14 @@ from headrace.telemetry.tracing import Attributes, SpanKind, Tracing
 
 
 class ObservedSinkBatches:
-    """``PutBatches`` in front of others, whose schemas it observes, for lineage; the task's thread only."""
+    """``PutBatches`` in front of others; it observes, for lineage, what is put. The task's thread only."""
 
     def __init__(self, batches: PutBatches, schemas: RecordSchemas) -> None:
         self._batches = batches
         self._schemas = schemas
 
     def convert(self, messages: ConsumedMessages) -> SinkBatch:
-        batch = self._batches.convert(messages)
-        self._schemas.observe(batch.records if batch.table is None else batch.table)
-        return batch
+        return self._batches.convert(messages)
 
     def without(self, batch: SinkBatch, partitions: Collection[TopicPartition]) -> SinkBatch:
         return self._batches.without(batch, partitions)
@@ -33,6 +31,7 @@ class ObservedSinkBatches:
         self._batches.transform(batch)
 
     def put(self, batch: SinkBatch) -> None:
+        self._schemas.observe(batch.records if batch.table is None else batch.table)
         self._batches.put(batch)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from headrace.api.errors import ConfigError
 from headrace.api.record import SinkRecord
 from headrace.api.sink import SinkTask
 from headrace.config.client_configs import dead_letter_admin
-from headrace.config.connector_config import KEY_CONVERTER, TRANSFORMS, VALUE_CONVERTER
+from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
@@ -170,8 +170,7 @@ def _create_records(assembly: Assembly) -> _Records:
 def _create_batches(assembly: Assembly, task: SinkTask, records: _Records) -> PutBatches:
     spec = assembly.spec
     batches: PutBatches = SinkBatches(task, records.converter, records.frames)
-    if assembly.schemas is not None and not assembly.config.raw.get(TRANSFORMS):
-        # After transformations they would not be those of the topics.
+    if assembly.schemas is not None:
         batches = ObservedSinkBatches(batches, assembly.schemas)
     if assembly.tracing.provider is not None:
         batches = TracedSinkBatches(batches, assembly.tracing, spec.id, spec.consumer[GROUP_ID])
