@@ -18,6 +18,8 @@ _OFTEN: Final = 3
 """The restarts within the last minute that make a task degraded, whatever it has done since."""
 _SILENT: Final = 10_000
 """The age from which an unanswered request for a report makes a task degraded."""
+_SLOW: Final = 5_000
+"""The time for which a source may commit a transaction, which takes milliseconds; its client waits silently."""
 _LONGEST: Final = 300
 """Characters of an error's message in a sentence."""
 
@@ -220,6 +222,14 @@ def _unread(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     )
 
 
+def _slow_commit(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
+    progress = facts.progress
+    if progress.stage is not Stage.COMMITTING or progress.transaction_open is None or progress.stage_since < _SLOW:
+        return None
+    since = _time(progress.stage_since)
+    return f"it has been committing a transaction for {since}: do the brokers of bootstrap.servers answer?"
+
+
 def _tolerated(task: TaskView, facts: TaskFacts, timeout: int) -> str | None:
     error = facts.last_error
     if error is None or error.handling is not Handling.TOLERATED or (facts.error_age or 0) >= _LATELY:
@@ -261,6 +271,7 @@ _RULES: Final[tuple[tuple[Verdict, _Rule], ...]] = (
     (Verdict.STALLED, _unread),
     (Verdict.DEGRADED, _retried),
     (Verdict.DEGRADED, _silent),
+    (Verdict.DEGRADED, _slow_commit),
     (Verdict.DEGRADED, _tolerated),
     (Verdict.DEGRADED, _restarted_often),
     (Verdict.DEGRADED, _restarted),

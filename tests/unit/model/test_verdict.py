@@ -101,6 +101,8 @@ HEALTHY = {
     "a restart of a minute ago": facts(restarts=1, restart_reason="its executor died", restart_age=60_000),
     "a restart, and a commit since": facts(last_commit=5, restarts=1, restart_reason="x", restart_age=6),
     "two restarts, and a commit since": facts(last_commit=5, restarts=2, restarts_lately=2, restart_age=6),
+    "a commit": facts(Stage.COMMITTING, 4999, last_poll=4999, last_commit=5050, transaction_open=4999),
+    "a sink that flushes what it has put": facts(Stage.COMMITTING, 60_000, last_poll=60_000, last_commit=60_050),
     "an open transaction that grows": facts(last_poll=1, last_record=2000, transaction_open=TIMEOUT),
     "an open transaction that is not due yet": facts(
         last_poll=1, last_record=3 * TIMEOUT, transaction_open=3 * TIMEOUT, transaction_interval=2 * TIMEOUT + 1
@@ -155,6 +157,10 @@ DEGRADED = {
     "restarts again and again, with commits between": (
         facts(last_poll=5, last_commit=5, restarts=9, restarts_lately=3, restart_reason="fenced", restart_age=59_999),
         "It was restarted 3 times within the last minute: fenced.",
+    ),
+    "a commit during which the brokers were lost": (
+        facts(Stage.COMMITTING, 5000, last_poll=5000, last_commit=5050, transaction_open=5000),
+        "It has been committing a transaction for 5 s: do the brokers of bootstrap.servers answer?",
     ),
     "a process that does not answer": (facts(silent=10_000), "Its process has not answered for 10 s."),
 }
