@@ -159,10 +159,13 @@ def test_a_sink_whose_disk_is_full(
 def test_brokers_that_are_killed_and_started_again(own_broker: EmbeddedBroker, unique: str, tmp_path: Path) -> None:
     with WorkerProcess(tmp_path, own_broker.bootstrap_servers, **LASTING) as worker:
         health, bootstrap = Health(worker, unique), own_broker.bootstrap_servers
-        task = {"connector.class": "numbered_source.NumberedSourceConnector", "tasks.max": "1", "pause.ms": "50"}
-        worker.create(unique, **task, **{"topic": unique, "count": "3000", "batch": "20"})
+        task = {"connector.class": "numbered_source.NumberedSourceConnector", "tasks.max": "1", "pause.ms": "1000"}
+        worker.create(unique, **task, **{"topic": unique, "count": "3000", "batch": "200"})
         wait_for_values(bootstrap, unique, 200, 90)
         wait_for(lambda: health.is_now("healthy"), 30, lambda: str(health))
+        written = len(values(bootstrap, unique))
+        # Between two transactions: the client reports nothing of brokers that it loses while it ends one.
+        wait_for_values(bootstrap, unique, written + 200)
         own_broker.kill()
         within(NOTICED_S, lambda: health.is_now("degraded", "bootstrap.servers"), lambda: str(health))
         assert (health.task["last_error"]["stage"], health.task["last_error"]["handling"]) == ("producing", "retried")

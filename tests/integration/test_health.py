@@ -169,6 +169,8 @@ def test_a_connector_whose_task_configs_fail_is_degraded_until_they_do_not(
     obstacle = tmp_path / "obstacle"
     obstacle.touch()
     workers[0].create(unique, **{"connector.class": "unready_source.UnreadySource", "obstacle": str(obstacle)})
+    for worker in workers:
+        wait_for(lambda: worker.rest.get(f"/connectors/{unique}/status").is_success, 60, "a status")  # noqa: B023
 
     def connectors(fits: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]] | None:
         found = [health(worker, unique) for worker in workers]
