@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tests.support.polling import wait_for
+from tests.support.processes import alive
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,7 +48,6 @@ def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
         assert demo.wait(60) == 130, output.read_text()
     finally:
         demo.kill()
-    _, alive = psutil.wait_procs(below, timeout=5)
-    assert alive == []
+    wait_for(lambda: not any(map(alive, below)), 5, lambda: f"the ends of {below}")
     assert "Traceback" not in output.read_text()
     assert [left for left in tmp_path.iterdir() if left != output] == []

@@ -19,7 +19,7 @@ import pytest
 
 from headrace.connectors.sample.orders_source import order
 from tests.support.polling import wait_for
-from tests.support.processes import children_of, command_of, kill_all
+from tests.support.processes import alive, children_of, command_of, kill_all
 
 pytestmark = pytest.mark.integration
 COUNTS = re.compile(r"records in topic \w+ +(\S+)\nrows in Parquet +(\S+)\nmissing +(\S+)\nduplicates +(\S+)\n")
@@ -65,8 +65,7 @@ class Quickstart:
 
     def await_nothing_left(self) -> None:
         """Wait for the ends of the processes that were seen."""
-        _, left = psutil.wait_procs(self.below, timeout=20)
-        assert left == []
+        wait_for(lambda: not any(map(alive, self.below)), 20, lambda: f"the ends of {self.below}")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from headrace.spark.engine.class_archive_maker import make_class_archive
 from headrace.spark.engine.spark_engine import SparkEngine
 from headrace.spark.engine.spark_settings import settings
 from tests.support.polling import wait_for
-from tests.support.processes import children_of, command_of
+from tests.support.processes import alive, children_of, command_of
 from tests.support.worker_process import WorkerProcess
 
 
@@ -36,6 +36,5 @@ def test_a_jvm_that_is_still_starting_is_ended_too(tmp_path: Path) -> None:
     engine.start()
     started = wait_for(mine, 20, "Spark's launcher")
     engine.stop()
-    _, left = psutil.wait_procs(started, 5)
-    assert not left
+    wait_for(lambda: not any(map(alive, started)), 5, lambda: f"the ends of {started}")
     assert not mine(), "another one was started"

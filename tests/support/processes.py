@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import psutil
 
+from tests.support.polling import wait_for
+
 T = TypeVar("T")
 
 
@@ -43,7 +45,7 @@ def kill_all(processes: Iterable[psutil.Process]) -> None:
     """SIGKILL to those that are left, and wait for their ends."""
     for process in (left := list(processes)):
         _unless_ended(process.kill, None)
-    psutil.wait_procs(left, timeout=10)
+    wait_for(lambda: not any(map(alive, left)), 10, lambda: f"the ends of {left}")
 
 
 def _unless_ended(ask: Callable[[], T], ended: T) -> T:

@@ -158,12 +158,8 @@ class Numbers:
     def _send(self) -> None:
         while not self._over.wait(self._pause):
             value = b'{"n":%d,"tens":%d}' % (self.sent, self.sent // 10 % 3)
-            self._producer.produce(
-                self._topic,
-                value,
-                partition=self.sent % self._partitions,
-                on_delivery=lambda error, _: self._reports.append(error),
-            )
+            at = self.sent % self._partitions
+            self._producer.produce(self._topic, value, partition=at, on_delivery=lambda e, _: self._reports.append(e))
             self.sent += 1
             self._producer.poll(0)
         self._producer.flush(60)

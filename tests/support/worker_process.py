@@ -148,8 +148,9 @@ class WorkerProcess:
                 self.stop()
             except subprocess.TimeoutExpired:
                 self.kill()
-        _, alive = psutil.wait_procs(self._left, timeout=10)
-        kill_all(alive)
+        with suppress(AssertionError):
+            wait_for(lambda: not self.leftovers(), 10)
+        kill_all(self.leftovers())
         self.rest.close()
 
     def leftovers(self) -> list[psutil.Process]:

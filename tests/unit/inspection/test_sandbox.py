@@ -21,6 +21,8 @@ from headrace.inspection.sandbox import (
     SandboxError,
     SandboxTimeoutError,
 )
+from tests.support.polling import wait_for
+from tests.support.processes import alive
 
 JOBS = {
     name: f"sandbox_jobs:{name}"
@@ -174,4 +176,4 @@ def test_a_job_ends_with_its_worker() -> None:
         processes = [psutil.Process(pid) for pid in pids]
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
-        assert not psutil.wait_procs(processes, 30)[1]
+        wait_for(lambda: not any(map(alive, processes)), 30, lambda: f"the ends of {processes}")

@@ -7,6 +7,9 @@ import sys
 import psutil
 import pytest
 
+from tests.support.polling import wait_for
+from tests.support.processes import alive
+
 PARENT = """
 import os, signal, sys, time
 from headrace.model.parent_death import end_forks_with_this_process
@@ -29,6 +32,6 @@ def test_a_fork_ends_with_its_parent_even_if_it_stands_still() -> None:
         child, grandchild = (psutil.Process(int(pid)) for pid in parent.stdout.readline().split())
         parent.kill()
         parent.wait()
-        assert not psutil.wait_procs([child], 10)[1]
+        wait_for(lambda: not alive(child), 10, "its child's end")
         assert grandchild.is_running() and grandchild.status() != psutil.STATUS_ZOMBIE
         grandchild.kill()
