@@ -45,6 +45,10 @@ class WorkerHealth:
         return {"tasks": self.tasks, "errors": {name: asdict(error) for name, error in self.errors.items()}}
 
 
+_Answers = Mapping[str, WorkerHealth | str]
+"""By worker; a text is the reason why there is no answer."""
+
+
 class WorkerRequests(Protocol):
     """Requests to any other worker of the group."""
 
@@ -245,10 +249,6 @@ def _with_unassigned(status: ConnectorStateInfo, queries: HerderQueries) -> list
         ids = ()
     missing = [TaskState(id.task, State.UNASSIGNED.value, None) for id in ids if id.task not in have]
     return sorted((*status.tasks, *missing), key=lambda task: task.id)
-
-
-_Answers = Mapping[str, WorkerHealth | str]
-"""By worker; a text is the reason why there is no answer."""
 
 
 def _answer(worker: str, future: Future[Json], deadline: Deadline) -> WorkerHealth | str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from headrace.api.error_text import hide_at_cuts
 from headrace.logs.formats import message_of, trace_of
+from headrace.plugins.secret_texts import longest_first
 
 _SHORTEST: Final = 6
 """Characters; shorter values occur in too many unrelated lines."""
@@ -55,7 +56,7 @@ class HidingFilter(logging.Filter):
 def _hide(text: str, references: Mapping[str, str]) -> str:
     text = hide_at_cuts(text, references)
     # A shorter value first would leave the rest of a longer one that contains it.
-    for value in sorted((value for value in references if value in text), key=len, reverse=True):
+    for value in longest_first(value for value in references if value in text):
         text = text.replace(value, references[value])
     return text
 

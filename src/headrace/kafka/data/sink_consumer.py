@@ -67,7 +67,7 @@ class SinkConsumer:
         self._paused: set[TopicPartition] = set()
         self._revoked: set[TopicPartition] = set()
         self._begun: dict[TopicPartition, int] = {}
-        """Where assigned partitions began, as far as it is not left to the client."""
+        """The offsets that assigned partitions began at; none of those whose begin was left to the client."""
         self._failure: Exception | None = None
         self._commits: deque[Commit] = deque()
         self._kept_alive = False
