@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.status import Status
 
 from bench import control_plane, exactly_once, executor_loss, java_connect, postgres, sinks, spark_sinks, sql_steps
+from bench.conditions import conditions_now
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
 from bench.record_layer_chain import LINE_CHAIN, converted
@@ -95,15 +96,15 @@ def main(
     plan = Plan(
         parts=tuple(only or Part),
         lines=lines or (200_000 if quick else 1_000_000),
-        chain_lines=100_000 if quick else 300_000,
+        chain_lines=100_000 if quick else 1_000_000,
         sql_lines=200_000 if quick else 1_000_000,
-        rounds=rounds or (1 if quick else 2),
+        rounds=rounds or (1 if quick else 3),
         latencies=100 if quick else 300,
         requests=10 if quick else 20,
         idle_s=10 if quick else 30,
         converter=JSON_CONVERTER if converter is Converter.JSON else STRING_CONVERTER,
     )
-    console = Console()
+    console, conditions = Console(), conditions_now()
     figures: dict[str, Figures] = {name: defaultdict(list) for name in _ENGINES}
     try:
         _measure_all(plan, tuple(engine or _ENGINES), figures, console)
@@ -116,7 +117,8 @@ def main(
         raise typer.Exit(1) from error
     met = print_table(console, figures["java"], figures["headrace"])
     if output:
-        output.write_text(json.dumps({"lines": plan.lines, "rounds": plan.rounds, "figures": figures}, indent=2) + "\n")
+        results = {"lines": plan.lines, "rounds": plan.rounds, "conditions": conditions, "figures": figures}
+        output.write_text(json.dumps(results, indent=2) + "\n")
     if strict and not met:
         raise typer.Exit(1)
 
