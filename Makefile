@@ -74,12 +74,20 @@ session: setup ## Record docs/session: a terminal session on a real worker, as a
 	@$(PY) -m scripts.record_session
 
 .PHONY: bench
-bench: setup ## Side by side with Java Kafka Connect on the same broker (about twenty minutes)
+bench: setup ## Side by side with Java Kafka Connect on the same broker (about forty minutes)
 	@$(PY) -m bench
 
 .PHONY: bench-records
 bench-records: $(READY) ## Records/s of converters and transformations on one core
 	@$(PY) -m bench.record_layer
+
+EVIDENCE = throughput chain sink first-record line requests idle
+
+.PHONY: evidence
+evidence: setup ## Measure what the README shows, and write its tables (half an hour; SECONDS=300 SEED=7)
+	@$(PY) -m bench $(EVIDENCE:%=--only %) --json docs/evidence/bench.json
+	@$(PY) -m faults --seconds $(or $(SECONDS),300) $(if $(SEED),--seed $(SEED)) --json docs/evidence/faults.json
+	@$(PY) -m scripts.evidence
 
 .PHONY: faults
 faults: setup ## Random faults against three workers, then all counted (SECONDS=600 SEED=7)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import sys
@@ -30,6 +31,7 @@ def faults(
     records: Annotated[int, typer.Option(help="At least so many have to come through.")] = 100_000,
     kind: Annotated[list[str] | None, typer.Option(help="Only these faults (KILL_TASK, ...); repeatable.")] = None,
     logs: Annotated[Path | None, typer.Option(help="Where logs go if something is wrong.")] = None,
+    output: Annotated[Path | None, typer.Option("--json", help="Write the counts to this file.")] = None,
 ) -> None:
     """Kill, stop, cut and delay at random, and count what came through."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -51,6 +53,9 @@ def faults(
             if not result.right:
                 _save(cluster, logs)
     _print(chosen, result)
+    if output:
+        counts = {"seed": chosen, "seconds": seconds, "workers": workers, "right": result.right, **_counts(result)}
+        output.write_text(json.dumps(counts, indent=2) + "\n")
     raise typer.Exit(0 if result.right else 1)
 
 
@@ -58,6 +63,17 @@ def _save(cluster: Cluster, logs: Path | None) -> None:
     kept = logs or Path(tempfile.mkdtemp(prefix="headrace-faults-logs-"))
     cluster.save_logs(kept)
     console.print(f"The logs are in {kept}")
+
+
+def _counts(result: Result) -> dict[str, object]:
+    judgement = result.judgement
+    return {
+        "faults": {kind.value: result.done[kind] for kind in Kind if result.done[kind]},
+        "records": judgement.records,
+        "committed": judgement.committed,
+        "aborted": judgement.aborted,
+        "problems": len(judgement.problems),
+    }
 
 
 def _print(seed: int, result: Result) -> None:
