@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
@@ -86,10 +88,19 @@ class Kerberos:
         wait_for(lambda: self._kinit(self._environment()) == 0, 20, "the KDC")
 
     def stop(self) -> None:
-        """Nobody gets a ticket from now on; those that are there go on until their end."""
+        """End the KDC: nobody gets a ticket from now on; those that are there go on until their end."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait(10)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Have no KDC within the block; there is one again behind it, also for the tests that follow a failure."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
 
     def add(self, principal: str, keytab: Path, life: int = 3600) -> None:
         """Make ``principal`` known, with random keys that go into ``keytab``."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -123,12 +124,13 @@ def test_a_worker_continues_after_its_tickets_expire_and_without_a_kdc(
         go_on(worker, unique, file)
         assert "Lost the session" not in worker.log
 
-        realm.stop()
-        ended = time.time() + LIFE + SESSION
-        wait_for(lambda: time.time() > ended, 60, "the tickets' end")
-        wait_for(lambda: "will try again: KafkaConnectionError" in worker.log, 30, lambda: worker.log[-3000:])
-        wait_for(lambda: "GSSAPI Error" in worker.log.partition("-source|task-0] LIBSASL")[2], 30, lambda: worker.log)
-        realm.start()
+        with realm.stopped():
+            ended = time.time() + LIFE + SESSION
+            wait_for(lambda: time.time() > ended, 60, "the tickets' end")
+            wait_for(lambda: "will try again: KafkaConnectionError" in worker.log, 30, lambda: worker.log[-3000:])
+            wait_for(
+                lambda: "GSSAPI Error" in worker.log.partition("-source|task-0] LIBSASL")[2], 30, lambda: worker.log
+            )
         go_on(worker, unique, file)
         wait_for(lambda: worker.rest.get(f"/connectors/{unique}-source/offsets").json()["offsets"], 30, "offsets")
         wait_for(lambda: committed(place.plain, f"connect-{unique}-sink", unique).get(0, 0) > 0, 30, "the sink's")
@@ -163,14 +165,11 @@ def test_a_login_that_fails_ends_the_start_in_one_line(
             place.realm.change_keys(principal)
         elif case == "another's keytab":
             principal = f"other@{REALM}"
-        else:
-            place.realm.stop()
         worker = worker_of(place, tmp_path, unique, place.of_keytab(keytab, principal))
-        ended = worker.launch().wait(90)
+        with place.realm.stopped() if case == "no KDC" else nullcontext():
+            ended = worker.launch().wait(90)
     finally:
         place.realm.remove(f"stale@{REALM}")
-        if case == "no KDC":
-            place.realm.start()
     errors = [line for line in worker.log.splitlines() if line.startswith("Error: ")]
     assert len(errors) == 1 and told.format(realm=REALM, keytab=keytab) in errors[0], worker.log
     assert "Traceback" not in worker.log

@@ -218,8 +218,21 @@ def is_retriable(error: KafkaError) -> bool:
     return error.retriable() or error.code() in _RETRIABLE_CODES
 
 
-def connect_error(error: BaseException | KafkaError, doing: str) -> ConnectError:
-    """Return the error to raise for a client's ``error`` that happened while ``doing`` ("writing to topic x")."""
+def is_lost_login(error: BaseException | KafkaError) -> bool:
+    """Return True if brokers refused the login of a client; of one that was logged in before, it may pass.
+
+    Tickets and tokens are renewed when their server is back; after a lasting refusal the next client fails at its own
+    first login.
+    """
+    cause = kafka_error(error)
+    return cause is not None and cause.code() == KafkaError._AUTHENTICATION
+
+
+def connect_error(error: BaseException | KafkaError, doing: str, *, logged_in: bool = False) -> ConnectError:
+    """Return the error to raise for a client's ``error`` that happened while ``doing`` ("writing to topic x").
+
+    ``logged_in``: the client has been logged in before, so that a refused login is retriable.
+    """
     cause = kafka_error(error)
     if cause is None:
         return error if isinstance(error, ConnectError) else KafkaClientError(f"{doing} failed: {error}")
@@ -230,4 +243,5 @@ def connect_error(error: BaseException | KafkaError, doing: str) -> ConnectError
         return AuthorizationError(message)
     if cause.code() in _LOST_TRANSACTION_CODES:
         return UncertainCommitError(message)
-    return RetriableKafkaError(message) if is_retriable(cause) else KafkaClientError(message)
+    retriable = is_retriable(cause) or (logged_in and is_lost_login(cause))
+    return RetriableKafkaError(message) if retriable else KafkaClientError(message)

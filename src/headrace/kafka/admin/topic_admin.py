@@ -75,13 +75,15 @@ class TopicDescription:
 class TopicAdmin:
     """An admin client for topics. Thread-safe; every method but ``close`` may block up to the client's request timeout.
 
-    Errors are ``RetriableError`` where trying again can help (brokers that are away), else ``ConnectError``.
+    Errors are ``RetriableError`` where trying again can help (brokers that are away, a login that is refused after an
+    earlier one succeeded), else ``ConnectError``.
     """
 
     def __init__(self, props: Mapping[str, str]) -> None:
         self._props = dict(props)
         self._client = client_config.admin_client(props)
         self._previous = self._client
+        self._logged_in = False
         self._servers = props.get("bootstrap.servers", "")
         self._timeout = int(props.get("request.timeout.ms", _DEFAULT_TIMEOUT * 1000)) / 1000
 
@@ -264,11 +266,13 @@ class TopicAdmin:
 
     def _result(self, future: Future[_T], doing: str) -> _T:
         try:
-            return future.result(self._timeout + 5)
+            result = future.result(self._timeout + 5)
         except KafkaException as e:
-            raise connect_error(e, self._where(doing)) from e
+            raise connect_error(e, self._where(doing), logged_in=self._logged_in) from e
         except FutureTimeoutError as e:
             raise RetriableKafkaError(f"{self._where(doing)} timed out after {self._timeout + 5:g} s") from e
+        self._logged_in = True
+        return result
 
     def _where(self, doing: str) -> str:
         return f"{doing} (bootstrap.servers={self._servers})"

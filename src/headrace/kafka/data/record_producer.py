@@ -26,6 +26,7 @@ from headrace.kafka.errors import (
     clock_skew_error,
     connect_error,
     fatal_error,
+    is_lost_login,
     is_refused,
     is_retriable,
     kafka_error,
@@ -203,10 +204,11 @@ class RecordProducer:
         error, topic = lasting or failed[0]
         if _is_purge(error) and (unauthorized := unauthorized_transaction(self.client)) is not None:
             error, topic = unauthorized, self._unauthorized_topic or topic
-        failure = connect_error(error, f"writing to topic {topic}")
+        # Records are sent only after a first login.
+        failure = connect_error(error, f"writing to topic {topic}", logged_in=True)
         if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return TopicAuthorizationError(str(failure), topic)
-        return RetriableKafkaError(str(failure)) if _is_lost_login(error) else failure
+        return failure
 
     def forget_failures(self) -> None:
         """Discard the noted failures, those of records that are not needed any more."""
@@ -321,16 +323,7 @@ def _fatal(error: BaseException) -> KafkaError | None:
 
 
 def _may_pass(error: KafkaError) -> bool:
-    return is_retriable(error) or _is_purge(error) or _is_lost_login(error)
-
-
-def _is_lost_login(error: KafkaError) -> bool:
-    """Return True if brokers refused to authenticate again a client that they had authenticated before.
-
-    Records are sent only after a first login. Tickets and tokens are renewed when their server is back; after a lasting
-    refusal the next attempt fails at its own first login.
-    """
-    return error.code() == KafkaError._AUTHENTICATION
+    return is_retriable(error) or _is_purge(error) or is_lost_login(error)
 
 
 def _is_purge(error: KafkaError) -> bool:

@@ -188,7 +188,9 @@ class EndWaiters:
                 self._identity.doubt()
             answered = kafka_error(e)
             waiter.stale = answered is not None and answered.code() > 0
-            self._on_request_failed(waiter, connect_error(e, f"listing the end offsets of topic '{self._topic}'"))
+            doing = f"listing the end offsets of topic '{self._topic}'"
+            # A log is started after its client has described the topic.
+            self._on_request_failed(waiter, connect_error(e, doing, logged_in=True))
             return
         if self._identity is None:
             self._set_targets(waiter, targets)
