@@ -28,7 +28,6 @@ FIRST: Final = (
     # a broker is frozen, a task's process wakes too late, another producer takes a task's id
     "faults/test_broker_outage.py::test_broker_away[frozen]",
     "faults/test_fencing.py",
-    "faults/test_zombies_before_init.py::test_what_a_former_attempt_commits_until_init_is_gone_on_from",
     # a clock jumps, a disk is full, memory is at an end
     "faults/test_clock_jumps.py::test_no_record_is_lost_or_doubled_when_the_wall_clock_jumps[a day ahead]",
     "faults/test_disk_full.py::test_nothing_is_lost_or_doubled[output]",
@@ -44,7 +43,6 @@ FIRST: Final = (
     "security/test_odd_errors.py::test_a_task_that_cannot_poll_is_failed",
     "security/test_dead_threads.py::test_threads_of_a_worker_in_this_process",
     "security/test_dead_threads.py::test_a_membership_that_nobody_watches_over",
-    "security/test_frame_jobs.py::test_a_query_that_makes_far_too_much_of_a_batch_fails_its_task[rows]",
     "security/test_log_forging.py",
     "security/test_odd_names.py",
     # what others do to the topics and the group
