@@ -127,7 +127,7 @@ def test_a_worker_continues_after_its_tickets_expire_and_without_a_kdc(
         with realm.stopped():
             ended = time.time() + LIFE + SESSION
             wait_for(lambda: time.time() > ended, 60, "the tickets' end")
-            wait_for(lambda: "will try again: KafkaConnectionError" in worker.log, 30, lambda: worker.log[-3000:])
+            wait_for(lambda: "Lost the session in group" in worker.log, 30, lambda: worker.log[-3000:])
             wait_for(
                 lambda: "GSSAPI Error" in worker.log.partition("-source|task-0] LIBSASL")[2], 30, lambda: worker.log
             )
