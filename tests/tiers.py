@@ -105,6 +105,8 @@ SLOW: Final = (
     "integration/test_example_kafka_to_parquet.py",
     "integration/test_spark_table_source_h2.py",
     "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
+    # plugins of Maven Central, and Kafka's own tool
+    "java/test_found_plugins.py",
     # all kinds of requests, and workers that come and go
     "integration/test_audit.py::test_the_life_of_a_connector",
     "integration/test_audit.py::test_a_worker_comes_and_goes",

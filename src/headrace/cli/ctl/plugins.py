@@ -10,8 +10,9 @@ import typer
 
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.connector_changes import File, read_file
-from headrace.cli.ctl.ctl_error import CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.output import View
+from headrace.cli.ctl.plugin_store import Inside, Worker, add_store_commands, list_installed
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE
 
@@ -25,8 +26,18 @@ _CLASS = "connector.class"
 def list_plugins(
     session: Session,
     everything: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
+    installed: Annotated[
+        bool, typer.Option("--installed", help="Java plugins on this machine, with no worker.")
+    ] = False,
+    inside: Inside = None,
+    worker: Worker = None,
 ) -> None:
     """List the connectors that can be created."""
+    if installed:
+        list_installed(inside, worker, session.output)
+        return
+    if inside is not None or worker is not None:
+        raise ArgumentError("--in and --worker go with --installed")
     found = session.api.get("/connector-plugins", connectorsOnly="false" if everything else "true")
     rows = [(each["class"], each["type"], each.get("version") or NONE) for each in found]
     session.show(View(found, [each["class"] for each in found], ("CLASS", "TYPE", "VERSION"), rows))
@@ -80,3 +91,6 @@ def _mistakes(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
         value = each.get("value") or {}
         for text in value.get("errors") or ():
             yield value["name"], text
+
+
+add_store_commands(plugins)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headrace plugins install`, `remove` and `ls --installed`: Java plugins on this machine, for which no worker runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from headrace.cli.console import examples
+from headrace.cli.ctl.command import OutputOption, Yes, errors_in_lines
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
+from headrace.cli.ctl.output import Output, View, show
+
+if TYPE_CHECKING:
+    from headrace.java.store import Installed, PluginStore
+
+Worker = Annotated[
+    Path | None,
+    typer.Option("--worker", help="A worker's properties, for the first directory of its plugin.path.",
+                 show_default=False),
+]  # fmt: skip
+Into = Annotated[
+    Path | None, typer.Option("--into", help="The directory; by default one of the user's.", show_default=False)
+]
+Inside = Annotated[
+    Path | None, typer.Option("--in", help="The directory; by default one of the user's.", show_default=False)
+]
+_COORDINATE: Final = "io.debezium:debezium-connector-postgres:3.3.1.Final"
+_LISTED: Final = ("PLUGIN", "CLASS", "TYPE", "VERSION")
+
+
+def add_store_commands(plugins: typer.Typer) -> None:
+    """Add the commands to the group `headrace plugins`."""
+    plugins.command(
+        "install",
+        epilog=examples(f"headrace plugins install {_COORDINATE}", "headrace plugins install jdbc.zip --into plugins"),
+    )(install)
+    plugins.command(
+        "remove", epilog=examples("headrace plugins remove jdbc", "headrace plugins remove jdbc --in plugins --yes")
+    )(remove)
+
+
+def install(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="group:name:version of Maven, an archive, directory or URL.", show_default=False),
+    ] = None,
+    into: Into = None,
+    worker: Worker = None,
+    locked: Annotated[bool, typer.Option("--locked", help="Install what plugins.lock lists, just so.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Install a Java plugin with what it needs into a directory of plugin.path.
+
+    The file plugins.lock there has the SHA-256 of each jar. Workers find a plugin when they are started.
+    """
+    with errors_in_lines():
+        if (source is None) is not locked:
+            raise ArgumentError("Give either what to install, or --locked")
+        store = store_of(into, worker)
+        made = [store.install(source, _progress)] if source is not None else store.install_locked(_progress)
+        show_installed(made, output)
+        for each in made:
+            typer.echo(f"{each.name} is in {each.directory}", err=True)
+        if worker is None:
+            typer.echo(f"Workers find it after a restart, with plugin.path={store.directory}", err=True)
+
+
+def remove(
+    name: Annotated[str, typer.Argument(help="The plugin's name, see: ls --installed.", show_default=False)],
+    inside: Inside = None,
+    worker: Worker = None,
+    yes: Yes = False,
+) -> None:
+    """Remove a Java plugin that was installed. Workers that run use it until they are stopped."""
+    with errors_in_lines():
+        store = store_of(inside, worker)
+        known = [each.name for each in store.installed()]
+        if name not in known:
+            raise CtlError(
+                f"No plugin {name} is installed in {store.directory}", ExitCode.NOT_FOUND, near_name(name, known)
+            )
+        if not yes:
+            typer.confirm(f"Remove plugin {name} from {store.directory}?", abort=True, err=True)
+        store.remove(name)
+        typer.echo(f"Plugin {name} is removed from {store.directory}", err=True)
+
+
+def list_installed(inside: Path | None, worker: Path | None, output: Output) -> None:
+    """Print the plugins that are installed, and a warning for jars that are not those that were installed."""
+    store = store_of(inside, worker)
+    found = store.installed()
+    show_installed(found, output)
+    for each in found:
+        if jars := store.damaged(each.name):
+            typer.echo(f"Warning: {each.name} is not as it was installed: {', '.join(jars)}", err=True)
+
+
+def show_installed(found: Sequence[Installed], output: Output) -> None:
+    rows = [
+        (plugin.name if not number else "", each.class_name, each.kind.value, each.version)
+        for plugin in found
+        for number, each in enumerate(plugin.provides)
+    ]
+    data = [
+        {
+            "name": plugin.name,
+            "source": plugin.source,
+            "directory": str(plugin.directory),
+            "plugins": [
+                {"class": each.class_name, "type": each.kind.value, "version": each.version} for each in plugin.provides
+            ],
+        }
+        for plugin in found
+    ]
+    show(View(data, [plugin.name for plugin in found], _LISTED, rows), output)
+
+
+def store_of(directory: Path | None, worker: Path | None) -> PluginStore:
+    """Return the store that the options name. ArgumentError, ConfigError."""
+    from headrace.java.store import PluginStore
+
+    if directory is not None and worker is not None:
+        raise ArgumentError("Give either a directory or --worker")
+    if worker is not None:
+        directory = _directory_of(worker)
+    if directory is None:
+        from platformdirs import user_data_path
+
+        directory = user_data_path("headrace") / "plugins"
+    return PluginStore(directory)
+
+
+def _directory_of(worker: Path) -> Path:
+    from headrace.config.properties_file import read_properties
+    from headrace.config.worker_config import PLUGIN_PATH
+    from headrace.plugins.discovery import comma_separated
+
+    listed = comma_separated(read_properties(worker).get(PLUGIN_PATH))
+    for each in listed:
+        if os.path.isdir(each) and os.access(each, os.W_OK | os.X_OK):
+            return Path(each)
+    reason = f"of {PLUGIN_PATH} ({', '.join(listed)}) you can write to none" if listed else f"it has no {PLUGIN_PATH}"
+    raise ArgumentError(f"{worker} names no directory for plugins: {reason}", "Give a directory with --into")
+
+
+def _progress(name: str) -> None:
+    typer.echo(f"Downloading {name}", err=True)

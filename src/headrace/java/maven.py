@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins of Maven repositories: their jars without those that Kafka Connect has itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from headrace.jvm.ivy import resolve_jars
+
+_COORDINATE: Final = re.compile(r"[\w.-]+:[\w.-]+:[\w.+-]+")
+_OF_KAFKA: Final = re.compile(
+    r"(connect-(?:api|json|runtime|transforms)|kafka-clients|slf4j-(?:api|simple|reload4j|log4j12)"
+    r"|lz4-java|snappy-java|zstd-jni|(?:jakarta|javax)\.ws\.rs-api)-\d"
+)
+"""The jars that a plugin gets from Kafka Connect: with its own it would not know the worker's records."""
+
+
+def is_coordinate(source: str) -> bool:
+    """Return True for a text of the form group:name:version."""
+    return _COORDINATE.fullmatch(source) is not None
+
+
+def plugin_jars(coordinate: str, progress: Callable[[str], None]) -> tuple[Path, ...]:
+    """Return the jars of a plugin and of what it needs, downloaded if need be; see ``resolve_jars`` for errors."""
+    name = coordinate.split(":")[1]
+    return tuple(jar for jar in resolve_jars([coordinate], progress=progress) if not _is_of_kafka(jar.name, name))
+
+
+def _is_of_kafka(jar: str, wanted: str) -> bool:
+    matched = _OF_KAFKA.match(jar)
+    return matched is not None and matched[1] != wanted
