@@ -257,7 +257,7 @@ def test_mistakes(previewing: WorkerProcess, unique: str, tmp_path: Path) -> Non
     java = {"name": unique, "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
     known = preview(previewing, java)
     assert known.status_code == 400
-    assert "a Java connector, which headrace does not run. Instead: SparkTableSource" in known.json()["message"]
+    assert "Instead, in Python: SparkTableSource" in known.json()["message"]
     unknown = preview(previewing, {**java, "connector.class": "com.example.OwnConnector"})
     assert unknown.status_code == 400 and "com.example.OwnConnector" in unknown.json()["message"]
     few = preview(previewing, lines_config(unique, file), records=5, timeout=12).json()

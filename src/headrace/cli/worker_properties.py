@@ -29,7 +29,7 @@ UNUSED: Final = {
     **dict.fromkeys(("metric.reporters", "auto.include.jmx.reporter"), _METRICS),
     **dict.fromkeys(("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms"), _METRICS),
     "interceptor.classes": "clients have no interceptors; transformations see each record",
-    "plugin.discovery": "plugins are Python packages, found by their entry points and in plugin.path",
+    "plugin.discovery": "Python plugins are found by entry points and in plugin.path, those in Java by all jars there",
     **dict.fromkeys(("rest.host.name", "rest.port"), "the REST API listens where listeners says"),
     **dict.fromkeys(
         ("internal.key.converter", "internal.value.converter"), "internal topics always have Kafka Connect's format"

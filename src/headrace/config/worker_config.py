@@ -115,7 +115,8 @@ def _define_plugins(definition: ConfigDef) -> ConfigDef:
     return (
         definition
         .define(PLUGIN_PATH, Type.LIST, None, importance=low, validator=ValidList(allow_null=True),
-                doc="Directories with Python modules and packages of plugins, in addition to installed plugins.")
+                doc="Directories with Python modules and packages of plugins, in addition to installed plugins, and "
+                    "with Java plugins: a directory of jars for each, or a single jar.")
         .define(PLUGIN_MODULE_PREFIXES, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Packages of which connectors may name classes (module:Class), in addition to plugin.path and "
                     "installed plugins; * is all. headrace only.")

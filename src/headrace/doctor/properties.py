@@ -57,14 +57,16 @@ def check_plugins(subject: Subject) -> Iterator[Finding]:
     from headrace.plugins.discovery import plugins_of
 
     path = subject.config.plugin_path if subject.config is not None else ()
-    unreadable = [each for each in path if not (Path(each).is_dir() and os.access(each, os.R_OK | os.X_OK))]
+    unreadable = [each for each in path if not os.access(each, os.R_OK | (os.X_OK if Path(each).is_dir() else 0))]
     yield from plugin_findings(PluginFacts(plugins_of(subject.raw).describe(), unreadable))
 
 
 def plugin_findings(facts: PluginFacts) -> Iterator[Finding]:
     """Return the findings: one for each directory and plugin that cannot be used, or one for all."""
     for directory in facts.unreadable:
-        yield problem(f"{PLUGIN_PATH}: {directory} is no directory that can be read", f"correct {PLUGIN_PATH}")
+        yield problem(
+            f"{PLUGIN_PATH}: {directory} is no directory or archive that can be read", f"correct {PLUGIN_PATH}"
+        )
     broken = [plugin for plugin in facts.plugins if plugin.error is not None]
     for plugin in broken:
         yield problem(f"{plugin.class_name} cannot be loaded: {plugin.error}", "repair or uninstall it")

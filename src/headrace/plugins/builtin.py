@@ -57,6 +57,8 @@ class KnownPlugin:
     """Another short name: that of the entry point."""
     path: str | None = None
     """The dotted name that users know and that is stored, wherever the module is; None if it is the target's."""
+    java_version: str | None = None
+    """The version of a plugin in Java, by its jar."""
 
     @property
     def module(self) -> str:
@@ -69,8 +71,8 @@ class KnownPlugin:
 
     @property
     def version(self) -> str:
-        """The version of a built-in plugin; Kafka's if it stands for a class of Kafka."""
-        return __version__ if self.java is None else KAFKA_VERSION
+        """The version of a Java plugin, or of a built-in one: Kafka's if it stands for a class of Kafka."""
+        return self.java_version or (__version__ if self.java is None else KAFKA_VERSION)
 
     def names(self) -> Iterator[str]:
         """Iterate over all names of the plugin. Java: ``PluginUtils`` for the short ones."""

@@ -25,10 +25,12 @@ from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.api.transform import Predicate, Transformation
 from headrace.config.worker_config import CONNECTORS_ALLOWED, CONNECTORS_DENIED, PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
+from headrace.java.plugin import java_class_of
 from headrace.model.info import PluginInfo
 from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
 from headrace.plugins.installed import known_plugins
 from headrace.plugins.java_plugins import java_plugin_hint
+from headrace.plugins.java_targets import PREFIX, JavaTargets
 from headrace.plugins.plugin_access import ALL_CONNECTORS, ConnectorLists, ModuleAccess
 from headrace.transforms.data_frame_function import DataFrameFunction
 
@@ -88,12 +90,15 @@ class Plugins:
         for directory in plugin_path:
             if not Path(directory).exists():
                 log.warning("%s: there is no %s", PLUGIN_PATH, directory)
-            elif directory not in sys.path:
+            elif directory not in sys.path and not directory.endswith(".jar"):
                 sys.path.append(directory)
+        self._directory = next(iter(plugin_path), None)
         self._lists = lists
         self._lock = threading.Lock()
-        self._known = known_plugins()
-        self._access = None if module_prefixes is None else ModuleAccess(module_prefixes, plugin_path, self._known)
+        self._java = JavaTargets(plugin_path)
+        known = known_plugins()
+        self._known = (*known, *self._java.known())
+        self._access = None if module_prefixes is None else ModuleAccess(module_prefixes, plugin_path, known)
         self._by_name = _index(self._known)
         self._classes: dict[str, type] = {}
         self._described: tuple[PluginInfo, ...] | None = None
@@ -127,19 +132,22 @@ class Plugins:
         return cast("type[ConnectRestExtension]", self._load(PluginKind.REST_EXTENSION, name, property))
 
     def task_target(self, name: str, connector: type[Connector]) -> str:
-        """Return the importable ``module:Class`` of a task class' name, without importing it.
+        """Return the target of a task class' name, an importable ``module:Class`` or one of Java, without importing it.
 
         Since the name comes from the config topic, and could be any, raise ConfigError unless the connector returns
         that class, or is in the same module, or this worker imports from its module anyway and has no lists of
-        connectors.
+        connectors. A task in Java has to be in its connector's jars.
         """
+        if java_class_of(connector) is not None:
+            return self._java.task_target(name, connector)
         target = self._target(PluginKind.TASK, name, "task.class")
         if target != _task_target(connector):
             self._check_task(target, name, connector)
         return target
 
-    def warn_of_unknown_connectors(self) -> None:
-        """Log a warning for names in ``connectors.denylist`` that no connector has, which have no effect."""
+    def warn_of_plugins(self) -> None:
+        """Log a warning for names in ``connectors.denylist`` that no connector has, and for versions out of use."""
+        self._java.warn_of_other_versions()
         known = {name for kind, name in self._by_name if kind is PluginKind.CONNECTOR}
         for name in self._lists.unknown(known):
             log.warning("%s: no connector is known as %s", CONNECTORS_DENIED, name)
@@ -175,7 +183,7 @@ class Plugins:
         """Return the name to store for a class: Java's where there is one, so that a Java cluster can read it."""
         target = target_of(cls)
         known = self._by_name.get((kind, target))
-        return known[0].class_name if known else target.replace(":", ".")
+        return known[0].class_name if known else java_class_of(cls) or target.replace(":", ".")
 
     def describe(self) -> tuple[PluginInfo, ...]:
         """Return all plugins that are known by name. The first call imports those that are not built in.
@@ -186,13 +194,15 @@ class Plugins:
         with self._lock:
             described = self._described
         if described is None:
-            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED and self._allows(plugin)]
+            infos = [self._info(plugin) for plugin in self._known if plugin.kind in _LISTED and self._is_shown(plugin)]
             described = tuple(sorted(infos, key=lambda info: (info.type, info.class_name)))
             with self._lock:
                 self._described = described
         return described
 
-    def _allows(self, plugin: KnownPlugin) -> bool:
+    def _is_shown(self, plugin: KnownPlugin) -> bool:
+        if self._by_name[plugin.kind, plugin.class_name][0] is not plugin:  # a Java plugin that a built-in one replaces
+            return False
         return plugin.kind is not PluginKind.CONNECTOR or self._lists.refusal({*plugin.names()}) is None
 
     def _info(self, plugin: KnownPlugin) -> PluginInfo:
@@ -245,6 +255,8 @@ class Plugins:
         if known:
             return known[0].target
         self._check_kind(kind, name, property)
+        if name.startswith(PREFIX):
+            return name
         module, colon, cls = name.partition(":")
         if not colon:
             module, _, cls = name.rpartition(".")
@@ -272,6 +284,8 @@ class Plugins:
             cached = self._classes.get(target)
         if cached is not None:
             return cached
+        if target.startswith(PREFIX):
+            return self._java.load(kind, target, property)
         module, _, path = target.partition(":")
         try:
             found: Any = importlib.import_module(module)
@@ -294,7 +308,7 @@ class Plugins:
         return self._misspelled(kind, name) or (f"; known are {', '.join(short)}" if short else "")
 
     def _misspelled(self, kind: PluginKind, name: str) -> str:
-        if (hint := java_plugin_hint(kind, name)) is not None:
+        if (hint := java_plugin_hint(kind, name, self._directory)) is not None:
             return f"; {hint}"
         names = {each.lower(): each for known_kind, each in self._by_name if known_kind is kind and ":" not in each}
         simple = name.replace(":", ".").rpartition(".")[2].lower()
@@ -318,8 +332,9 @@ def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
 
 
 def target_of(cls: type) -> str:
-    """Return the name ``module:Class`` of a class."""
-    return f"{cls.__module__}:{cls.__qualname__}"
+    """Return the name ``module:Class`` of a class; ``java:<class name>`` of one that stands for Java's."""
+    java = java_class_of(cls)
+    return f"{PREFIX}{java}" if java else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _task_target(connector: type[Connector]) -> str | None:

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Well-known Java plugins that headrace does not have: what each is, and what to use in its place."""
+"""Well-known Java plugins that are not built in: what each is, how to install it, and what Python has instead."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
+from headrace import KAFKA_VERSION
 from headrace.plugins.builtin import PluginKind
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_DEBEZIUM: Final = "3.3.1.Final"
 _OWN: Final = "a connector of your own in Python takes its place (docs/guide/plugins.md)"
 _SINK: Final = "SparkSink writes with any of Spark's formats"
 _TABLES: Final = (
@@ -18,7 +24,7 @@ _ROUTE: Final = "RegexRouter, or a transformation of your own in Python (docs/gu
 
 
 @dataclass(frozen=True, slots=True)
-class JavaPlugin:
+class WellKnownPlugin:
     """One or more Java classes, by patterns of their simple names; ``package`` is in the full name, if one is given."""
 
     kind: PluginKind
@@ -26,6 +32,13 @@ class JavaPlugin:
     package: str
     is_what: str
     instead: str
+    coordinates: Mapping[str, str]
+    """Of the classes, those that Maven Central has, with group:name:version; `*` is all."""
+
+    def coordinate(self, name: str) -> str | None:
+        """Return the Maven coordinate of a name that matches; None if Maven Central has none."""
+        simple = name.strip().rpartition(".")[2].partition("$")[0]
+        return self.coordinates.get(simple) or self.coordinates.get("*")
 
     def matches(self, kind: PluginKind, name: str) -> bool:
         """Return True if a name, with or without its package, is one of these."""
@@ -34,27 +47,42 @@ class JavaPlugin:
         return kind is self.kind and fits and (not package or package.startswith(self.package))
 
 
-def _connectors(classes: str, package: str, is_what: str, instead: str) -> JavaPlugin:
-    return JavaPlugin(PluginKind.CONNECTOR, tuple(classes.split()), package, is_what, instead)
+def _entry(
+    kind: PluginKind,
+    classes: str,
+    package: str,
+    is_what: str,
+    instead: str,
+    coordinates: str | Mapping[str, str] = _NONE,
+) -> WellKnownPlugin:
+    found = coordinates if isinstance(coordinates, Mapping) else {"*": coordinates}
+    return WellKnownPlugin(kind, tuple(classes.split()), package, is_what, instead, found)
 
 
-def _converters(classes: str, package: str, is_what: str, instead: str) -> JavaPlugin:
-    return JavaPlugin(PluginKind.CONVERTER, tuple(classes.split()), package, is_what, instead)
+def _debezium(artifact: str) -> str:
+    return f"io.debezium:debezium-{artifact}:{_DEBEZIUM}"
 
 
-def _transformations(classes: str, package: str, is_what: str, instead: str) -> JavaPlugin:
-    return JavaPlugin(PluginKind.TRANSFORMATION, tuple(classes.split()), package, is_what, instead)
+_connectors = partial(_entry, PluginKind.CONNECTOR)
+_converters = partial(_entry, PluginKind.CONVERTER)
+_transformations = partial(_entry, PluginKind.TRANSFORMATION)
+_DATABASES: Final = {
+    f"{database}Connector": _debezium(f"connector-{database.lower()}")
+    for database in ("MySql", "SqlServer", "Oracle", "Db2", "Vitess", "Spanner")
+} | {"PostgresConnector": _debezium("connector-postgres")}
+_MONGODB: Final = "org.mongodb.kafka:mongo-kafka-connect:2.0.1"
 
 
 # fmt: off
 JAVA_PLUGINS: Final = (
     _connectors("PostgresConnector MySqlConnector MariaDbConnector SqlServerConnector OracleConnector Db2Connector "
                 "Db2As400RpcConnector VitessConnector SpannerConnector InformixConnector CockroachDBConnector",
-                "io.debezium", "Debezium's source of a database's changes", _TABLES),
+                "io.debezium", "Debezium's source of a database's changes", _TABLES, _DATABASES),
     _connectors("MongoDbConnector", "io.debezium", "Debezium's source of MongoDB's changes",
-                "SparkTableSource with spark.format=mongodb and the MongoDB package reads collections"),
+                "SparkTableSource with spark.format=mongodb and the MongoDB package reads collections",
+                _debezium("connector-mongodb")),
     _connectors("JdbcSinkConnector", "io.debezium", "Debezium's sink for databases",
-                f"{_SINK}, with spark.format=jdbc"),
+                f"{_SINK}, with spark.format=jdbc", _debezium("connector-jdbc")),
     _connectors("JdbcSourceConnector", "io.", "the JDBC source of Confluent and of Aiven",
                 "SparkTableSource with spark.format=jdbc has its modes (incrementing, timestamp, bulk)"),
     _connectors("JdbcSinkConnector", "io.", "the JDBC sink of Confluent and of Aiven",
@@ -73,22 +101,25 @@ JAVA_PLUGINS: Final = (
                 "the sink for Elasticsearch or OpenSearch",
                 f"{_SINK}, such as es or opensearch with that project's Spark package"),
     _connectors("MongoSourceConnector", "com.mongodb", "MongoDB's source of changes",
-                "SparkTableSource with spark.format=mongodb and the MongoDB package reads collections"),
+                "SparkTableSource with spark.format=mongodb and the MongoDB package reads collections", _MONGODB),
     _connectors("MongoSinkConnector", "com.mongodb", "MongoDB's sink",
-                f"{_SINK}, such as mongodb with the MongoDB package"),
+                f"{_SINK}, such as mongodb with the MongoDB package", _MONGODB),
     _connectors("MirrorSourceConnector MirrorCheckpointConnector MirrorHeartbeatConnector",
                 "org.apache.kafka.connect.mirror", "part of MirrorMaker 2",
-                "run MirrorMaker beside headrace, which has no connector that copies topics of another cluster"),
+                "run MirrorMaker beside headrace, which has no connector in Python that copies topics",
+                f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}"),
     _connectors("DatagenConnector", "io.confluent", "Confluent's generator of sample records",
                 "VerifiableSource and SchemaSource generate records for tests"),
     _connectors("HttpSinkConnector HttpSourceConnector HttpV2SinkConnector HttpV2SourceConnector RestSourceConnector",
                 "", "a connector for HTTP", _OWN),
     _connectors("SnowflakeSinkConnector SnowflakeStreamingSinkConnector", "com.snowflake", "the sink for Snowflake",
-                f"{_SINK}, such as snowflake with Snowflake's Spark package"),
+                f"{_SINK}, such as snowflake with Snowflake's Spark package",
+                "com.snowflake:snowflake-kafka-connector:2.5.0"),
     _connectors("BigQuerySinkConnector", "com.", "the sink for BigQuery",
                 f"{_SINK}, such as bigquery with Google's Spark package"),
     _connectors("IcebergSinkConnector", "", "the sink for Apache Iceberg",
-                f"{_SINK}, such as iceberg with Iceberg's Spark package"),
+                f"{_SINK}, such as iceberg with Iceberg's Spark package",
+                {"IcebergSinkConnector": "org.apache.iceberg:iceberg-kafka-connect:1.10.0"}),
     _connectors("DeltaLakeSinkConnector DeltaSinkConnector DatabricksDeltaLakeSinkConnector", "",
                 "a sink for Delta Lake", f"{_SINK}, such as delta with Delta's Spark package"),
     _connectors("CassandraSinkConnector", "", "a sink for Apache Cassandra",
@@ -103,24 +134,38 @@ JAVA_PLUGINS: Final = (
                 "KinesisSourceConnector PubSubSourceConnector PubSubSinkConnector CloudPubSubSourceConnector "
                 "Neo4jConnector InfluxDBSinkConnector",
                 "", "a connector of another system", _OWN),
+    _connectors("Camel*SourceConnector Camel*SinkConnector", "org.apache.camel.kafkaconnector",
+                "a connector of Apache Camel", _OWN),
     _converters("AvroConverter ProtobufConverter JsonSchemaConverter", "io.",
                 "a converter for Confluent's Schema Registry",
                 "headrace has none for it; JsonConverter writes schemas with the records"),
     _converters("CloudEventsConverter BinaryDataConverter", "io.debezium", "a converter of Debezium's",
-                "headrace has JsonConverter, StringConverter, ByteArrayConverter and those of numbers"),
+                "headrace has JsonConverter, StringConverter, ByteArrayConverter and those of numbers",
+                _debezium("core")),
     _transformations("ExtractNewRecordState ExtractNewDocumentState EventRouter MongoEventRouter "
                      "ExtractChangedRecordState HeaderToValue PartitionRouting TimezoneConverter",
                      "io.debezium", "a transformation of Debezium's",
-                     "a transformation of your own in Python takes its place"),
+                     "a transformation of your own in Python takes its place",
+                    dict.fromkeys(("ExtractNewDocumentState", "MongoEventRouter"), _debezium("connector-mongodb"))
+                    | {"*": _debezium("core")}),
     _transformations("ByLogicalTableRouter ExtractTopic TopicRegexRouter", "io.",
                      "a transformation that chooses topics", _ROUTE),
 )
 # fmt: on
 
 
-def java_plugin_hint(kind: PluginKind, name: str) -> str | None:
-    """Return what a Java plugin is and what to use in its place; None if no such plugin is well known."""
+def java_plugin_hint(kind: PluginKind, name: str, directory: str | None = None) -> str | None:
+    """Return what a Java plugin is, how it is installed, and what is in Python; None if no such plugin is well known.
+
+    ``directory`` is one that the worker looks for plugins in.
+    """
     for plugin in JAVA_PLUGINS:
         if plugin.matches(kind, name):
-            return f"it is {plugin.is_what}, a Java {kind.noun}, which headrace does not run. Instead: {plugin.instead}"
+            install, into = "headrace plugins install", f" --into {directory}" if directory else ""
+            coordinate = plugin.coordinate(name)
+            how = (
+                f"{install} {coordinate}{into}" if coordinate else f"{install} ARCHIVE{into}, with its vendor's archive"
+            )
+            what = f"it is {plugin.is_what}, a Java {kind.noun} that is not installed. To install it: {how}"
+            return f"{what}. Instead, in Python: {plugin.instead}"
     return None

@@ -78,7 +78,7 @@ class Worker:
         self._offsets = OffsetStores(config, offsets)
         self.transformer = config_transformer(config.raw, plugins)
         self.transformer.warn_of_missing_limits()
-        plugins.warn_of_unknown_connectors()
+        plugins.warn_of_plugins()
         self.override_policy = override_policy(config, plugins)
         self.configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
         self._connector_offsets = ConnectorOffsets(config, plugins, self.configs, self._offsets, launcher.run_job)

@@ -67,7 +67,7 @@ def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(wrong: str, mean
     [
         ("metric.reporters", "metrics are served at GET /metrics"),
         ("interceptor.classes", "clients have no interceptors"),
-        ("plugin.discovery", "plugins are Python packages"),
+        ("plugin.discovery", "Python plugins are found by entry points"),
         ("rest.port", "the REST API listens where listeners says"),
         ("offset.storage.file.filename", "only headrace standalone uses it"),
         ("my.own.property", "there is no such property"),

@@ -89,7 +89,7 @@ def test_another_modules_name_for_a_class_is_no_way_round() -> None:
 
 
 def test_names_that_exclude_nobody_are_reported(caplog: pytest.LogCaptureFixture) -> None:
-    with_lists(denied="FileStreamSnik,FileStreamSink,Fail*").warn_of_unknown_connectors()
+    with_lists(denied="FileStreamSnik,FileStreamSink,Fail*").warn_of_plugins()
     assert [record.getMessage() for record in caplog.records] == [
         "connectors.denylist: no connector is known as FileStreamSnik"
     ]

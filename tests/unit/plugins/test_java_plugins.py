@@ -10,7 +10,7 @@ import pytest
 from headrace.api.errors import ConfigError
 from headrace.plugins.builtin import BUILT_IN, PluginKind
 from headrace.plugins.discovery import Plugins
-from headrace.plugins.java_plugins import JAVA_PLUGINS, JavaPlugin, java_plugin_hint
+from headrace.plugins.java_plugins import JAVA_PLUGINS, WellKnownPlugin, java_plugin_hint
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "coming-from-java.md"
 
@@ -36,8 +36,26 @@ def test_a_java_connector_is_answered_with_what_to_use_instead(name: str, is_wha
         Plugins().connector(name)
     text = str(refused.value)
     assert text.startswith(f"Invalid value '{name}' for configuration connector.class: no such connector")
-    assert is_what in text and instead in text.partition("Instead: ")[2]
+    assert is_what in text and instead in text.partition("Instead, in Python: ")[2]
     assert "did you mean" not in text and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("PostgresConnector", "io.debezium:debezium-connector-postgres:3.3.1.Final"),
+        ("io.debezium.connector.mysql.MySqlConnector", "io.debezium:debezium-connector-mysql:3.3.1.Final"),
+        ("org.apache.iceberg.connect.IcebergSinkConnector", "org.apache.iceberg:iceberg-kafka-connect:1.10.0"),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "org.apache.kafka:connect-mirror:4.3.1"),
+        ("io.debezium.connector.mariadb.MariaDbConnector", "ARCHIVE"),
+        ("io.confluent.connect.jdbc.JdbcSourceConnector", "ARCHIVE"),
+    ],
+)
+def test_the_command_that_installs_it(name: str, command: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Plugins([str(tmp_path)]).connector(name)
+    assert f"headrace plugins install {command} --into {tmp_path}" in str(refused.value)
+    assert f"headrace plugins install {command}" in (java_plugin_hint(PluginKind.CONNECTOR, name) or "")
 
 
 def test_java_converters_and_transformations() -> None:
@@ -73,14 +91,14 @@ def test_the_guide_lists_them_all() -> None:
     begin, end = "<!-- java plugins -->\n", "<!-- end of java plugins -->"
     before, _, rest = page.partition(begin)
     _, _, after = rest.partition(end)
-    header = "\n| of Java | it is | instead |\n|---|---|---|\n"
+    header = "\n| of Java | it is | Maven Central | in Python |\n|---|---|---|---|\n"
     expected = f"{before}{begin}{header}{''.join(map(_row, JAVA_PLUGINS))}\n{end}{after}"
     if os.environ.get("GOLDEN") == "write":
         GUIDE.write_text(expected, encoding="utf-8")
     assert expected == GUIDE.read_text(encoding="utf-8")
 
 
-def _row(plugin: JavaPlugin) -> str:
+def _row(plugin: WellKnownPlugin) -> str:
     def linked(found: re.Match[str]) -> str:
         return f"([guide]({found[1]}))"
 
@@ -88,4 +106,5 @@ def _row(plugin: JavaPlugin) -> str:
     package = plugin.package.rstrip(".")
     of = f" (`{package}`)" if package not in ("", "io", "com") else ""
     instead = re.sub(r"\(docs/guide/(\S+\.md)\)", linked, plugin.instead)
-    return f"| {names}{of} | {plugin.is_what} | {instead} |\n"
+    coordinates = dict.fromkeys(f"`{plugin.coordinates[name]}`" for name in sorted(plugin.coordinates))
+    return f"| {names}{of} | {plugin.is_what} | {', '.join(coordinates)} | {instead} |\n"

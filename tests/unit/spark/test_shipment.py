@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from headrace.config.worker_config import PLUGIN_PATH
+from headrace.java.jar_cache import JarCache
+from headrace.java.scan import scan
 from headrace.model.ids import ConnectorTaskId
 from headrace.spark.engine.shipment import Shipment, plugin_settings
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
 from headrace.task.task_spec import TaskKind, TaskSpec
+from tests.unit.jars import shop_plugin
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
 PYTHON_PATH = "spark.executorEnv.PYTHONPATH"
@@ -131,3 +135,20 @@ def test_on_this_machine_plugins_are_where_they_are(plugins: Path) -> None:
         PLUGINS: f"{plugins}{os.pathsep}{Path('relative').absolute()}"
     }
     assert plugin_settings([]) == {}
+
+
+def test_jars_of_java_plugins_are_found_where_they_are_unpacked(
+    tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop_plugin(plugins)
+    jars = {path.relative_to(plugins): path.read_bytes() for path in plugins.rglob("*.jar")}
+    shipment = Shipment(tmp_path, [str(plugins)])
+    with zipfile.ZipFile(shipment.pack().partition("#")[0]) as archive:
+        packed = [entry for entry in archive.infolist() if entry.filename.endswith(".jar")]
+    assert {entry.compress_type for entry in packed} == {zipfile.ZIP_STORED}
+    shutil.rmtree(plugins)
+    monkeypatch.chdir(unpacked(shipment, tmp_path / "executor"))
+    place = Path(shipment.relocated(SPEC).worker_config[PLUGIN_PATH])
+    found = scan([place], JarCache(tmp_path / "cache"))
+    assert {plugin.class_name for plugin in found} == {"shop.ShopSourceConnector", "shop.ShopSourceTask"}
+    assert {jar.relative_to(place.absolute()): jar.read_bytes() for jar in found[0].jars} == jars

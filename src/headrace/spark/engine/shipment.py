@@ -28,6 +28,8 @@ _PACKAGES: Final = PurePosixPath("packages")
 _PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
 _PLUGINS: Final = f"spark.executorEnv.{PLUGIN_PATH_VARIABLE}"
 _LARGE_BYTES: Final = 100 << 20
+_COMPRESSED: Final = (".jar", ".zip")
+"""Endings of files that another compression only costs time for."""
 
 
 class Shipment:
@@ -47,7 +49,7 @@ class Shipment:
             begun, unfinished = time.monotonic(), self._file.with_suffix(".unfinished")
             with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
                 for name, content in self._content().items():
-                    archive.writestr(_entry(name), _read(content), zipfile.ZIP_DEFLATED)
+                    archive.writestr(_entry(name), _read(content), _compression(name))
             unfinished.rename(self._file)
             self._log_size(time.monotonic() - begun)
         return f"{self._file}#{_NAME}"
@@ -133,6 +135,10 @@ def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name)
     entry.external_attr = 0o644 << 16
     return entry
+
+
+def _compression(name: str) -> int:
+    return zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
 
 
 def _read(content: Path | str) -> bytes:
