@@ -21,6 +21,8 @@ from headrace.jvm.user_cache import locked
 
 Progress = Callable[[str], None]
 _LOCK: Final = ".lock"
+_UNFINISHED: Final = ".installing-"
+_REPLACED: Final = "replaced"
 _TASKS: Final = (JavaKind.SOURCE_TASK, JavaKind.SINK_TASK)
 
 
@@ -80,7 +82,7 @@ class PluginStore:
             shutil.rmtree(self.directory / name, ignore_errors=True)
 
     def _install(self, source: str, locked_as: LockedPlugin | None, progress: Progress) -> Installed:
-        with tempfile.TemporaryDirectory(prefix=".installing-", dir=self.directory) as temporary:
+        with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.directory) as temporary:
             name = locked_as.name if locked_as else None
             made, found = _fetch(source, Path(temporary), progress)
             name = name or found
@@ -97,9 +99,14 @@ class PluginStore:
         if target.exists():
             if target.name not in read_lock(self.directory):
                 raise ConfigError(f"{target} is there and was not installed by headrace; remove it first")
-            target.rename(temporary / "replaced")
+            target.rename(temporary / _REPLACED)
         made.chmod(0o755)
-        made.rename(target)
+        try:
+            made.rename(target)
+        except OSError:
+            if (temporary / _REPLACED).exists():
+                (temporary / _REPLACED).rename(target)
+            raise
 
     def _is_there(self, plugin: LockedPlugin) -> bool:
         directory = self.directory / plugin.name
@@ -114,6 +121,8 @@ class PluginStore:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             with locked(self.directory / _LOCK):
+                for left in self.directory.glob(f"{_UNFINISHED}*"):  # by a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
                 yield
         except OSError as error:
             raise ConfigError(f"{self.directory} cannot be written: {error.strerror or error}") from error

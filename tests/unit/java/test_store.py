@@ -140,6 +140,12 @@ def test_remove(store: PluginStore, tmp_path: Path) -> None:
         store.remove("shop")
 
 
+def test_what_a_killed_process_has_left_is_removed(store: PluginStore, tmp_path: Path) -> None:
+    (store.directory / ".installing-x" / "jars").mkdir(parents=True)
+    store.install(str(directory_of_shop(tmp_path)))
+    assert sorted(path.name for path in store.directory.iterdir()) == [".lock", "plugins.lock", "shop"]
+
+
 def test_zip_paths_that_lead_out(store: PluginStore, tmp_path: Path) -> None:
     for name in ("../evil.jar", "/evil.jar", "a/../../evil.jar", "..\\evil.jar", "C:\\evil.jar"):
         with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
