@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JVM of this process, which JPype starts, and the class loaders of the plugins in it.
+
+A class path has Kafka Connect's own jars. Each plugin has a class loader that looks into the plugin's jars first, as
+Java's workers have; JPype attaches each Python thread that calls Java as a daemon.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from headrace import KAFKA_VERSION
+from headrace.api.errors import ConfigError
+from headrace.java.errors import java_errors
+from headrace.jvm.ivy import Progress, resolve_jars
+from headrace.jvm.java_runtime import JavaRuntime, find_java
+
+Jars = tuple[Path, ...]
+
+_RUNTIME: Final = (f"org.apache.kafka:connect-runtime:{KAFKA_VERSION}", "org.slf4j:slf4j-simple:1.7.36")
+_LOGGING: Final = "-Dorg.slf4j.simpleLogger"
+_OPTIONS: Final = (
+    "-Xrs",  # signals are Python's
+    "-XX:+UseSerialGC",
+    "-Djava.awt.headless=true",
+    # A line of the log is "INFO org.example.Class - message", on stderr.
+    f"{_LOGGING}.showThreadName=false",
+    f"{_LOGGING}.defaultLogLevel=info",
+)
+_LIBRARIES: Final = ("libjvm.so", "libjvm.dylib")
+_starting: Final = threading.Lock()
+
+
+def jpype() -> Any:
+    """Return the module ``jpype``. Raise ConfigError if it is not installed."""
+    try:
+        import jpype
+        import jpype.config
+    except ImportError as error:
+        raise ConfigError("Java plugins need JPype. Install it: pip install 'headrace[java]'") from error
+    return jpype
+
+
+def runtime_jars(progress: Progress | None = None) -> Jars:
+    """Return the jars of Kafka Connect's runtime; the first call on a machine downloads them."""
+    return resolve_jars(_RUNTIME, progress=progress)
+
+
+def start(options: Sequence[str] = ()) -> None:
+    """Start the JVM of this process, unless it runs already; `options` follow the default ones.
+
+    Raises:
+        ConfigError: JPype is not installed, or the JVM refuses an option.
+        NoJavaError: there is no Java.
+    """
+    bridge = jpype()
+    with _starting:
+        if bridge.isJVMStarted():
+            return
+        runtime, jars = find_java(), [str(jar) for jar in runtime_jars()]
+        # At the end of the process the JVM would wait for all threads that plugins left.
+        bridge.config.destroy_jvm = False
+        try:
+            bridge.startJVM(*_OPTIONS, *options, jvmpath=_library(runtime), classpath=jars, interrupt=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            given = f" with the options {' '.join(options)}" if options else ""
+            raise ConfigError(f"Cannot start the JVM of {runtime.home}{given}: {error}") from error
+
+
+def is_started() -> bool:
+    """Return True if this process has a JVM."""
+    import sys
+
+    bridge = sys.modules.get("jpype")
+    return bridge is not None and bridge.isJVMStarted()
+
+
+def _library(runtime: JavaRuntime) -> str:
+    for name in _LIBRARIES:
+        if (library := runtime.home / "lib" / "server" / name).exists():
+            return str(library)
+    raise ConfigError(f"{runtime.home} has no lib/server/{_LIBRARIES[0]}, which a JVM within a process needs")
+
+
+@functools.cache
+def java_class(name: str) -> Any:
+    """Return a class of the JVM's class path, such as ``java.util.ArrayList``. The JVM must be started."""
+    return jpype().JClass(name)
+
+
+@functools.cache
+def plugin_loader(jars: Jars) -> Any:
+    """Return the class loader of the plugin with these jars: the same one for the same jars, and child-first."""
+    system = java_class("java.lang.ClassLoader").getSystemClassLoader()
+    if not jars:
+        return system
+    urls = [java_class("java.io.File")(str(jar)).toURI().toURL() for jar in jars]
+    location = java_class("java.io.File")(str(jars[0].parent)).toURI().toURL()
+    array = jpype().JArray(java_class("java.net.URL"))(urls)
+    return java_class("org.apache.kafka.connect.runtime.isolation.PluginClassLoader")(location, array, system)
+
+
+def load_class(jars: Jars, name: str) -> Any:
+    """Start the JVM if necessary and return a plugin's class by its Java name, such as ``a.b.Outer$Inner``.
+
+    Raises:
+        ConfigError: there is no such class in the plugin's jars, or not all that it needs.
+    """
+    start()
+    with java_errors(f"Cannot load the Java class {name}"):
+        return jpype().JClass(name, loader=plugin_loader(jars))
+
+
+def instance(jars: Jars, name: str) -> Any:
+    """Return a new instance of a plugin's class, made by its constructor without arguments."""
+    cls = load_class(jars, name)
+    with java_errors(f"Cannot create an instance of {name}"), class_loader(plugin_loader(jars)):
+        return java_class("org.apache.kafka.common.utils.Utils").newInstance(cls.class_)
+
+
+@contextmanager
+def class_loader(loader: Any) -> Iterator[None]:
+    """Within the context, plugins' code finds classes and resources by `loader` on this thread."""
+    thread = java_class("java.lang.Thread").currentThread()
+    saved = thread.getContextClassLoader()
+    thread.setContextClassLoader(loader)
+    try:
+        yield
+    finally:
+        thread.setContextClassLoader(saved)
+
+
+def class_loader_of(plugin: Any) -> Any:
+    """Return a context in which the class loader of a plugin's instance is that of the thread."""
+    return class_loader(plugin.getClass().getClassLoader())
