@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from headrace.java.plugin import JavaKind, JavaPlugin
+from headrace.java.plugin import JavaKind, JavaPlugin, stand_for
 
 FACTORIES: Final[Mapping[JavaKind, str]] = {
     JavaKind.SOURCE: "connector:source_connector_class",
@@ -32,7 +32,7 @@ def python_class(plugin: JavaPlugin) -> type:
     """
     module, _, function = FACTORIES[plugin.kind].partition(":")
     factory: Any = getattr(importlib.import_module(f"{__package__}.{module}"), function)
-    made: Any = factory(plugin) if plugin.kind in _CONNECTORS else factory(plugin.jars, plugin.class_name)
-    made.class_name = plugin.class_name
-    cls: type = made
+    cls: type = factory(plugin) if plugin.kind in _CONNECTORS else factory(plugin.jars, plugin.class_name)
+    cls.__module__ = factory.__module__  # else it is that of abc
+    stand_for(cls, plugin.class_name)
     return cls

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _KAFKA: Final = "org.apache.kafka.connect"
-_PACKAGE: Final = "headrace.java."
+_MARK: Final = "__java_class__"
 
 
 class JavaKind(str, Enum):
@@ -58,5 +58,10 @@ class JavaPlugin:
 
 def java_class_of(cls: type) -> str | None:
     """Return the name of the Java class that a Python class stands for; None if it stands for none."""
-    name: str | None = getattr(cls, "class_name", None) if cls.__module__.startswith(_PACKAGE) else None
+    name: str | None = vars(cls).get(_MARK)
     return name
+
+
+def stand_for(cls: type, java_class: str) -> None:
+    """Have a Python class stand for a class of Java's, whatever it is derived from."""
+    setattr(cls, _MARK, java_class)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +18,8 @@ from headrace.api.errors import ConfigError
 from headrace.api.sink import SinkConnector, SinkTask
 from headrace.api.source import SourceConnector, SourceTask
 from headrace.api.transform import Predicate, Transformation
-from headrace.java.classes import FACTORIES
-from headrace.java.plugin import JavaKind, JavaPlugin
+from headrace.java.classes import FACTORIES, python_class
+from headrace.java.plugin import JavaKind, JavaPlugin, java_class_of, stand_for
 from headrace.plugins import java_targets
 from headrace.plugins.builtin import PluginKind
 from headrace.plugins.discovery import Plugins, WrongKindError, plugins_of
@@ -43,8 +45,10 @@ def python_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made: dict[JavaPlugin, type] = {}
 
     def python_class(plugin: JavaPlugin) -> type:
-        attributes = {"__module__": "headrace.java.made", "plugin": plugin, "class_name": plugin.class_name}
-        return made.setdefault(plugin, type("Made", (BASES[plugin.kind],), attributes))
+        if plugin not in made:
+            made[plugin] = type("Made", (BASES[plugin.kind],), {"plugin": plugin})
+            stand_for(made[plugin], plugin.class_name)
+        return made[plugin]
 
     monkeypatch.setattr(java_targets, "python_class", python_class)
     monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
@@ -190,3 +194,16 @@ def test_the_makers_of_classes_exist(kind: JavaKind) -> None:
     pytest.importorskip("jpype")
     made: Any = __import__(f"headrace.java.{module}", fromlist=[function])
     assert callable(getattr(made, function))
+
+
+def test_what_a_python_class_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def source_connector_class(plugin: JavaPlugin) -> type:
+        return type("Made", (SourceConnector,), {"plugin": plugin})
+
+    monkeypatch.setitem(sys.modules, "headrace.java.connector", SimpleNamespace(**locals()))
+    plugin = JavaPlugin(JavaKind.SOURCE, SHOP, "1", (), Path("/shop"))
+    cls = python_class(plugin)
+    assert (java_class_of(cls), plugin_of(cls)) == (SHOP, plugin)
+    assert python_class(replace(plugin)) is cls
+    assert java_class_of(type("Other", (cls,), {})) is None
+    assert java_class_of(SourceConnector) is None
