@@ -111,6 +111,10 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
+def _long(value: int) -> Any:
+    return _types().boxed_long(value)
+
+
 def _bytes(value: Any) -> Any:
     return _types().bytes(bytes(value))
 
@@ -164,7 +168,7 @@ _BOXED: Final[Mapping[Type, str]] = {
 
 def schemaless(value: Any) -> Any:
     """Return a value of Python's without a schema as Java's."""
-    return None if value is None else _writer_of(type(value))(value)
+    return None if value is None else _writer_of(value.__class__)(value)
 
 
 @functools.cache
@@ -181,9 +185,9 @@ def _struct(value: Struct) -> Any:
 
 _SCHEMALESS: Final[tuple[tuple[type | tuple[type, ...], Writer], ...]] = (
     ((str, bool, float), _as_it_is),
-    (int, lambda value: _types().boxed_long(value)),
+    (int, _long),
     (Struct, _struct),
-    (Mapping, lambda value: _map(schemaless, schemaless, value)),
+    (Mapping, functools.partial(_map, schemaless, schemaless)),
     ((list, tuple), functools.partial(_list, schemaless)),
     ((bytes, bytearray, memoryview), _bytes),
     (Decimal, functools.partial(_decimal, Schema(Type.BYTES, name=DECIMAL))),

@@ -177,7 +177,7 @@ _PRIMITIVES: Final[dict[Type, Reader]] = {
 
 def schemaless(value: Any) -> Any:
     """Return a value of Java's without a schema as Python's; dates are timestamps."""
-    return None if value is None else _reader_of(type(value))(value)
+    return None if value is None else _reader_of(value.__class__)(value)
 
 
 @functools.cache
