@@ -21,12 +21,12 @@ from headrace.java.to_python import python_schema, python_value, schemaless
 
 def python_source_record(record: Any) -> SourceRecord:
     """Return a Java `SourceRecord` as headrace's. Raise DataError if Python cannot hold its data."""
-    return SourceRecord(schemaless(record.sourcePartition()), schemaless(record.sourceOffset()), *_contents(record))
+    return SourceRecord(schemaless(record.sourcePartition()), schemaless(record.sourceOffset()), *contents(record))
 
 
 def python_sink_record(record: Any) -> SinkRecord:
     """Return a Java `SinkRecord` as headrace's. Raise DataError if Python cannot hold its data."""
-    topic, partition, key_schema, key, value_schema, value, timestamp, headers = _contents(record)
+    topic, partition, key_schema, key, value_schema, value, timestamp, headers = contents(record)
     return SinkRecord(
         topic,
         partition,
@@ -36,7 +36,7 @@ def python_sink_record(record: Any) -> SinkRecord:
         value,
         int(record.kafkaOffset()),
         timestamp,
-        TimestampType[str(record.timestampType().name())],
+        TimestampType(str(record.timestampType().name)),
         headers,
         str(record.originalTopic()),
         _int(record.originalKafkaPartition()),
@@ -80,7 +80,7 @@ def java_sink_record(record: SinkRecord) -> Any:
 
 def with_contents(record: ConnectRecord, changed: Any) -> ConnectRecord:
     """Return `record` with topic, key, value, timestamp and headers of a Java record; its origin stays."""
-    topic, partition, key_schema, key, value_schema, value, timestamp, headers = _contents(changed)
+    topic, partition, key_schema, key, value_schema, value, timestamp, headers = contents(changed)
     return record.new_record(topic, partition, key_schema, key, value_schema, value, timestamp, headers or Headers())
 
 
@@ -99,7 +99,7 @@ def _key_and_value(record: ConnectRecord) -> tuple[Any, Any, Any, Any]:
     return java_schema(key), java_value(key, record.key), java_schema(value), java_value(value, record.value)
 
 
-def _contents(record: Any) -> tuple[Any, ...]:
+def contents(record: Any) -> tuple[Any, ...]:
     """Return topic, Kafka partition, key and value with their schemas, timestamp and headers of a Java record."""
     key, value, headers = record.keySchema(), record.valueSchema(), record.headers()
     return (
