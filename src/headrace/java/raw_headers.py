@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers of Kafka records as Java's converters get and add them: bytes by names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.api.headers import Headers
+from headrace.api.schema import Schema
+from headrace.java.jvm import java_class, jpype
+
+
+def raw_headers(headers: Mapping[str, bytes | None]) -> Any:
+    """Return Kafka's `RecordHeaders` with these."""
+    bridge, result = jpype(), java_class("org.apache.kafka.common.header.internals.RecordHeaders")()
+    for name, value in headers.items():
+        result.add(name, None if value is None else bridge.JArray(bridge.JByte)(value))
+    return result
+
+
+def add_new_headers(headers: Headers, raw: Any) -> None:
+    """Add to a record's headers what a converter has added to `raw`, which had none: as bytes."""
+    for header in raw.toArray():
+        value = header.value()
+        headers.add(str(header.key()), None if value is None else bytes(value), Schema.OPTIONAL_BYTES)
