@@ -7,7 +7,9 @@ Java's workers have; JPype attaches each Python thread that calls Java as a daem
 
 from __future__ import annotations
 
+import atexit
 import functools
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,12 +72,16 @@ def start(options: Sequence[str] = ()) -> None:
         except (OSError, RuntimeError, ValueError) as error:
             given = f" with the options {' '.join(options)}" if options else ""
             raise ConfigError(f"Cannot start the JVM of {runtime.home}{given}: {error}") from error
+        atexit.register(_stop_reference_queue)
+
+
+def _stop_reference_queue() -> None:
+    # Its thread releases objects of Python's: while the interpreter ends it would abort the process.
+    java_class("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
 
 def is_started() -> bool:
     """Return True if this process has a JVM."""
-    import sys
-
     bridge = sys.modules.get("jpype")
     return bridge is not None and bridge.isJVMStarted()
 
