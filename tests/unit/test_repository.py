@@ -178,7 +178,7 @@ def test_every_locked_package_is_in_the_inventory_of_licences():
     assert "not installed" not in inventory
 
 
-EXTRAS = ("auth", "kerberos", "lineage", "otel")
+EXTRAS = ("auth", "java", "kerberos", "lineage", "otel")
 
 
 def imported_by_source() -> set[str]:
