@@ -11,6 +11,9 @@ from typing import Final
 
 from headrace import KAFKA_VERSION, __version__
 
+JAVA_PREFIX: Final = "java:"
+"""The beginning of a target that is a Java class in a jar, and of no built-in plugin."""
+
 
 class PluginKind(Enum):
     """A kind of plugin; the value is the entry point group without ``headrace.``."""

@@ -27,10 +27,10 @@ from headrace.api.transform import Predicate, Transformation
 from headrace.config.worker_config import CONNECTORS_ALLOWED, CONNECTORS_DENIED, PLUGIN_MODULE_PREFIXES, PLUGIN_PATH
 from headrace.java.plugin import java_class_of
 from headrace.model.info import PluginInfo
-from headrace.plugins.builtin import BUILT_IN, KnownPlugin, PluginKind
+from headrace.plugins.builtin import BUILT_IN, JAVA_PREFIX, KnownPlugin, PluginKind
 from headrace.plugins.installed import known_plugins
 from headrace.plugins.java_plugins import java_plugin_hint
-from headrace.plugins.java_targets import PREFIX, JavaTargets
+from headrace.plugins.java_targets import JavaTargets
 from headrace.plugins.plugin_access import ALL_CONNECTORS, ConnectorLists, ModuleAccess
 from headrace.transforms.data_frame_function import DataFrameFunction
 
@@ -255,7 +255,7 @@ class Plugins:
         if known:
             return known[0].target
         self._check_kind(kind, name, property)
-        if name.startswith(PREFIX):
+        if name.startswith(JAVA_PREFIX):
             return name
         module, colon, cls = name.partition(":")
         if not colon:
@@ -284,7 +284,7 @@ class Plugins:
             cached = self._classes.get(target)
         if cached is not None:
             return cached
-        if target.startswith(PREFIX):
+        if target.startswith(JAVA_PREFIX):
             return self._java.load(kind, target, property)
         module, _, path = target.partition(":")
         try:
@@ -334,7 +334,7 @@ def plugins_of(worker_properties: Mapping[str, str]) -> Plugins:
 def target_of(cls: type) -> str:
     """Return the name ``module:Class`` of a class; ``java:<class name>`` of one that stands for Java's."""
     java = java_class_of(cls)
-    return f"{PREFIX}{java}" if java else f"{cls.__module__}:{cls.__qualname__}"
+    return f"{JAVA_PREFIX}{java}" if java else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _task_target(connector: type[Connector]) -> str | None:

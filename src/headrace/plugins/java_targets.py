@@ -17,11 +17,10 @@ from headrace.java.classes import python_class
 from headrace.java.plugin import JavaKind, JavaPlugin, java_class_of
 from headrace.java.scan import scan
 from headrace.java.versions import version_key
-from headrace.plugins.builtin import KnownPlugin, PluginKind
+from headrace.plugins.builtin import JAVA_PREFIX, KnownPlugin, PluginKind
 
 log = logging.getLogger(__name__)
 
-PREFIX: Final = "java:"
 _CONNECTORS: Final = (JavaKind.SOURCE, JavaKind.SINK)
 _TASKS: Final = (JavaKind.SOURCE_TASK, JavaKind.SINK_TASK)
 _KINDS: Final[Mapping[JavaKind, PluginKind]] = {
@@ -47,7 +46,9 @@ class JavaTargets:
         """Iterate over the plugins that connectors' configurations can name."""
         for plugin in self._plugins.values():
             name = plugin.class_name
-            yield KnownPlugin(_KINDS[plugin.kind], PREFIX + name, name, plugin.kind.value, java_version=plugin.version)
+            yield KnownPlugin(
+                _KINDS[plugin.kind], JAVA_PREFIX + name, name, plugin.kind.value, java_version=plugin.version
+            )
 
     def warn_of_other_versions(self) -> None:
         """Log a warning for each version of a plugin that is not used, as there is a newer one."""
@@ -59,7 +60,7 @@ class JavaTargets:
 
     def load(self, kind: PluginKind, target: str, property: str) -> type:
         """Return the Python class of a target. Raise ConfigError if no jar has it."""
-        name, _, connector = target.removeprefix(PREFIX).partition("@")
+        name, _, connector = target.removeprefix(JAVA_PREFIX).partition("@")
         plugin = self._task(name, connector) if kind is PluginKind.TASK else self._plugins.get((kind, name))
         if plugin is None:
             of = f" with {connector}" if connector else ""
@@ -71,10 +72,10 @@ class JavaTargets:
 
         Raise ConfigError unless it is in the connector's jars: the name comes from the config topic.
         """
-        name, of = name.strip().removeprefix(PREFIX), java_class_of(connector) or ""
+        name, of = name.strip().removeprefix(JAVA_PREFIX), java_class_of(connector) or ""
         if self._task(name, of) is None:
             raise ConfigError.invalid("task.class", name, f"the jars of connector {of} have no such task")
-        return f"{PREFIX}{name}@{of}"
+        return f"{JAVA_PREFIX}{name}@{of}"
 
     def _task(self, name: str, connector: str) -> JavaPlugin | None:
         plugin = self._plugins.get((PluginKind.CONNECTOR, connector))

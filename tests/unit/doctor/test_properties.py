@@ -56,6 +56,17 @@ def test_plugins() -> None:
     assert "/nowhere" in found[0].found and found[1].found == "Bad cannot be loaded: importing bad failed"
 
 
+def test_places_of_plugins(tmp_path: Path) -> None:
+    (tmp_path / "plugin.jar").touch()
+    path = f"{tmp_path},{tmp_path}/plugin.jar,{tmp_path}/missing"
+    found = [
+        *properties.check_plugins(Subject("w.properties", {**NEEDED, "plugin.path": path}, worker(plugin_path=path)))
+    ]
+    assert [each.found for each in found if "plugin.path" in each.found] == [
+        f"plugin.path: {tmp_path}/missing is no directory or archive that can be read"
+    ]
+
+
 def test_files_of_config_providers(tmp_path: Path) -> None:
     secrets = tmp_path / "secrets"
     secrets.write_text("a=b")

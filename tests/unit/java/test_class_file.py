@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.java.class_file import read_class
 from tests.unit.jars import ABSTRACT, INTERFACE, PRIVATE, PUBLIC, SOURCE, class_file
@@ -38,3 +42,11 @@ def test_what_is_no_class_file() -> None:
         except ValueError:
             continue
         assert end > len(whole) - 60, end  # what follows the constructors is not read
+
+
+@given(st.integers(0), st.binary(min_size=1, max_size=4))
+def test_damaged_files_raise_nothing_else(position: int, damage: bytes) -> None:
+    whole = class_file("a.B", SOURCE, ["x.Y"])
+    position %= len(whole)
+    with suppress(ValueError):
+        read_class(whole[:position] + damage + whole[position + len(damage) :])

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headrace.java import jar_cache
 from headrace.java.jar_cache import JarCache
 from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.scan import locations, scan
+from tests.tiers import examples
 from tests.unit.jars import (
     ABSTRACT,
     CONVERTER,
@@ -206,3 +210,16 @@ def test_a_stored_entry_of_a_jar_is_read_too(plugin_path: Path, cache: JarCache)
         jar.writestr("a/Sink.class", class_file("a.Sink", SINK))
         jar.comment = b"a comment" * 100
     assert [plugin.kind for plugin in scan([plugin_path], cache)] == [JavaKind.SINK]
+
+
+@given(st.data())
+@settings(max_examples=examples(200))
+def test_damage_of_any_kind_is_a_warning_at_most(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        jar = shop_plugin(Path(directory))
+        content = bytearray(jar.read_bytes())
+        for _ in range(data.draw(st.integers(1, 8))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        jar.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
+        found = {plugin.class_name for plugin in scan([Path(directory)], JarCache(Path(directory) / "cache"))}
+        assert found <= {"shop.ShopSourceConnector", "shop.ShopSourceTask"}

@@ -8,9 +8,9 @@ _SUFFIX = "Connector"
 
 def listed_class(name: str | None) -> str:
     """Return the full name of a connector of headrace's own, that of Java's class if it has one; else the name."""
-    from headrace.plugins.builtin import BUILT_IN, PluginKind
+    from headrace.plugins.builtin import BUILT_IN, JAVA_PREFIX, PluginKind
 
-    wanted = (name or "").strip()
+    wanted = (name or "").strip().removeprefix(JAVA_PREFIX)
     for known in BUILT_IN:
         if known.kind is PluginKind.CONNECTOR and wanted in known.names():
             return known.class_name

@@ -142,6 +142,7 @@ def test_the_sum() -> None:
         ("FileStreamSource", "FileStreamSink", False),
         ("com.a.JdbcSourceConnector", "JdbcSource", True),
         ("com.a.JdbcSourceConnector", "com.b.JdbcSourceConnector", False),
+        ("java:com.a.JdbcSourceConnector", "com.a.JdbcSourceConnector", True),
         ("my_module:MySource", "my_module.MySource", True),
         ("", "", False),
         (None, "a.B", False),
