@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JVM of a process: from its start to the process's end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from headrace.api.errors import ConfigError
+from headrace.java import jvm
+from headrace.java.jvm import java_class
+
+ALL_BUT_THE_END = """
+import signal, jpype
+from headrace.java import jvm
+from headrace.java.data import java_value
+
+jvm.start(["-Dtest.option=here", "-Xmx100m"])
+jvm.start()
+assert jvm.java_class("java.lang.System").getProperty("test.option") == "here"
+for number in range(60_000):
+    java_value(None, {"number": number})
+
+@jpype.JImplements("java.lang.Runnable")
+class Work:
+    @jpype.JOverride
+    def run(self):
+        pass
+
+# The thread of this pool is no daemon and never ends.
+jvm.java_class("java.util.concurrent.Executors").newFixedThreadPool(1).submit(Work()).get()
+jvm.java_class("org.slf4j.LoggerFactory").getLogger("a.b.Plugin").warn("low on disk")
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+"""
+
+
+def run(script: str, *options: str) -> subprocess.CompletedProcess[str]:
+    def default() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    command = [sys.executable, *options, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=default)
+
+
+def test_a_process_ends_in_order_whatever_threads_java_has() -> None:
+    ended = run(ALL_BUT_THE_END)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert ended.stderr == "WARN a.b.Plugin - low on disk\n"
+
+
+def test_an_option_that_the_jvm_refuses_is_named() -> None:
+    script = (
+        "from headrace.java import jvm\n"
+        "from headrace.api.errors import ConfigError\n"
+        "try: jvm.start(['-XX:NoSuchOption=1'])\n"
+        "except ConfigError as error: print(error)\n"
+    )
+    assert "-XX:NoSuchOption=1" in run(script).stdout
+
+
+def test_without_jpype_the_error_names_the_extra() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['jpype'] = None\n"
+        "import headrace.java.converters, headrace.java.transformations, headrace.java.config_def\n"
+        "from headrace.api.errors import ConfigError\n"
+        "cls = headrace.java.converters.converter_class((), 'a.B')\n"
+        "for call in (cls().config, lambda: cls().configure({}, False)):\n"
+        "    try: call()\n"
+        "    except ConfigError as error: print(error)\n"
+    )
+    assert run(script).stdout == "Java plugins need JPype. Install it: pip install 'headrace[java]'\n" * 2
+
+
+def test_the_properties_of_a_plugin_need_no_jvm_in_the_process() -> None:
+    script = (
+        "import sys\n"
+        "from headrace.java import jvm\n"
+        "from headrace.java.transformations import transformation_class\n"
+        "found = transformation_class((), 'org.apache.kafka.connect.transforms.RegexRouter')()\n"
+        "print(found.config().names, found.version(), jvm.is_started())\n"
+        "try: transformation_class((), 'a.B')().config()\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    assert run(script).stdout.splitlines() == [
+        "['regex', 'replacement'] 4.3.1 False",
+        "ConfigError Cannot load the Java class a.B: java.lang.ClassNotFoundException: a.B. "
+        "The plugin's jars lack that class: add the jar that has it to the plugin's directory",
+    ]
+
+
+def test_python_threads_are_daemons_in_java() -> None:
+    found = []
+
+    def ask() -> None:
+        found.append(bool(java_class("java.lang.Thread").currentThread().isDaemon()))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert found == [True]
+
+
+def _jar(name: str) -> Path:
+    return next(jar for jar in jvm.runtime_jars() if jar.name.startswith(name))
+
+
+def test_a_plugins_own_classes_precede_those_of_kafka() -> None:
+    """Except for the interfaces, which both sides share."""
+    jars = (_jar("connect-transforms"),)
+    name = "org.apache.kafka.connect.transforms.RegexRouter"
+    own, shared = jvm.load_class(jars, name), jvm.load_class((), name)
+    assert not own.class_.equals(shared.class_)
+    assert jvm.plugin_loader(jars) is jvm.plugin_loader(jars)
+    assert isinstance(jvm.instance(jars, name), java_class("org.apache.kafka.connect.transforms.Transformation"))
+
+
+def test_the_context_class_loader_is_the_plugins() -> None:
+    jars = (_jar("connect-transforms"),)
+    thread = java_class("java.lang.Thread").currentThread()
+    before = thread.getContextClassLoader()
+    plugin = jvm.instance(jars, "org.apache.kafka.connect.transforms.RegexRouter")
+    with pytest.raises(ConfigError), jvm.class_loader_of(plugin):
+        assert thread.getContextClassLoader().equals(jvm.plugin_loader(jars))
+        raise ConfigError("left")
+    assert thread.getContextClassLoader() == before
