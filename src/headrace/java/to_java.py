@@ -17,7 +17,7 @@ from typing import Any, Final
 from headrace.api.errors import DataError
 from headrace.api.logical import MILLIS_PER_DAY, from_logical
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Struct, Type
-from headrace.java.errors import java_errors
+from headrace.java.errors import python_error
 from headrace.java.jvm import java_class, jpype
 from headrace.java.to_python import KEPT_SCHEMAS
 
@@ -60,11 +60,12 @@ def java_value(schema: Schema | None, value: Any) -> Any:
     if schema is not None:
         schema.validate_value(value)
     try:
-        with java_errors():
-            converted = writer(schema)(value)
-            return _types().string(converted) if converted.__class__ is str else converted
+        converted = writer(schema)(value)
+        return _types().string(converted) if converted.__class__ is str else converted
     except (OverflowError, TypeError, UnicodeError) as error:
         raise DataError(f"Java cannot hold the value {value!r}: {error}") from error
+    except jpype().JException as error:
+        raise python_error(error) from None
 
 
 def java_map(values: Mapping[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from headrace.api.errors import DataError
 from headrace.api.logical import MILLIS_PER_DAY, to_logical
 from headrace.api.schema import DATE, DECIMAL, TIME, TIMESTAMP, Field, Schema, Struct, Type
-from headrace.java.errors import java_errors
+from headrace.java.errors import python_error
 from headrace.java.jvm import java_class, jpype
 
 Reader = Callable[[Any], Any]
@@ -53,13 +53,23 @@ def python_value(schema: Any, value: Any) -> Any:
     if value is None:
         return None
     try:
-        if schema is None:
-            return schemaless(value)
-        with java_errors():
-            _types().validate(schema, value)
-        return reader(schema)(value)
+        return schemaless(value) if schema is None else _checked_reader(schema)(value)
     except UnicodeError as error:
         raise DataError("A text of Java has half of a surrogate pair, which is no character") from error
+    except jpype().JException as error:
+        raise python_error(error) from None
+
+
+@functools.lru_cache(KEPT_SCHEMAS)
+def _checked_reader(schema: Any) -> Reader:
+    """Return the reader of a schema that first has Java check the value."""
+    validate, read = _types().validate, reader(schema)
+
+    def checked(value: Any) -> Any:
+        validate(schema, value)
+        return read(value)
+
+    return checked
 
 
 @functools.lru_cache(KEPT_SCHEMAS)
