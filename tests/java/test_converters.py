@@ -19,6 +19,7 @@ from headrace.converters.json_converter import JsonConverter
 from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.converters.string_converter import StringConverter
 from headrace.java.converters import converter_class, header_converter_class
+from headrace.java.raw_headers import add_new_headers, raw_headers
 from headrace.java.transformations import predicate_class, transformation_class
 from headrace.transforms.insert_field import InsertFieldValue
 from headrace.transforms.predicates import TopicNameMatches
@@ -100,6 +101,17 @@ def test_headers(value: Any) -> None:
     assert data == ours.from_connect_header("t", "h", None, value)
     assert theirs.to_connect_header("t", "h", data).value == ours.to_connect_header("t", "h", data).value
     theirs.close()
+
+
+def test_headers_that_a_converter_adds() -> None:
+    raw = raw_headers({"id": "é".encode(), "none": None, "raw": b"\xff\x00"})
+    assert bytes(raw.lastHeader("raw").value()) == b"\xff\x00"
+    headers = Headers()
+    add_new_headers(headers, raw)
+    written = {each.key: SimpleHeaderConverter().from_connect_header("t", each.key, each.schema, each.value)
+               for each in headers}  # fmt: skip
+    assert (written["id"], written["none"]) == ("é".encode(), None)
+    assert [(each.key, each.value) for each in headers] == [("id", "é"), ("none", None), ("raw", b"\xff\x00")]
 
 
 def test_what_java_cannot_read_is_a_data_error() -> None:

@@ -20,7 +20,13 @@ def raw_headers(headers: Mapping[str, bytes | None]) -> Any:
 
 
 def add_new_headers(headers: Headers, raw: Any) -> None:
-    """Add to a record's headers what a converter has added to `raw`, which had none: as bytes."""
+    """Add to a record's headers what a converter has added to `raw`, which had none.
+
+    UTF-8 is added as text, which the usual header converters write as the same bytes again; other bytes as bytes.
+    """
     for header in raw.toArray():
-        value = header.value()
-        headers.add(str(header.key()), None if value is None else bytes(value), Schema.OPTIONAL_BYTES)
+        value = None if header.value() is None else bytes(header.value())
+        try:
+            headers.add_string(str(header.key()), None if value is None else value.decode())
+        except UnicodeDecodeError:
+            headers.add(str(header.key()), value, Schema.BYTES)
