@@ -63,20 +63,6 @@ def test_an_option_that_the_jvm_refuses_is_named() -> None:
     assert "-XX:NoSuchOption=1" in run(script).stdout
 
 
-def test_without_jpype_the_error_names_the_extra() -> None:
-    script = (
-        "import sys\n"
-        "sys.modules['jpype'] = None\n"
-        "import headrace.java.converters, headrace.java.transformations, headrace.java.config_def\n"
-        "from headrace.api.errors import ConfigError\n"
-        "cls = headrace.java.converters.converter_class((), 'a.B')\n"
-        "for call in (cls().config, lambda: cls().configure({}, False)):\n"
-        "    try: call()\n"
-        "    except ConfigError as error: print(error)\n"
-    )
-    assert run(script).stdout == "Java plugins need JPype. Install it: pip install 'headrace[java]'\n" * 2
-
-
 def test_the_properties_of_a_plugin_need_no_jvm_in_the_process() -> None:
     script = (
         "import sys\n"

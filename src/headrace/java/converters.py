@@ -35,7 +35,7 @@ def simple_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-class JavaPlugin:
+class PluginInstance:
     """A plugin's Java class, and the instance of it once it is created. A subclass names jars and class."""
 
     jars: ClassVar[Jars]
@@ -61,7 +61,7 @@ class JavaPlugin:
                     self.java.close()
 
 
-class JavaConverter(JavaPlugin, Converter):
+class JavaConverter(PluginInstance, Converter):
     """A Java converter of keys or values."""
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
@@ -97,7 +97,7 @@ class JavaConverter(JavaPlugin, Converter):
             return _schema_and_value(self.java.toConnectData(topic, raw_headers(headers), _array(value)))
 
 
-class JavaHeaderConverter(JavaPlugin, HeaderConverter):
+class JavaHeaderConverter(PluginInstance, HeaderConverter):
     """A Java header converter."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:

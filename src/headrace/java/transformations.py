@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from headrace.api.record import ConnectRecord, SinkRecord, SourceRecord
 from headrace.api.transform import Predicate, R, Transformation
-from headrace.java.converters import JavaPlugin, simple_name
+from headrace.java.converters import PluginInstance, simple_name
 from headrace.java.errors import java_errors
 from headrace.java.jvm import Jars
 from headrace.java.records import java_sink_record, java_source_record, with_contents
@@ -24,7 +24,7 @@ def predicate_class(jars: Jars, name: str) -> type[Predicate[Any]]:
     return type(simple_name(name), (JavaPredicate,), {"jars": jars, "java_name": name, "__module__": __name__})
 
 
-class JavaTransformation(JavaPlugin, Transformation[R]):
+class JavaTransformation(PluginInstance, Transformation[R]):
     """A Java transformation."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
@@ -38,7 +38,7 @@ class JavaTransformation(JavaPlugin, Transformation[R]):
         return None if changed is None else cast(R, with_contents(record, changed))
 
 
-class JavaPredicate(JavaPlugin, Predicate[R]):
+class JavaPredicate(PluginInstance, Predicate[R]):
     """A Java predicate."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
