@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final, Self
 
 from headrace.api.error_text import clean_text, left_out
-from headrace.inspection.process_group import kill_group
+from headrace.model.process_group import kill_group
 
 _CHUNK: Final = 1 << 16
 _TAIL: Final = 4096

@@ -20,14 +20,19 @@ def kill_group(leader: int) -> None:
     The leader last: it takes its descendants' orphans in, and its id, and that of the group, stay its own until it is
     waited for.
     """
+    kill_descendants(leader)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def kill_descendants(ancestor: int) -> None:
+    """Kill the descendants of a process, until none is left."""
     until = time.monotonic() + _UNTIL_GONE_S
-    while (found := _descendants(leader)) and time.monotonic() < until:
+    while (found := _descendants(ancestor)) and time.monotonic() < until:
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
 
 
 def _descendants(ancestor: int) -> set[int]:
