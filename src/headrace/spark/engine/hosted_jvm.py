@@ -22,6 +22,7 @@ from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.logs.context import in_same_context
 from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
+from headrace.model.stop_signals import ignore_stop_signals
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels, RunFrameJob
 from headrace.spark.engine.jvm import RunningJob
@@ -32,7 +33,6 @@ from headrace.spark.engine.slots import Cores
 from headrace.spark.engine.spark_process import console_file, last_words, own_environment
 from headrace.spark.engine.spark_settings import log_file
 from headrace.spark.errors.frame_errors import ERRORS
-from headrace.spark.process.stop_signals import ignore_stop_signals
 
 _STOP_TIMEOUT_S: Final = 20.0
 _DEATH_MESSAGE: Final = "the JVM of Spark died"

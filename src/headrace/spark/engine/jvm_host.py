@@ -18,6 +18,7 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.protected_files import protect
 from headrace.logs.loggers import apply_levels
+from headrace.model.stop_signals import block_stop_signals, outlive_stop_signals
 from headrace.spark.channel.messages import FrameFault, LogLevels
 from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
 from headrace.spark.engine.shipment import Shipment
@@ -25,7 +26,6 @@ from headrace.spark.engine.spark_process import SparkProcess
 from headrace.spark.engine.spark_session import SparkJvm, silence_query_loggers
 from headrace.spark.errors.frame_errors import known_fault
 from headrace.spark.process.channel_link import log_through
-from headrace.spark.process.stop_signals import block_stop_signals, outlive_stop_signals
 
 if TYPE_CHECKING:
     Link = Connection[Any, Any]

@@ -18,6 +18,7 @@ from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.jvm.java_runtime import find_java, spark_java_home
 from headrace.model.parent_death import end_with_this_thread
+from headrace.model.stop_signals import ignore_stop_signals
 from headrace.spark.engine.class_archive import class_archive
 from headrace.spark.engine.console_log import REMARKS, Console
 from headrace.spark.engine.master import is_local
@@ -25,7 +26,6 @@ from headrace.spark.engine.runtime_directory import VARIABLE
 from headrace.spark.engine.spark_settings import MASTER, LogSettings, write_log_settings
 from headrace.spark.engine.submission import Submission
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
-from headrace.spark.process.stop_signals import ignore_stop_signals
 
 _CHECK_INTERVAL_S: Final = 0.05
 _LAST_WORDS_TIMEOUT_S: Final = 2.0

@@ -13,8 +13,8 @@ import sys
 from typing import Final
 
 from headrace.model.parent_death import end_forks_with_this_process
+from headrace.model.stop_signals import block_stop_signals
 from headrace.spark.process.python_path import plugin_directories, without_spark_archives
-from headrace.spark.process.stop_signals import block_stop_signals
 
 # Before anything of Spark is imported.
 plugins = plugin_directories(os.environ)

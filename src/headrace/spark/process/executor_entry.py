@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError
 from headrace.model.set_back_clock import watch_clock
+from headrace.model.stop_signals import outlive_stop_signals
 from headrace.spark.channel.messages import Attach, Start
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
 from headrace.spark.process.printed_output import OutputPipe
-from headrace.spark.process.stop_signals import outlive_stop_signals
 from headrace.task.sink.sink_task_factory import create_sink_task
 from headrace.task.source.source_task_factory import create_source_task
 from headrace.task.task_protocol import Ended
