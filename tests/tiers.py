@@ -83,6 +83,8 @@ SLOW: Final = (
     "integration/test_runbook.py",
     "integration/test_sink_lag.py",
     "integration/test_topics_command.py",
+    # Java connectors whose processes hang and die
+    "java/test_java_hosts.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
     "integration/test_examples_chain.py",

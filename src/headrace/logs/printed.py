@@ -98,8 +98,11 @@ def log_printed(lines: Sequence[Printed]) -> None:
         log.log(level, "printed: %s", text)
 
 
-def log_pipe(descriptor: int) -> None:
-    """Log what is printed to a pipe until its last writer has ended, and close it. On a thread of the caller's."""
+def log_pipe(descriptor: int, keep: Callable[[bytes], None] = lambda data: None) -> None:
+    """Log what is printed to a pipe until its last writer has ended, and close it. On a thread of the caller's.
+
+    ``keep`` gets all of it as well, also what is not logged.
+    """
     lines = PrintedLines()
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -108,6 +111,7 @@ def log_pipe(descriptor: int) -> None:
             if not poll.poll(_IDLE_MS if lines.pending else None):
                 log_printed(lines.idle())
             elif data := os.read(descriptor, _CHUNK):
+                keep(data)
                 log_printed(lines.take(data))
             else:
                 return

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen values and futures that the layers above pass around; nothing here does I/O.
+"""Frozen values and futures that the layers above pass around, and the ends of processes.
 
 ``ids``, ``state`` and ``assignment`` are Kafka Connect's words as dataclasses, ``cluster_config_state`` is the snapshot
-of the config topic, ``info`` what REST answers and how it changes offsets. Imports ``api``. Begin with
+of the config topic, ``info`` what REST answers and how it changes offsets. ``parent_death``,
+``process_group`` and ``stop_signals`` are for programs that start others. Imports ``api``. Begin with
 ``cluster_config_state``.
 """
