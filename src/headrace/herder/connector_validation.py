@@ -31,6 +31,7 @@ from headrace.herder.frame_checks import Analyse, check_by_frames, check_frame_s
 from headrace.herder.named_plugins import NamedPlugins
 from headrace.herder.plugin_config import plugin_config
 from headrace.herder.unknown_keys import idle_topic_creation, other_versions, unknown_keys
+from headrace.java.connector import JavaConnector
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins
@@ -201,7 +202,8 @@ class ConnectorValidator:
             if not isinstance(definition, ConfigDef):
                 raise TypeError("it returns no ConfigDef")
         findings.define(definition)
-        refused = self._refused_classes(definition, raw)
+        # A Java connector finds classes in its own jars.
+        refused = {} if isinstance(connector, JavaConnector) else self._refused_classes(definition, raw)
         for name, message in refused.items():
             findings.add_message(name, message)
         # Classes that it would import by itself are left out.
