@@ -86,6 +86,7 @@ public class OddSource extends SourceConnector {
             case "reconfigure" -> new Thread(() -> context().requestTaskReconfiguration()).start();
             case "raise" -> new Thread(() -> context().raiseError(new IllegalStateException("from a thread"))).start();
             case "metric" -> addMetric();
+            case "print" -> System.out.println("printed by " + method);
             default -> { }
         }
     }

@@ -27,6 +27,7 @@ from headrace.java.connector import (
 )
 from headrace.java.host import TIMEOUT
 from headrace.java.shared_hosts import SharedHosts
+from headrace.logs.context import CONTEXT, log_context
 from headrace.plugins.discovery import Plugins
 from headrace.worker.stages import trace_of
 from tests.java.java_connectors import (
@@ -192,6 +193,26 @@ def test_what_java_prints_is_logged_once(odd: Plugin, caplog: pytest.LogCaptureF
     connector.stop()
     lines = ["printed: started on stdout", "printed: started on stderr", "printed: stopped"]
     wait_for(lambda: [text for text in caplog.messages if text in lines] == lines, 10, lambda: str(caplog.messages))
+
+
+def test_what_java_prints_is_logged_about_its_connector(odd: Plugin, caplog: pytest.LogCaptureFixture) -> None:
+    """What several connectors share is about none of them."""
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(CONTEXT)
+    cls = type("Connector", (source_connector_class(odd),), {"hosts": SharedHosts(idle_s=0.5)})
+    with log_context("odd"):
+        connector = cls()
+        connector.validate({"validate": "print"})
+        started(connector)
+        connector.stop()
+
+    def contexts() -> dict[str, str]:
+        return {each.getMessage(): getattr(each, "connector_context", "") for each in caplog.records}
+
+    wait_for(lambda: "printed: stopped" in contexts(), 10)
+    assert contexts()["printed: started on stdout"] == "[odd|worker] "
+    assert contexts()["printed: printed by validate"] == ""
+    caplog.handler.removeFilter(CONTEXT)
 
 
 def test_calls_that_need_no_start_share_a_process(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 JVM_OPTIONS: Final = (
-    "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",  # a connector's code is never hot: it touches no data
     "-Xms8m",
     "-Xmx256m",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from contextvars import Context
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -47,7 +48,9 @@ class _SharedHost:
         """Return the host, for a user."""
         with self._starting:
             if self._host is None:
-                self._host = Host(f"Java connectors in {self._jars[0].parent}", self._jars, threads=_THREADS)
+                about = f"Java connectors in {self._jars[0].parent}"
+                # In an empty context: what it prints is not about the connector of its first user alone.
+                self._host = Context().run(lambda: Host(about, self._jars, threads=_THREADS))
             return self._host
 
     def give_back(self) -> None:
