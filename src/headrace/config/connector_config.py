@@ -21,6 +21,7 @@ from headrace.api.validators import (
     ValidString,
 )
 from headrace.config.base_config import BaseConfig
+from headrace.config.java_config import define_connector_java_options
 from headrace.config.restart_config import define_connector_restarts
 
 NAME: Final = "name"
@@ -143,6 +144,7 @@ def _define_running(definition: ConfigDef) -> None:
                 group=_COMMON, order_in_group=17, width=Width.MEDIUM, display_name="Stalled Timeout")
     )  # fmt: skip
     define_connector_restarts(definition, _COMMON, 18)
+    define_connector_java_options(definition, _COMMON, 20)
 
 
 def _define_errors(definition: ConfigDef) -> None:

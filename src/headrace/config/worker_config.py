@@ -14,6 +14,7 @@ from headrace.config.access_config import AUTHENTICATION, define_access
 from headrace.config.base_config import BaseConfig
 from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.engine_config import EngineConfig, define_engine, define_frame_jobs, engine_config
+from headrace.config.java_config import define_java_options
 from headrace.config.override_policy import ALL, ALLOWED_FILES, ALLOWED_URLS, ALLOWLIST_PROPERTY, POLICY_PROPERTY
 from headrace.config.rest_config import (
     ADMIN_LISTENERS,
@@ -66,7 +67,7 @@ def _worker_def() -> ConfigDef:
         define(definition)
     for define in (_define_policies, define_rest_limits, define_access, define_task_restarts, define_telemetry):
         define(definition)
-    return definition
+    return define_java_options(definition)
 
 
 def _define_basics(definition: ConfigDef) -> ConfigDef:

@@ -27,6 +27,7 @@ WORKER = {
 }
 VALIDATOR = ConnectorValidator(DistributedConfig(WORKER), Plugins())
 OWN = {
+    "connector.java.options",
     "errors.deadletterqueue.topic.name",
     "errors.deadletterqueue.topic.replication.factor",
     "errors.deadletterqueue.context.headers.enable",
@@ -36,8 +37,8 @@ OWN = {
     "tasks.restart.max.attempts",
     "tasks.restart.policy",
 }
-"""Ours: sources can have a dead letter topic too, connectors work on frames, in a JVM of their own if they like, and
-are restarted by themselves."""
+"""Ours: sources can have a dead letter topic too, connectors work on frames, in a JVM of their own if they like, are
+restarted by themselves, and have options of the JVM of tasks in Java."""
 
 # Errors that are told in other words, or that only one of the two finds.
 OURS = {
