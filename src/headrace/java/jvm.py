@@ -19,6 +19,7 @@ from typing import Any, Final
 from headrace import KAFKA_VERSION
 from headrace.api.errors import ConfigError
 from headrace.java.errors import java_errors
+from headrace.java.process_options import with_chosen
 from headrace.jvm.ivy import Progress, resolve_jars
 from headrace.jvm.java_runtime import JavaRuntime, find_java
 
@@ -54,7 +55,7 @@ def runtime_jars(progress: Progress | None = None) -> Jars:
 
 
 def start(options: Sequence[str] = ()) -> None:
-    """Start the JVM of this process, unless it runs already; `options` follow the default ones.
+    """Start the JVM of this process, unless it runs already; `options` follow the default ones and the process's.
 
     Raises:
         ConfigError: JPype is not installed, or the JVM refuses an option.
@@ -68,7 +69,7 @@ def start(options: Sequence[str] = ()) -> None:
         # At the end of the process the JVM would wait for all threads that plugins left.
         bridge.config.destroy_jvm = False
         try:
-            bridge.startJVM(*_OPTIONS, *options, jvmpath=_library(runtime), classpath=jars, interrupt=True)
+            bridge.startJVM(*with_chosen(_OPTIONS, options), jvmpath=_library(runtime), classpath=jars, interrupt=True)
         except (OSError, RuntimeError, ValueError) as error:
             given = f" with the options {' '.join(options)}" if options else ""
             raise ConfigError(f"Cannot start the JVM of {runtime.home}{given}: {error}") from error

@@ -17,8 +17,10 @@ from headrace.config.connector_config import (
     ConnectorConfig,
     DeadLetterQueue,
 )
+from headrace.config.java_config import java_options
 from headrace.config.telemetry_config import LINEAGE, TRACES
 from headrace.config.worker_config import CLIENT_METRICS_INTERVAL, WorkerConfig
+from headrace.java.process_options import use_options
 from headrace.kafka.data.client_statistics import ClientStatistics
 from headrace.plugins.discovery import plugins_of
 from headrace.task.errors.error_reports import ErrorReports, ToleratedErrorReporter
@@ -58,6 +60,7 @@ class TaskAssembly(Generic[C, O]):
         self.metrics = TaskMetrics(
             lambda values: link.send(Metrics(values, progress.measure())), time.monotonic, progress=progress
         )
+        use_options(java_options(spec.worker_config, spec.connector_config))
         self.reports = ErrorReports(link.send)
         self.metrics.before_report(self.reports.send_waiting)
         self.plugins = plugins_of(spec.worker_config)
