@@ -95,6 +95,8 @@ SLOW: Final = (
     # receivers of traces and lineage, a worker of its own
     "integration/test_lineage.py",
     "integration/test_traces.py",
+    # a JVM in each task's process, and kills
+    "integration/test_java_tasks_on_spark.py",
     # brokers that are killed or come late
     "integration/test_bad_input.py::test_brokers_that_come_later",
     "integration/test_broker_outage.py",

@@ -92,8 +92,11 @@ class CommitNotifier:
         self._reports = reports or ErrorReports(link.send)
         self._topics: dict[str, None] = {}
         """Topics written to since the last commit, in order."""
-        self.wants_records = type(task).commit_record is not SourceTask.commit_record
-        """False unless the task overrides ``commit_record``: then no record has to be remembered for it."""
+        self.wants_records = getattr(task.commit_record, "__func__", None) is not SourceTask.commit_record
+        """False unless the task overrides ``commit_record``, in its class or, as Java's, in the instance.
+
+        Then no record has to be remembered for it.
+        """
 
     def add_topics(self, batches: Sequence[TopicBatch]) -> None:
         """Note topics that are written to; the worker is notified of them after the next commit (KIP-558)."""

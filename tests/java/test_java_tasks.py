@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kafka's own Java tasks, beside headrace's, which do the same."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bench.java_connect import fetch
+from headrace.api.arrow_records import table_to_records
+from headrace.api.errors import ConnectError, RetriableError
+from headrace.api.record import SinkRecord, SourceRecord
+from headrace.api.schema import Schema
+from headrace.api.sink import OffsetAndMetadata, SinkTask, TopicPartition
+from headrace.api.source import RecordMetadata, SourceTask
+from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkTask
+from headrace.connectors.file_stream.file_stream_source import FileStreamSourceTask
+from headrace.connectors.testing.schema_source import SchemaSourceTask
+from headrace.connectors.testing.verifiable_source import VerifiableSourceTask
+from headrace.converters.json_converter import JsonConverter
+from headrace.java.sink_task import sink_task_class
+from headrace.java.source_task import source_task_class
+from headrace.kafka.errors import RetriableKafkaError
+from headrace.task.source.source_task_calls import CommitNotifier
+from tests.java.task_contexts import KeptOffsets, SinkContext, SourceContext
+from tests.support.debian import or_skip
+
+JSON = JsonConverter()
+JSON.configure({"schemas.enable": "false"}, False)
+FILE = "org.apache.kafka.connect.file"
+TOOLS = "org.apache.kafka.connect.tools"
+
+
+def java_source(name: str) -> SourceTask:
+    return source_task_class(or_skip(fetch), name)()
+
+
+def java_sink(name: str) -> SinkTask:
+    return sink_task_class(or_skip(fetch), name)()
+
+
+def polled(task: SourceTask, count: int) -> list[SourceRecord]:
+    """The next records of a task."""
+    records: list[SourceRecord] = []
+    while len(records) < count:
+        batch = task.poll()
+        records += table_to_records(batch) if isinstance(batch, pa.Table) else batch or []
+    return records
+
+
+def started(task: SourceTask, reader: KeptOffsets, **props: str) -> SourceTask:
+    task.initialize(SourceContext(reader))
+    task.start(props)
+    return task
+
+
+def remembers(task: SourceTask) -> bool:
+    """Whether the runtime keeps records for the task's `commit_record`."""
+    return CommitNotifier(task, NoLink()).wants_records  # type: ignore[arg-type]
+
+
+class NoLink:
+    """A link that nothing is sent over."""
+
+    send = None
+
+
+def contents(records: Iterable[SourceRecord]) -> list[dict[str, Any]]:
+    """All of records that does not depend on the time."""
+    return [
+        {
+            "partition": record.source_partition,
+            "offset": record.source_offset,
+            "topic": record.topic,
+            "kafka partition": record.kafka_partition,
+            "key": (record.key_schema, record.key),
+            "value": (record.value_schema, JSON.from_connect_data("t", record.value_schema, record.value)),
+            "headers": record.has_headers,
+        }
+        for record in records
+    ]
+
+
+def test_lines_of_a_file_from_the_committed_position(tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("".join(f"line {n}\n" for n in range(3000)))
+    committed = {"filename": str(file)}, {"position": 7}
+    props = {"file": str(file), "topic": "lines", "batch.size": "1000"}
+    java, python = (
+        started(task, KeptOffsets(committed), **props)
+        for task in (java_source(f"{FILE}.FileStreamSourceTask"), FileStreamSourceTask())
+    )
+    theirs, ours = polled(java, 2999), polled(python, 2999)
+    for record in ours:  # an Arrow column of text has no schema of its own
+        record.value_schema = Schema.STRING
+    assert contents(theirs) == contents(ours)
+    assert theirs[0].value == "line 1"
+    assert theirs[0].timestamp is not None
+    assert theirs[0].source_partition is theirs[1].source_partition
+    copy = theirs[5].with_topic("renamed").with_value(None, None)
+    assert (copy.source_offset, copy.topic) == (ours[5].source_offset, "renamed")
+    assert java.version() == python.version()
+
+
+def test_numbered_records_continue_after_the_committed_number() -> None:
+    props = {"name": "n", "id": "3", "topic": "t", "throughput": "-1"}
+    committed = {"id": 3}, {"seqno": 41}
+    java, python = (
+        started(task, KeptOffsets(committed), **props)
+        for task in (java_source(f"{TOOLS}.VerifiableSourceTask"), VerifiableSourceTask())
+    )
+    assert contents(polled(java, 20)[:20]) == contents(polled(python, 20)[:20])
+
+
+@pytest.mark.parametrize("versions", ["false", "true"])
+def test_structs_of_one_schema_or_two(versions: str) -> None:
+    props = {"name": "n", "id": "0", "topic": "t", "throughput": "-1", "num.messages": "10", "partition.count": "3"}
+    java, python = (
+        started(task, KeptOffsets(), **props, **{"multiple.schema": versions})
+        for task in (java_source(f"{TOOLS}.SchemaSourceTask"), SchemaSourceTask())
+    )
+    assert contents(polled(java, 10)) == contents(polled(python, 10))
+
+
+def test_commit_record_has_the_very_record_that_was_polled(capfd: pytest.CaptureFixture[str]) -> None:
+    task = started(java_source(f"{TOOLS}.VerifiableSourceTask"), KeptOffsets(), id="0", topic="t", throughput="-1")
+    assert remembers(task)
+    records = polled(task, 2)
+    task.commit_record(records[1], RecordMetadata("t", 0, 17, 1_700_000_000_000))
+    task.commit_record(records[0], None)
+    task.commit()
+    printed = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    assert [line["seqno"] for line in printed if line.get("committed")] == [1, 0]
+
+
+def test_a_task_that_does_not_override_commit_record_is_not_asked_to_remember() -> None:
+    assert not remembers(java_source(f"{FILE}.FileStreamSourceTask"))
+
+
+def test_poll_without_records_is_empty_and_stop_ends_its_wait(tmp_path: Path) -> None:
+    task = started(
+        java_source(f"{FILE}.FileStreamSourceTask"), KeptOffsets(), file=str(tmp_path / "missing"), topic="t"
+    )
+    began = time.monotonic()
+    stopping = threading.Timer(0.2, task.stop)
+    stopping.start()
+    assert task.poll() is None
+    assert time.monotonic() - began < 0.9, "it waits for a second unless it is stopped"
+    stopping.join()
+
+
+def test_an_error_of_the_task_is_its_own_with_javas_trace() -> None:
+    task = java_source(f"{TOOLS}.MockSourceTask")
+    task.initialize(SourceContext())
+    task.start({"mock_mode": "task-failure", "delay_ms": "0"})
+    time.sleep(0.01)  # more than no time has to pass
+    with pytest.raises(ConnectError, match=r"poll of org\.apache.*MockSourceTask: .*RuntimeException") as raised:
+        task.poll()
+    assert "at org.apache.kafka.connect.tools.MockSourceTask.poll(" in "".join(raised.value.__notes__)
+
+
+def test_an_error_after_stop_is_ignored() -> None:
+    task = java_source(f"{TOOLS}.MockSourceTask")
+    task.initialize(SourceContext())
+    task.start({"mock_mode": "task-failure", "delay_ms": "0"})
+    time.sleep(0.01)
+    task.stop()
+    assert task.poll() is None
+
+
+@pytest.mark.parametrize("kind", [RetriableKafkaError, RetriableError, ConnectError, ValueError])
+def test_an_error_of_the_runtime_comes_back_as_it_is(kind: Callable[[str], Exception]) -> None:
+    """The type decides: a start without an answer of the brokers is tried again, another one is the task's failure."""
+    error = kind("no offsets")
+    task = java_source(f"{TOOLS}.VerifiableSourceTask")
+    task.initialize(SourceContext(KeptOffsets(error=error)))
+    with pytest.raises(type(error)) as raised:
+        task.start({"id": "0", "topic": "t", "throughput": "-1"})
+    assert raised.value is error
+
+
+def sink_records(count: int, partition: int = 0) -> list[SinkRecord]:
+    string = Schema.STRING
+    return [SinkRecord("t", partition, string, f"k{n}", string, f"v{n}", n, 1_700_000_000_000) for n in range(count)]
+
+
+def test_values_are_written_to_a_file(tmp_path: Path) -> None:
+    wheres, files = {TopicPartition("t", 0): OffsetAndMetadata(3)}, []
+    for task, name in ((java_sink(f"{FILE}.FileStreamSinkTask"), "java"), (FileStreamSinkTask(), "python")):
+        files.append(tmp_path / name)
+        task.initialize(SinkContext())
+        task.start({"file": str(files[-1])})
+        task.open(list(wheres))
+        task.put(sink_records(3))
+        assert task.pre_commit(wheres) == wheres
+        task.close(list(wheres))
+        task.stop()
+    assert files[0].read_text() == files[1].read_text() == "v0\nv1\nv2\n"
+
+
+def test_records_are_put_and_only_those_of_the_given_partitions_flushed(capfd: pytest.CaptureFixture[str]) -> None:
+    task = java_sink(f"{TOOLS}.VerifiableSinkTask")
+    task.initialize(SinkContext())
+    task.start({"name": "n", "id": "0"})
+    task.put([*sink_records(2), *sink_records(1, partition=1)])
+    offsets = {TopicPartition("t", 0): OffsetAndMetadata(2, "ours", 7)}
+    assert task.pre_commit(offsets) == offsets
+    printed = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    assert [(line["task"], line["seqno"], line["offset"]) for line in printed if not line.get("flushed")] == [
+        ("k0", "v0", 0),
+        ("k1", "v1", 1),
+        ("k0", "v0", 0),
+    ]
+    assert [line["seqno"] for line in printed if line.get("flushed")] == ["v0", "v1"]
+
+
+def test_a_mock_sink_asks_to_be_called_again_and_fails() -> None:
+    context = SinkContext()
+    task = java_sink(f"{TOOLS}.MockSinkTask")
+    task.initialize(context)
+    task.start({"mock_mode": "task-failure", "delay_ms": "0"})
+    assert context.calls == [("timeout_ms", 0)]
+    time.sleep(0.01)
+    with pytest.raises(ConnectError, match=r"put of org\.apache\.kafka\.connect\.tools\.MockSinkTask"):
+        task.put([])
