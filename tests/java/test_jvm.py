@@ -53,6 +53,19 @@ def test_a_process_ends_in_order_whatever_threads_java_has() -> None:
     assert ended.stderr == "WARN a.b.Plugin - low on disk\n"
 
 
+def test_the_options_of_a_process_replace_the_default_collector() -> None:
+    script = (
+        "from headrace.java import jvm\n"
+        "from headrace.java.process_options import use_options\n"
+        "use_options(['-Xmx64m', '-XX:+UseG1GC'])\n"
+        "jvm.start()\n"
+        "beans = jvm.java_class('java.lang.management.ManagementFactory')\n"
+        "print(beans.getGarbageCollectorMXBeans().get(0).getName(), end=' ')\n"
+        "print(jvm.java_class('java.lang.Runtime').getRuntime().maxMemory() >> 20)\n"
+    )
+    assert run(script).stdout == "G1 Young Generation 64\n"
+
+
 def test_an_option_that_the_jvm_refuses_is_named() -> None:
     script = (
         "from headrace.java import jvm\n"

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.errors import ConfigError
+from headrace.config.java_config import CONNECTOR_JAVA_OPTIONS, JAVA_OPTIONS
 from headrace.java.errors import java_errors
 from headrace.java.process_options import with_chosen
 from headrace.jvm.ivy import Progress, resolve_jars
@@ -68,12 +69,22 @@ def start(options: Sequence[str] = ()) -> None:
         runtime, jars = find_java(), [str(jar) for jar in runtime_jars()]
         # At the end of the process the JVM would wait for all threads that plugins left.
         bridge.config.destroy_jvm = False
+        all_options = with_chosen(_OPTIONS, options)
         try:
-            bridge.startJVM(*with_chosen(_OPTIONS, options), jvmpath=_library(runtime), classpath=jars, interrupt=True)
+            bridge.startJVM(*all_options, jvmpath=_library(runtime), classpath=jars, interrupt=True)
         except (OSError, RuntimeError, ValueError) as error:
-            given = f" with the options {' '.join(options)}" if options else ""
-            raise ConfigError(f"Cannot start the JVM of {runtime.home}{given}: {error}") from error
+            raise _refusal(runtime, all_options, error) from error
         atexit.register(_stop_reference_queue)
+
+
+def _refusal(runtime: JavaRuntime, options: Sequence[str], error: Exception) -> ConfigError:
+    given = " ".join(option for option in options if option not in _OPTIONS)
+    if not given:
+        return ConfigError(f"Cannot start the JVM of {runtime.home}: {error}")
+    return ConfigError(
+        f"Cannot start the JVM of {runtime.home} with the options {given}: {error}. What it has printed says which "
+        f"one is wrong; they are those of {JAVA_OPTIONS} and {CONNECTOR_JAVA_OPTIONS}"
+    )
 
 
 def _stop_reference_queue() -> None:
