@@ -25,8 +25,10 @@ from headrace.connectors.file_stream.file_stream_source import FileStreamSourceT
 from headrace.connectors.testing.schema_source import SchemaSourceTask
 from headrace.connectors.testing.verifiable_source import VerifiableSourceTask
 from headrace.converters.json_converter import JsonConverter
+from headrace.java.jvm import java_class
 from headrace.java.sink_task import sink_task_class
 from headrace.java.source_task import source_task_class
+from headrace.java.task_calls import JavaTask
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.source.source_task_calls import CommitNotifier
 from tests.java.task_contexts import KeptOffsets, SinkContext, SourceContext
@@ -184,6 +186,17 @@ def test_an_error_of_the_runtime_comes_back_as_it_is(kind: Callable[[str], Excep
     with pytest.raises(type(error)) as raised:
         task.start({"id": "0", "topic": "t", "throughput": "-1"})
     assert raised.value is error
+
+
+def test_the_threads_class_loader_is_the_plugins_within_a_call() -> None:
+    task = JavaTask(or_skip(fetch), f"{FILE}.FileStreamSourceTask")
+    thread = java_class("java.lang.Thread").currentThread()
+    before = thread.getContextClassLoader()
+    with task.calling("version") as java:
+        within = thread.getContextClassLoader()
+        assert within.equals(java.getClass().getClassLoader())
+    assert not within.equals(before)
+    assert thread.getContextClassLoader().equals(before)
 
 
 def sink_records(count: int, partition: int = 0) -> list[SinkRecord]:

@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.java.errors import java_errors
-from headrace.java.jvm import Jars, class_loader_of, instance, java_class, jpype
+from headrace.java.jvm import Jars, class_loader, instance, java_class, jpype
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class JavaTask:
 
     def __init__(self, jars: Jars, class_name: str) -> None:
         self._java = instance(jars, class_name)
+        self._loader = self._java.getClass().getClassLoader()
         self._class_name = class_name
 
     @contextmanager
@@ -44,7 +45,7 @@ class JavaTask:
         ``clients_too`` is that of ``java_errors``.
         """
         doing = f"{method} of {self._class_name}"
-        with java_errors(doing, clients_too=clients_too), class_loader_of(self._java), _same_errors():
+        with java_errors(doing, clients_too=clients_too), class_loader(self._loader), _same_errors():
             yield self._java
 
     def overrides(self, method: str, base: str) -> bool:
