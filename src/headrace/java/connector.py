@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from headrace.api.config_def import ConfigDef, ConfigValue, Importance, Type
 from headrace.api.connector import Connector, Task
@@ -15,8 +13,10 @@ from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.sink import SinkConnector, TopicPartition
 from headrace.api.source import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
 from headrace.api.validators import Range
+from headrace.java.classes import python_class
 from headrace.java.connector_requests import ConnectorRequests, SourceConnectorRequests
 from headrace.java.host import TIMEOUT, Host
+from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.shared_hosts import SharedHosts
 
 _STOP_TIMEOUT_S: Final = 10.0
@@ -30,16 +30,6 @@ _RUNTIMES_OWN: Final = ConfigDef().define(
 )  # fmt: skip
 
 
-class ConnectorPlugin(Protocol):
-    """A connector's class and the jars that it is in."""
-
-    @property
-    def class_name(self) -> str: ...
-
-    @property
-    def jars(self) -> tuple[Path, ...]: ...
-
-
 class JavaConnector(Connector):
     """A connector in Java. Each instance that is started has a process, until it is stopped.
 
@@ -47,7 +37,7 @@ class JavaConnector(Connector):
     had to be killed since the method did not return. The connector then fails, and is of no use any more.
     """
 
-    plugin: ClassVar[ConnectorPlugin]
+    plugin: ClassVar[JavaPlugin]
     hosts: ClassVar[SharedHosts] = SharedHosts()
     kind: ClassVar[str]
 
@@ -82,11 +72,8 @@ class JavaConnector(Connector):
         self._call("reconfigure", "reconfigure", dict(props))
 
     def task_class(self) -> type[Task]:
-        # It imports this module.
-        classes = importlib.import_module("headrace.java.classes")
-        plugin: Any = self.plugin
-        kind = type(plugin.kind)(f"{self.kind}_task")
-        task: type[Task] = classes.python_class(replace(plugin, kind=kind, class_name=self.task_class_name()))
+        kind = JavaKind(f"{self.kind}_task")
+        task: type[Task] = python_class(replace(self.plugin, kind=kind, class_name=self.task_class_name()))
         return task
 
     def task_class_name(self) -> str:
@@ -171,17 +158,17 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return bool(self._unstarted("alterOffsets", "alter_sink_offsets", connector_config, dict(offsets)))
 
 
-def source_connector_class(plugin: ConnectorPlugin) -> type[JavaSourceConnector]:
+def source_connector_class(plugin: JavaPlugin) -> type[JavaSourceConnector]:
     """Return the class of a source connector in Java. Starts no JVM."""
     return type(_simple_name(plugin), (JavaSourceConnector,), {"plugin": plugin})
 
 
-def sink_connector_class(plugin: ConnectorPlugin) -> type[JavaSinkConnector]:
+def sink_connector_class(plugin: JavaPlugin) -> type[JavaSinkConnector]:
     """Return the class of a sink connector in Java. Starts no JVM."""
     return type(_simple_name(plugin), (JavaSinkConnector,), {"plugin": plugin})
 
 
-def _simple_name(plugin: ConnectorPlugin) -> str:
+def _simple_name(plugin: JavaPlugin) -> str:
     """Return the name of the class without its package, as messages have it."""
     return plugin.class_name.rpartition(".")[2]
 
