@@ -72,8 +72,8 @@ class Postgres:
     It does not wait for the disk, which a kill of its processes does not harm.
     """
 
-    def __init__(self, programs: Path) -> None:
-        self._programs = programs
+    def __init__(self, programs: Path, **settings: str) -> None:
+        self._programs, self._settings = programs, settings
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-postgres-"))
         # The server does not run as root.
         self._as: dict[str, Any] = {}
@@ -85,17 +85,8 @@ class Postgres:
         self._log = self._directory / "log"
         self.port = free_port()
         self._server: subprocess.Popen[bytes] | None = None
-        initdb = [
-            str(programs / "initdb"),
-            "-D",
-            str(self._data),
-            "-U",
-            USER,
-            "--auth=trust",
-            "-E",
-            "UTF8",
-            "--no-locale",
-        ]
+        login = ["-U", USER, "--auth=trust", "-E", "UTF8", "--no-locale"]
+        initdb = [str(programs / "initdb"), "-D", str(self._data), *login]
         done = subprocess.run([*initdb, "-N"], cwd=self._directory, capture_output=True, text=True, **self._as)
         assert done.returncode == 0, done.stderr
 
@@ -125,6 +116,7 @@ class Postgres:
             "log_statement": "all",
             "max_connections": "60",
             "timezone": "UTC",
+            **self._settings,
         }
         with self._log.open("ab") as log:
             given = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]

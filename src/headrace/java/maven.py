@@ -13,9 +13,13 @@ from headrace.jvm.ivy import resolve_jars
 _COORDINATE: Final = re.compile(r"[\w.-]+:[\w.-]+:[\w.+-]+")
 _OF_KAFKA: Final = re.compile(
     r"(connect-(?:api|json|runtime|transforms)|kafka-clients|slf4j-(?:api|simple|reload4j|log4j12)"
-    r"|lz4-java|snappy-java|zstd-jni|(?:jakarta|javax)\.ws\.rs-api)-\d"
+    r"|jackson-(?:annotations|core|databind|datatype-jdk8|module-blackbird)|lz4-java|snappy-java|zstd-jni|(?:jakarta|javax)\.ws\.rs-api)-\d"
 )
-"""The jars that a plugin gets from Kafka Connect: with its own it would not know the worker's records."""
+"""The jars that a plugin gets from Kafka Connect.
+
+With its own it would not know the worker's records; Jackson looks modules up by `ServiceLoader`, which finds Kafka
+Connect's also for a plugin with a Jackson of its own, and they do not fit. Vendors' archives lack all of these, too.
+"""
 
 
 def is_coordinate(source: str) -> bool:

@@ -210,7 +210,14 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
 def test_kafkas_own_jars_are_left_out(store: PluginStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = directory_of_shop(tmp_path)
     jars = [directory / "shop-1.2.jar", directory / "lib" / "shop-core-1.2.jar"]
-    for name in ("connect-api-4.3.1", "kafka-clients-4.3.1", "slf4j-api-2.0", "connect-json-4.3.1", "zstd-jni-1.5"):
+    for name in (
+        "connect-api-4.3.1",
+        "kafka-clients-4.3.1",
+        "slf4j-api-2.0",
+        "connect-json-4.3.1",
+        "zstd-jni-1.5",
+        "jackson-databind-2.19",
+    ):
         (tmp_path / f"{name}.jar").touch()
         jars.append(tmp_path / f"{name}.jar")
     monkeypatch.setattr("headrace.java.maven.resolve_jars", lambda coordinates, progress: tuple(jars))
