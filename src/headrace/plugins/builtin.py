@@ -115,6 +115,8 @@ _CONNECTORS: Final = (
     ("testing", "verifiable_sink", "VerifiableSink", "tools", "sink"),
     ("testing", "verifiable_source", "VerifiableSource", "tools", "source"),
     ("sample", "orders_source", "OrdersSource", None, "source"),
+    ("singer", "singer_sink", "SingerSink", None, "sink"),
+    ("singer", "singer_source", "SingerSource", None, "source"),
     ("spark_files", "spark_file_source", "SparkFileSource", None, "source"),
     ("spark_sink", "spark_sink", "SparkSink", None, "sink"),
     ("spark_table", "spark_table_source", "SparkTableSource", None, "source"),

@@ -309,7 +309,7 @@ def test_tasks_have_the_versions_of_their_connectors() -> None:
     for plugin in tasks:
         module, _, name = plugin.target.partition(":")
         assert getattr(importlib.import_module(module), name)().version() == plugin.version
-    assert len(tasks) == 11
+    assert len(tasks) == 13
 
 
 def test_the_list_shows_these_versions() -> None:

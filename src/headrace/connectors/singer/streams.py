@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streams of a tap's run: their SCHEMAs, and the source records of their RECORDs. Pure but for log lines."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headrace.api.errors import ConfigError, DataError
+from headrace.api.record import SourceRecord
+from headrace.api.schema import Schema, Struct
+from headrace.api.schema_builder import SchemaBuilder
+from headrace.connectors.singer.json_schemas import Column, TypeChoices, column, struct_of
+from headrace.connectors.singer.messages import RecordMessage, SchemaMessage
+
+log = logging.getLogger(__name__)
+
+_NO_TOPIC_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9._-]")
+_LONGEST_TOPIC: Final = 249
+
+
+class Topics:
+    """The topic of each stream: one that the user has named, else a prefix and the stream's name."""
+
+    def __init__(self, prefix: str, named: Mapping[str, str]) -> None:
+        self._prefix, self._named = prefix, named
+        self._streams: dict[str, str] = {}
+
+    def of(self, stream: str) -> str:
+        """Return the topic. Raise ConfigError if another stream has it, or if it is no name of a topic.
+
+        Characters that topics cannot have become underscores.
+        """
+        topic = self._named.get(stream) or _NO_TOPIC_CHARACTER.sub("_", self._prefix + stream)
+        other = self._streams.setdefault(topic, stream)
+        if other != stream:
+            raise ConfigError(f"Streams '{other}' and '{stream}' have one topic '{topic}': name them in stream.topics")
+        if not topic or len(topic) > _LONGEST_TOPIC:
+            raise ConfigError(f"Stream '{stream}' has no valid topic '{topic}': name it in stream.topics")
+        return topic
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as its last SCHEMA describes it."""
+
+    message: SchemaMessage
+    topic: str
+    schema: Schema
+    columns: Mapping[str, Column]
+    key_schema: Schema | None
+    unknown: set[str] = field(default_factory=set)
+    """Fields of records that the SCHEMA does not have, which are logged once each."""
+
+
+class Streams:
+    """The streams that a tap has announced since the task's start."""
+
+    def __init__(self, topics: Topics, choices: TypeChoices) -> None:
+        self._topics, self._choices = topics, choices
+        self._streams: dict[str, Stream] = {}
+
+    def announce(self, message: SchemaMessage) -> None:
+        """Take a SCHEMA: it is that of the stream's records that follow. Raise DataError or ConfigError."""
+        known = self._streams.get(message.stream)
+        # The same one again leaves the Connect schema the same object, which converters' caches know.
+        if known is None or known.message != message:
+            topic = self._topics.of(message.stream)
+            try:
+                self._streams[message.stream] = _stream(message, topic, self._choices)
+            except (DataError, RecursionError) as error:
+                reason = "is nested too deep" if isinstance(error, RecursionError) else f"cannot be used: {error}"
+                raise DataError(f"the SCHEMA of stream '{message.stream}' {reason}") from error
+
+    def record(self, message: RecordMessage) -> SourceRecord:
+        """Return the record, without source partition and offset. Raise DataError that names stream and field."""
+        stream = self._streams.get(message.stream)
+        if stream is None:
+            raise DataError(f"a RECORD of stream '{message.stream}' came before its SCHEMA")
+        try:
+            value = struct_of(stream.schema, stream.columns, message.record)
+            key = _key(stream, value)
+            timestamp = _milliseconds(message.extracted)
+        except DataError as error:
+            raise DataError(f"a RECORD of stream '{message.stream}' does not fit its SCHEMA: {error}") from error
+        if not message.record.keys() <= stream.columns.keys():
+            _log_unknown(stream, message.record)
+        return SourceRecord(
+            None, None, stream.topic, None, stream.key_schema, key, stream.schema, value, timestamp
+        )  # fmt: skip
+
+
+def _stream(message: SchemaMessage, topic: str, choices: TypeChoices) -> Stream:
+    properties = message.schema.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        raise DataError("it has no properties")
+    columns = {name: column(each, choices) for name, each in properties.items()}
+    builder = SchemaBuilder.struct().name(message.stream)
+    for name, each in columns.items():
+        builder.field(name, each.schema)
+    return Stream(message, topic, builder.build(), columns, _key_schema(message, columns))
+
+
+def _key_schema(message: SchemaMessage, columns: Mapping[str, Column]) -> Schema | None:
+    missing = [key for key in message.keys if key not in columns]
+    if missing:
+        raise DataError(f"it lacks its own key_properties {', '.join(missing)}")
+    if not message.keys:
+        return None
+    builder = SchemaBuilder.struct().name(f"{message.stream}.key")
+    for key in message.keys:
+        builder.field(key, columns[key].schema.replace(optional=False))
+    return builder.build()
+
+
+def _key(stream: Stream, value: Struct) -> Struct | None:
+    if stream.key_schema is None:
+        return None
+    parts = [value.get(key) for key in stream.message.keys]
+    missing = [key for key, part in zip(stream.message.keys, parts, strict=True) if part is None]
+    if missing:
+        raise DataError(f"it has no value of the key property {', '.join(missing)}")
+    return Struct.of_valid(stream.key_schema, parts)
+
+
+def _milliseconds(extracted: Any) -> int | None:
+    if not isinstance(extracted, str):
+        return None
+    try:
+        parsed = datetime.datetime.fromisoformat(extracted)
+    except ValueError:
+        return None
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=datetime.UTC)
+    return max(0, int(parsed.timestamp() * 1000))
+
+
+def _log_unknown(stream: Stream, record: Mapping[str, Any]) -> None:
+    new = record.keys() - stream.columns.keys() - stream.unknown
+    if new:
+        stream.unknown.update(new)
+        names = ", ".join(sorted(map(repr, new)))
+        log.warning("Stream %r has fields that its SCHEMA does not have; they are left out: %s", stream.topic, names)
