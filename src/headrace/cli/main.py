@@ -17,6 +17,7 @@ from headrace.cli.doctor import doctor
 from headrace.cli.init import init
 from headrace.cli.offsets import offsets
 from headrace.cli.quickstart.command import quickstart
+from headrace.cli.singer import singer
 
 app = typer.Typer(
     name="headrace",
@@ -94,6 +95,7 @@ app.command(epilog=examples("headrace init", "headrace init connect --force"))(i
 app.command(epilog=examples("headrace quickstart", "headrace quickstart --throughput 100 --keep"))(quickstart)
 app.add_typer(offsets)
 app.add_typer(audit)
+app.add_typer(singer)
 add_operator_commands(app, offsets)
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environments of taps and targets, made from packages of the test's own, without an index."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from headrace.api.errors import ConfigError
+from headrace.connectors.singer.commands import installed_executable
+from headrace.plugins.singer_environments import install, installed, remove
+
+
+@pytest.fixture(autouse=True)
+def pip_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither uv nor an index: what is installed is what lies there."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+
+def wheel(directory: Path, name: str, version: str, *programs: str) -> str:
+    """The path of a package with these executables, which do nothing."""
+    module, information = name.replace("-", "_"), f"{name.replace('-', '_')}-{version}.dist-info"
+    path = directory / f"{module}-{version}-py3-none-any.whl"
+    scripts = "".join(f"{each} = {module}:main\n" for each in programs)
+    files = {
+        f"{module}.py": "def main(): pass\n",
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{information}/entry_points.txt": f"[console_scripts]\n{scripts}",
+        f"{information}/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for each, text in files.items():
+            archive.writestr(each, text)
+    return str(path)
+
+
+def test_the_life_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATA_DIR", str(tmp_path))
+    assert installed() == []
+    made = install(wheel(tmp_path, "acme-tap-shop", "1.0", "tap-shop"), "tap-shop")
+    assert (made.name, made.executables) == ("tap-shop", ("tap-shop",))
+    assert "acme-tap-shop @ file://" in made.lock
+    assert os.access(installed_executable("tap-shop", "tap"), os.X_OK)
+    install(wheel(tmp_path, "acme-tap-shop", "1.1", "tap-shop"), "tap-shop")
+    assert len(list((tmp_path / "singer" / "tap-shop").glob("venv-*"))) == 1
+    assert [each.name for each in installed()] == ["tap-shop"]
+    assert "1.1" in installed()[0].lock
+    with pytest.raises(ConfigError, match=r"cannot be installed: ERROR: .*no-such-tap"):
+        install("no-such-tap", "tap-shop")
+    assert "1.1" in installed()[0].lock  # the former one stays
+    remove("tap-shop")
+    assert installed() == []
+    with pytest.raises(ConfigError, match="There is no installed tap or target 'tap-shop'"):
+        remove("tap-shop")
+
+
+def test_a_package_that_is_no_tap(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"it is no tap or target"):
+        install(wheel(tmp_path, "acme", "1.0", "acme-tool"), "shop", tmp_path / "singer")
+    assert list((tmp_path / "singer").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "name"), [("git+https://x/y.git", None), ("--upgrade", "a"), ("a", "../b"), ("a", ".."), ("", None)]
+)
+def test_names_that_are_none(request_: str, name: str | None, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--name"):
+        install(request_, name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_executables_that_are_not_found_or_ambiguous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATA_DIR", str(tmp_path))
+    programs = tmp_path / "singer" / "x" / "current" / "bin"
+    programs.mkdir(parents=True)
+    with pytest.raises(ConfigError, match="install it on each worker's machine: headrace singer install x"):
+        installed_executable("x", "tap")
+    (programs / "tap-a").touch()
+    assert installed_executable("x", "tap") == str(programs / "tap-a")
+    (programs / "tap-b").touch()
+    with pytest.raises(ConfigError, match=r"several executables, tap-a, tap-b: use singer\.command"):
+        installed_executable("x", "tap")
+    for name in ("../x", ".x", ""):
+        with pytest.raises(ConfigError, match="no name of an installed tap"):
+            installed_executable(name, "tap")
