@@ -17,7 +17,7 @@ from typing import Final
 
 from headrace.api.errors import ConnectError, DataError
 
-_GUARD: Final = str(Path(__file__).with_name("guard.py"))
+_GUARD: Final = str(Path(__file__).absolute().with_name("guard.py"))
 _CHUNK: Final = 1 << 20
 _ERROR_CHUNK: Final = 1 << 16
 _SET_PIPE_SIZE: Final = 1031
@@ -218,7 +218,7 @@ class Child:
             self._keep_error(line)
 
     def _keep_error(self, line: bytes | bytearray) -> None:
-        text = bytes(line[:_LONGEST_ERROR_LINE]).decode("utf-8", "replace").rstrip()
+        text = bytes(line[:_LONGEST_ERROR_LINE]).decode("utf-8", "replace").strip()
         if text:
             self.error_lines.append(text)
             self.last_errors.append(text)
