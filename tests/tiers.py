@@ -90,6 +90,9 @@ SLOW: Final = (
     "integration/test_examples_chain.py",
     "integration/test_spark_sink_postgres.py",
     "integration/test_spark_table_source_postgres.py",
+    # taps and targets of PyPI, which are installed
+    "integration/test_singer_environments.py",
+    "integration/test_singer_taps.py",
     # a real Prometheus, a worker of its own
     "integration/test_prometheus.py",
     # receivers of traces and lineage, a worker of its own
@@ -121,6 +124,8 @@ SLOW: Final = (
     "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
 )
 LONGEST_FIRST: Final = (
+    "integration/test_singer_taps.py",
+    "faults/test_singer_source.py",
     "integration/test_wheel.py",
     "integration/test_quickstart.py",
     "integration/test_preview.py",

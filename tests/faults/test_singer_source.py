@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of all processes around a tap of Singer: its task's, its own, its guard, the worker."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.support.exactly_once import assert_contiguous
+from tests.support.polling import wait_for
+from tests.support.processes import alive, command_of
+from tests.support.topics import committed_offsets, values, wait_for_values
+from tests.support.worker_process import PLUGINS, WorkerProcess
+
+COUNT = 4000
+TAP = PLUGINS / "numbered_tap.py"
+NAME = sys.executable.rpartition("/")[2]
+
+
+def create(worker: WorkerProcess, name: str, **props: str) -> None:
+    worker.create(
+        name,
+        **{
+            "connector.class": "SingerSource",
+            "tasks.max": "1",
+            "singer.command": f"{sys.executable} {TAP}",
+            "singer.config": json.dumps({"count": COUNT, "batch": 7, "slow": 0.004, "streams": [name]}),
+            "singer.exactly.once": "true",
+            "exactly.once.support": "required",
+            "transforms": "number",
+            "transforms.number.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
+            "transforms.number.field": "n",
+            **props,
+        },
+    )
+
+
+def taps(name: str) -> list[psutil.Process]:
+    """The processes of the connector's tap whose state or settings are its own: first the guard, then the tap."""
+    found = []
+    for process in psutil.process_iter():
+        line = command_of(process)
+        if str(TAP) in line and alive(process) and "--discover" not in line:
+            found.append(process)
+    return sorted(found, key=lambda each: "guard.py" not in command_of(each))
+
+
+def kill(worker: WorkerProcess, what: str, name: str) -> None:
+    if what == "worker":
+        left = taps(name)
+        worker.kill()
+        wait_for(lambda: not worker.leftovers(), 20, lambda: f"the end of {worker.leftovers()}")
+        wait_for(lambda: not any(map(alive, left)), 20, "the end of the tap")
+        worker.start()
+        return
+    if what == "task":
+        left = taps(name)
+        worker.task_process().kill()
+        wait_for(lambda: not any(map(alive, left)), 20, "the end of the tap")
+        return
+    running = wait_for(lambda: taps(name), 60, "a tap that runs")
+    with suppress(psutil.Error):
+        running[0 if what == "guard" else -1].kill()
+
+
+@pytest.mark.parametrize("boundary", ["connector", "poll"])
+def test_each_number_once_whatever_is_killed(
+    own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, boundary: str
+) -> None:
+    own_worker.start()
+    # Three records held for seven: those before the STATE are in the open transaction.
+    held = {"singer.held.records": "3"} if boundary == "connector" else {}
+    create(own_worker, unique, **{"transaction.boundary": boundary, **held})
+    chance = random.Random(unique)
+    seen = 0
+    for what in ("tap", "task", "guard", "worker", "task", "tap"):
+        seen = len(wait_for_values(broker.bootstrap_servers, unique, min(COUNT - 1, seen + 200), 90))
+        time.sleep(chance.random() / 5)
+        kill(own_worker, what, unique)
+    assert_contiguous(wait_for_values(broker.bootstrap_servers, unique, COUNT, 120), COUNT)
+    offsets = committed_offsets(broker.bootstrap_servers, own_worker.properties["offset.storage.topic"], unique)
+    partition = json.dumps({"tap": NAME, "streams": "*"}, sort_keys=True)
+    assert json.loads(offsets[partition]["state"]) == {"bookmarks": {unique: COUNT - 1}}
+    assert len(values(broker.bootstrap_servers, unique)) == COUNT
+    own_worker.delete(unique)
+    wait_for(lambda: not taps(unique), 20, "the end of the tap")
+
+
+def test_bad_taps_fail_their_own_tasks_alone(worker: WorkerProcess, unique: str) -> None:
+    bad = {
+        "garbage": "a line is no JSON",
+        "long line": "a line is longer than 16777216 bytes",
+        "dies": "ended with code 1; it said: no such database",
+        "missing": "there is no executable no-such-tap on this machine",
+    }
+    for number, (habit, text) in enumerate(bad.items()):
+        name = f"{unique}-{number}"
+        config = {"singer.config": json.dumps({"count": 1, "habit": habit}), "catalog": "none", "singer.retries": "0"}
+        create(worker, name, **config, **({"singer.command": "no-such-tap"} if habit == "missing" else {}))
+        worker.wait_for_tasks(name, "FAILED")
+        first = worker.status(name)["tasks"][0]["trace"].splitlines()[0]
+        assert text in first, first
+        worker.delete(name)
+    wait_for(lambda: not taps(unique), 20, "the ends of all taps")
