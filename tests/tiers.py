@@ -40,6 +40,7 @@ FIRST: Final = (
     "security/test_rest_load.py::test_health_answers_while_one_address_holds_half_open_connections",
     "security/test_web_page.py::test_a_page_that_has_rebound_its_name_gets_no_answer",
     # what a connector, a query or a record does
+    "security/test_singer_commands.py",
     "security/test_odd_errors.py::test_a_task_that_cannot_poll_is_failed",
     "security/test_dead_threads.py::test_threads_of_a_worker_in_this_process",
     "security/test_dead_threads.py::test_a_membership_that_nobody_watches_over",

@@ -22,6 +22,7 @@ from tests.support.worker_process import PLUGINS, WorkerProcess
 COUNT = 4000
 TAP = PLUGINS / "numbered_tap.py"
 NAME = sys.executable.rpartition("/")[2]
+ALLOWED = {"singer.commands.allowed": f"{sys.executable},no-such-tap"}
 
 
 def create(worker: WorkerProcess, name: str, **props: str) -> None:
@@ -74,6 +75,7 @@ def kill(worker: WorkerProcess, what: str, name: str) -> None:
 def test_each_number_once_whatever_is_killed(
     own_worker: WorkerProcess, broker: EmbeddedBroker, unique: str, boundary: str
 ) -> None:
+    own_worker.properties.update(ALLOWED)
     own_worker.start()
     # Three records held for seven: those before the STATE are in the open transaction.
     held = {"singer.held.records": "3"} if boundary == "connector" else {}
@@ -93,7 +95,9 @@ def test_each_number_once_whatever_is_killed(
     wait_for(lambda: not taps(unique), 20, "the end of the tap")
 
 
-def test_bad_taps_fail_their_own_tasks_alone(worker: WorkerProcess, unique: str) -> None:
+def test_bad_taps_fail_their_own_tasks_alone(own_worker: WorkerProcess, unique: str) -> None:
+    own_worker.properties.update(ALLOWED)
+    own_worker.start()
     bad = {
         "garbage": "a line is no JSON",
         "long line": "a line is longer than 16777216 bytes",
@@ -103,9 +107,9 @@ def test_bad_taps_fail_their_own_tasks_alone(worker: WorkerProcess, unique: str)
     for number, (habit, text) in enumerate(bad.items()):
         name = f"{unique}-{number}"
         config = {"singer.config": json.dumps({"count": 1, "habit": habit}), "catalog": "none", "singer.retries": "0"}
-        create(worker, name, **config, **({"singer.command": "no-such-tap"} if habit == "missing" else {}))
-        worker.wait_for_tasks(name, "FAILED")
-        first = worker.status(name)["tasks"][0]["trace"].splitlines()[0]
+        create(own_worker, name, **config, **({"singer.command": "no-such-tap"} if habit == "missing" else {}))
+        own_worker.wait_for_tasks(name, "FAILED")
+        first = own_worker.status(name)["tasks"][0]["trace"].splitlines()[0]
         assert text in first, first
-        worker.delete(name)
+        own_worker.delete(name)
     wait_for(lambda: not taps(unique), 20, "the ends of all taps")

@@ -83,8 +83,8 @@ def test_executables_that_are_not_found_or_ambiguous(tmp_path: Path, monkeypatch
     (programs / "tap-a").touch()
     assert installed_executable("x", "tap") == str(programs / "tap-a")
     (programs / "tap-b").touch()
-    with pytest.raises(ConfigError, match=r"several executables, tap-a, tap-b: use singer\.command"):
+    with pytest.raises(ConfigError, match=r"several executables, tap-a, tap-b: headrace singer install PACKAGE --name"):
         installed_executable("x", "tap")
-    for name in ("../x", ".x", ""):
+    for name in ("../x", ".x", "", "..", "x/current/bin/..", str(programs), "-x", "x\n"):
         with pytest.raises(ConfigError, match="no name of an installed tap"):
             installed_executable(name, "tap")

@@ -60,6 +60,7 @@ def _migrate(worker_properties: Path, connector: str) -> Migration:
     from headrace.cli.worker_process import resolved_properties
     from headrace.config.distributed_config import DistributedConfig
     from headrace.config.properties_file import read_properties
+    from headrace.plugins.command_access import command_access
     from headrace.plugins.config_transformer import config_transformer
     from headrace.plugins.discovery import plugins_of
     from headrace.plugins.override_policies import override_policy
@@ -75,7 +76,9 @@ def _migrate(worker_properties: Path, connector: str) -> Migration:
         _check(connector, state)
         assert stored is not None
         transformer = config_transformer(config.raw, plugins)
-        resolved = RunnableConfigs(transformer, override_policy(config, plugins), plugins).resolve_connector(stored)
+        policy = override_policy(config, plugins)
+        configs = RunnableConfigs(transformer, policy, plugins, command_access(config.raw))
+        resolved = configs.resolve_connector(stored)
         with resolved.hidden_errors(), _worker_store(config) as common:
             stores = OffsetStores(config, common)
             try:

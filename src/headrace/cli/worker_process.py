@@ -27,6 +27,7 @@ from headrace.config.connector_config import HEADER_CONVERTER, KEY_CONVERTER, VA
 from headrace.config.override_policy import POLICY_PROPERTY
 from headrace.config.telemetry_config import TRACES
 from headrace.config.worker_config import CONFIG_PROVIDERS, LOG_KEPT_BYTES, WorkerConfig
+from headrace.connectors.singer.commands import environments_directory
 from headrace.herder.errors import NotFoundError
 from headrace.herder.herder import Herder
 from headrace.jvm.java_runtime import find_java, unused_java_home
@@ -97,12 +98,13 @@ def _named_files(config: WorkerConfig) -> Iterator[str]:
 
 
 def _code() -> Iterator[str]:
-    """Return the directories of imported modules, of the interpreter and of the programs beside it."""
+    """Return the directories of imported modules, the interpreter, programs beside it, and taps and targets."""
     yield from filter(os.path.exists, sys.path)
     yield str(Path(headrace.__file__).parent)
     yield str(Path(sys.executable).parent)
     yield str(Path(sys.prefix) / "pyvenv.cfg")
     yield site.getusersitepackages()
+    yield str(environments_directory())
 
 
 def check_java() -> None:

@@ -37,6 +37,7 @@ PLUGIN_PATH: Final = "plugin.path"
 PLUGIN_MODULE_PREFIXES: Final = "plugin.module.prefixes"
 CONNECTORS_ALLOWED: Final = "connectors.allowlist"
 CONNECTORS_DENIED: Final = "connectors.denylist"
+SINGER_COMMANDS: Final = "singer.commands.allowed"
 CONFIG_PROVIDERS: Final = "config.providers"
 LOG_FORMAT: Final = "log.format"
 LOG_KEPT_BYTES: Final = "log.kept.bytes"
@@ -127,6 +128,9 @@ def _define_plugins(definition: ConfigDef) -> ConfigDef:
         .define(CONNECTORS_DENIED, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Connectors that may not run, by names or patterns; they have priority over "
                     "connectors.allowlist. headrace only.")
+        .define(SINGER_COMMANDS, Type.LIST, "", importance=low, validator=ValidList(),
+                doc="Programs that the singer.command of connectors may start, by patterns of their names or absolute "
+                    "paths; * is all. By default only what headrace singer install has installed. headrace only.")
         .define(CONFIG_PROVIDERS, Type.LIST, "", importance=low, validator=ValidList(),
                 doc="Names of the config providers for references like ${name:path:key}.")
     )  # fmt: skip

@@ -13,7 +13,7 @@ from headrace.api.errors import ConfigError
 from headrace.config.access_config import AUDIT_FILE, AUTHENTICATION
 from headrace.config.rest_config import ALLOWED_HOSTS, REST_EXTENSIONS
 from headrace.config.secret_properties import is_reference, is_secret_name
-from headrace.config.worker_config import PLUGIN_MODULE_PREFIXES, WorkerConfig
+from headrace.config.worker_config import PLUGIN_MODULE_PREFIXES, SINGER_COMMANDS, WorkerConfig
 from headrace.doctor.findings import Finding, ok, warning
 from headrace.doctor.subject import Subject
 from headrace.rest.server.listeners import Listener
@@ -42,6 +42,9 @@ def security_findings(config: WorkerConfig) -> Iterator[Finding]:
     if "*" in config.get(PLUGIN_MODULE_PREFIXES):
         found = f"{PLUGIN_MODULE_PREFIXES}=* lets connectors name any Python class"
         yield warning(found, f"list the packages of plugins in {PLUGIN_MODULE_PREFIXES}, or remove it")
+    if "*" in config.get(SINGER_COMMANDS):
+        found = f"{SINGER_COMMANDS}=* lets connectors start any program"
+        yield warning(found, f"list programs in {SINGER_COMMANDS}, or remove it: headrace singer install needs none")
 
 
 def _rest_findings(config: WorkerConfig) -> Iterator[Finding]:

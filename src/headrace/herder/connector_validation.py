@@ -193,6 +193,7 @@ class ConnectorValidator:
             runtime_checks.check_topics(findings, raw)
             runtime_checks.check_consumer_group(findings, self._worker, raw)
         check_overrides(findings, self._policy, connector, raw)
+        runtime_checks.check_command(findings, self._worker, raw)
         if findings.is_valid():
             check_frame_steps(findings, connector, raw, self._plugins, self._analyse)
 

@@ -28,6 +28,7 @@ from headrace.config.sink_connector_config import TOPICS
 from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
+from headrace.plugins.command_access import command_access
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +95,14 @@ def check_consumer_group(findings: Findings, worker: WorkerConfig, config: Mappi
         property = _GROUP_OVERRIDE if _GROUP_OVERRIDE in config else NAME
         message = f"Consumer group {group} of this sink connector conflicts with Connect worker group {worker.group_id}"
         findings.add_message(property, message)
+
+
+def check_command(findings: Findings, worker: WorkerConfig, config: Mapping[str, str]) -> None:
+    """Check that the worker may start the program that the configuration names."""
+    try:
+        command_access(worker.raw).check(config.get(NAME), config)
+    except ConfigError as error:
+        findings.add_error(error)
 
 
 def _unexpected(connector: Connector, method: str, error: BaseException) -> str:

@@ -7,7 +7,6 @@ use, which has a file ``requirements.lock`` of what is installed. `connectors.si
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -19,13 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from headrace.api.errors import ConfigError, ConnectError
-from headrace.connectors.singer.commands import CURRENT, environments_directory
+from headrace.connectors.singer.commands import CURRENT, ENVIRONMENT_NAME, environments_directory
 from headrace.jvm.user_cache import locked
 
 LOCK: Final = "requirements.lock"
 _REQUEST: Final = "request"
 _KINDS: Final = ("tap", "target")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SAID: Final = 300
 _LONGEST: Final = 1_800
 
@@ -43,7 +41,7 @@ class SingerEnvironment:
     def version(self) -> str:
         """The installed version of the package with the environment's name; empty if there is none."""
         pins = dict(line.lower().split("==", 1) for line in self.lock.splitlines() if "==" in line)
-        requested = _NAME.match(self.request)
+        requested = ENVIRONMENT_NAME.match(self.request)
         return pins.get((requested[0] if requested else self.name).lower().replace("_", "-"), "")
 
 
@@ -56,9 +54,9 @@ def install(request: str, name: str | None = None, directory: Path | None = None
         ConfigError: the name is not valid, or there is no such package.
         ConnectError: the environment cannot be made.
     """
-    found = None if "/" in request else _NAME.match(request)
+    found = None if "/" in request else ENVIRONMENT_NAME.match(request)
     name = name or (found[0] if found else "")
-    if request.startswith("-") or not _NAME.fullmatch(name):
+    if request.startswith("-") or not ENVIRONMENT_NAME.fullmatch(name):
         raise ConfigError(f"'{request}' has no valid name of a tap or target: set one with --name")
     home = (directory or environments_directory()) / name
     try:
@@ -87,7 +85,7 @@ def installed(directory: Path | None = None) -> list[SingerEnvironment]:
 def remove(name: str, directory: Path | None = None) -> None:
     """Remove an environment. Raise ConfigError if there is none of this name."""
     home = (directory or environments_directory()) / name
-    if not _NAME.fullmatch(name) or not home.is_dir():
+    if not ENVIRONMENT_NAME.fullmatch(name) or not home.is_dir():
         raise ConfigError(f"There is no installed tap or target '{name}'; headrace singer ls shows all")
     try:
         shutil.rmtree(home)

@@ -22,6 +22,7 @@ from headrace.config.telemetry_config import LINEAGE, TRACES
 from headrace.config.worker_config import CLIENT_METRICS_INTERVAL, WorkerConfig
 from headrace.java.process_options import use_options
 from headrace.kafka.data.client_statistics import ClientStatistics
+from headrace.plugins.command_access import command_access
 from headrace.plugins.discovery import plugins_of
 from headrace.task.errors.error_reports import ErrorReports, ToleratedErrorReporter
 from headrace.task.errors.processing_context import O
@@ -92,7 +93,11 @@ class TaskAssembly(Generic[C, O]):
         return ClientStatistics(interval, partial(self.metrics.replace, "client")) if interval else None
 
     def create_task(self, kind: type[Any]) -> Any:
-        """Return the plugin's task, not initialized. ConfigError if its class is not of ``kind``."""
+        """Return the plugin's task, not initialized.
+
+        ConfigError if its class is not of ``kind``, or if it may not start its command on this machine.
+        """
+        command_access(self.spec.worker_config).check(self.spec.id.connector, self.spec.task_config)
         cls = self.plugins.task(self.spec.task_class)
         if not issubclass(cls, kind):
             reason = f"task {self.spec.id} needs a {kind.__name__}"

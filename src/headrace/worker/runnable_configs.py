@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 from headrace.api.errors import ConfigError
 from headrace.api.policy import ConnectorClientConfigOverridePolicy
+from headrace.config.connector_config import NAME
 from headrace.model.cluster_config_state import Config
+from headrace.plugins.command_access import CommandAccess
 from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.override_policies import check_overrides
@@ -22,33 +24,46 @@ After = Callable[[float, Callable[[], None]], Callable[[], None]]
 
 
 class RunnableConfigs:
-    """Resolves references and enforces the worker's override policy.
+    """Resolves references, and enforces the worker's override policy and its rule about commands.
 
     Every connector and task of a worker gets its configuration here. Methods block on config providers and imports; any
     thread may call.
     """
 
     def __init__(
-        self, transformer: ConfigTransformer, policy: ConnectorClientConfigOverridePolicy, plugins: Plugins
+        self,
+        transformer: ConfigTransformer,
+        policy: ConnectorClientConfigOverridePolicy,
+        plugins: Plugins,
+        commands: CommandAccess,
     ) -> None:
         self._transformer = transformer
         self._policy = policy
         self._plugins = plugins
+        self._commands = commands
 
     def resolve_connector(self, config: Config) -> ResolvedConfig:
         """Resolve a connector's configuration.
 
-        Raise ConfigError, without values, for a reference that cannot be resolved and for an override that is refused.
+        Raise ConfigError, without values, for a reference that cannot be resolved, and for an override or command that
+        is refused.
         """
         resolved = self._transformer.transform(config)
         cls = self._class(resolved.config)
         with resolved.hidden_errors():
             check_overrides(self._policy, resolved.config, cls, cls is not None and connector_type(cls) == "source")
+            self._commands.check(config.get(NAME), resolved.config)
         return resolved
 
-    def resolve_task(self, config: Config) -> ResolvedConfig:
-        """Resolve a task's configuration. Raise ConfigError for a reference that cannot be resolved."""
-        return self._transformer.transform(config)
+    def resolve_task(self, connector: str, config: Config) -> ResolvedConfig:
+        """Resolve a task's configuration.
+
+        Raise ConfigError for a reference that cannot be resolved, and for a command that is refused.
+        """
+        resolved = self._transformer.transform(config)
+        with resolved.hidden_errors():
+            self._commands.check(connector, resolved.config)
+        return resolved
 
     def _class(self, config: Config) -> type | None:
         """Return None for an unknown class: code that needs the class raises."""

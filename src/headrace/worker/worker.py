@@ -20,6 +20,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorOffset, OffsetBounds, OffsetsChange, OffsetsChanged, SparkAttempt
 from headrace.model.state import TargetState
 from headrace.plugins.builtin import PluginKind
+from headrace.plugins.command_access import command_access
 from headrace.plugins.config_transformer import config_transformer
 from headrace.plugins.discovery import Plugins, connector_type
 from headrace.plugins.override_policies import override_policy
@@ -80,7 +81,7 @@ class Worker:
         self.transformer.warn_of_missing_limits()
         plugins.warn_of_plugins()
         self.override_policy = override_policy(config, plugins)
-        self.configs = RunnableConfigs(self.transformer, self.override_policy, plugins)
+        self.configs = RunnableConfigs(self.transformer, self.override_policy, plugins, command_access(config.raw))
         self._connector_offsets = ConnectorOffsets(config, plugins, self.configs, self._offsets, launcher.run_job)
         self._connectors = WorkerConnectors(self.configs, plugins, self._offsets.reader, status, self._stages, after)
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
@@ -260,7 +261,8 @@ class Worker:
         return ConnectorFigures(run, version, shown, connector_type(cls) or "unknown", own)
 
     def _task_launch(self, id: ConnectorTaskId, connector_config: Config, task_config: Config) -> TaskLaunch:
-        connector, task = self.configs.resolve_connector(connector_config), self.configs.resolve_task(task_config)
+        connector = self.configs.resolve_connector(connector_config)
+        task = self.configs.resolve_task(id.connector, task_config)
         both = connector.along_with(task)
         with both.hidden_errors():
             spec = build_task_spec(self.config, self.plugins, id, connector.config, task.config)

@@ -9,6 +9,7 @@ from pathlib import Path
 import headrace
 from headrace.cli.worker_process import worker_files
 from headrace.config.worker_config import WorkerConfig
+from headrace.connectors.singer.commands import environments_directory
 
 NEEDED = {"bootstrap.servers": "b:1", "key.converter": "StringConverter", "value.converter": "StringConverter"}
 
@@ -37,4 +38,5 @@ def test_they_are_what_it_is_set_up_by_and_where_its_code_comes_from(tmp_path: P
     assert found >= {str(file) for file in files.values()} | directories
     assert found >= {str(Path(headrace.__file__).parent), str(Path(sys.executable).parent)}
     assert found >= {place for place in sys.path if Path(place).exists() and place}
+    assert str(environments_directory()) in found
     assert str(tmp_path) not in found, "a directory that a property names may be one for data"

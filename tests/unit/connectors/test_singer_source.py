@@ -261,6 +261,10 @@ def test_streams_that_match_no_pattern(start: Start) -> None:
         ({"singer.command": "x", "stream.topics": "orders"}, "'orders' is not of the form stream:topic"),
         ({"singer.command": "x", "streams.metadata": "[1]"}, "streams.metadata: it is no JSON object"),
         ({"singer.command": "x", "catalog": "/not/there"}, "catalog: the file cannot be read"),
+        ({"singer.command": "x", "catalog": "/dev/zero"}, "catalog: the file cannot be read: it is no regular file"),
+        ({"singer.command": "x", "catalog": "/"}, "catalog: the file cannot be read: Is a directory"),
+        ({"singer.command": "x", "catalog": "a\0b"}, "catalog: the file cannot be read: it is no path"),
+        ({"singer.command": "x", "singer.catalog.option": "--exec"}, "one of: --catalog, --properties"),
         ({"singer.command": "x", "catalog": "{}"}, "catalog: it is no JSON object with a list of streams"),
         ({"singer.command": "x", "catalog": "none", "streams.apart": "true"}, "cannot read streams apart"),
         ({"singer.command": "x", "singer.timestamps": "epoch"}, "String must be one of: logical, text"),
@@ -279,12 +283,20 @@ def test_mistakes_in_the_configuration(props: dict[str, str], text: str) -> None
         ({"singer.command": "/not/there"}, "there is no executable /not/there on this machine"),
         ({"singer.config": '{"password": "topsecret"'}, "it of singer.config is no JSON object"),
         ({"singer.config": "/not/there.json"}, "neither JSON text nor a file that can be read: No such file"),
+        ({"singer.config": "/dev/zero"}, "neither JSON text nor a file that can be read: it is no regular file"),
     ],
 )
 def test_what_is_not_on_the_machine(start: Start, props: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text) as caught:
         start(props=props)
     assert "topsecret" not in str(caught.value)
+
+
+def test_a_pipe_that_nobody_writes_to_blocks_no_validation(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    props = {"singer.command": "x", "catalog": str(tmp_path / "pipe")}
+    errors = [error for value in SingerSourceConnector().validate(props) for error in value.error_messages]
+    assert ["it is no regular file" in error for error in errors] == [True]
 
 
 def test_a_tap_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,4 +354,5 @@ def test_secrets_of_the_worker_are_not_in_the_taps_environment(
     script.write_text('env >&2\nls -l "$2" >&2\nexit 1\n')
     text = "|".join(failure(start(props={"singer.command": f"sh {script}", "catalog": "none"})).args)
     assert "topsecret" not in text
+    assert "-rw------- " in text
     assert os.environ["PYSPARK_SECRET"] == "topsecret"

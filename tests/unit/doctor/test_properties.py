@@ -85,6 +85,7 @@ def test_files_of_config_providers(tmp_path: Path) -> None:
         ({"listeners": "http://:8083", "rest_authentication": "certificate"}, "without TLS"),
         ({"rest_authentication": "certificate"}, "not recorded"),
         ({"plugin_module_prefixes": "*"}, "any Python class"),
+        ({"singer_commands_allowed": "*"}, "start any program"),
         ({"rest_allowed_hosts": "*"}, "pages of other sites"),
     ],
 )

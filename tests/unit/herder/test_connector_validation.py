@@ -127,6 +127,16 @@ def test_a_missing_class_is_named(config: Mapping[str, str | None]) -> None:
     assert "connector.class" in refusal(config)
 
 
+@pytest.mark.parametrize("connector", [picky(), {"connector.class": "SingerSource"}])
+def test_a_command_is_one_that_the_worker_allows(connector: Mapping[str, str]) -> None:
+    config = {**connector, "singer.command": "tap-x --secret y"}
+    for worker in ({}, {"singer_commands_allowed": "tap-y"}):
+        told = refusal(config, **worker)
+        assert "contains the following 1 error(s): Invalid value 'tap-x' for configuration singer.command: " in told
+        assert "connector c may not start this program: the worker's singer.commands.allowed does not have it" in told
+    assert check(config, singer_commands_allowed="tap-y, tap-x")["singer.command"] == "tap-x --secret y"
+
+
 def test_methods_that_a_connector_lacks_are_named() -> None:
     told = "Connector class Unfinished lacks methods that a connector has to have: config, task_class, task_configs"
     assert refusal({"connector.class": "Unfinished"}) == told

@@ -79,6 +79,13 @@ def test_retries_have_their_time_within_an_open_transaction(
     assert seen == [str(seconds * 1000)]
 
 
+def test_a_command_is_looked_up_where_the_task_is(make: Any) -> None:
+    command = replace(SPEC, task_config={"singer.command": "tap-x"})
+    with pytest.raises(ConfigError, match=r"connector c may not start this program"):
+        make(command)
+    make(replace(command, worker_config={**SPEC.worker_config, "singer.commands.allowed": "tap-x"}))
+
+
 @pytest.mark.parametrize("exactly_once", [True, False])
 def test_a_topic_for_what_nobody_sets_aside_is_warned_of(
     exactly_once: bool, make: Any, caplog: pytest.LogCaptureFixture

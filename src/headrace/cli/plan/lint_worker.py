@@ -14,19 +14,21 @@ from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import GROUP_ID, DistributedConfig
 from headrace.config.properties_file import read_properties
 from headrace.config.standalone_config import OFFSETS_FILE, StandaloneConfig
-from headrace.config.worker_config import WorkerConfig
+from headrace.config.worker_config import SINGER_COMMANDS, WorkerConfig
+from headrace.plugins.command_access import ANY_PROGRAM
 
 _CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _ANY: Final = {
     GROUP_ID: "headrace-lint",
     **{f"{kind}.storage.topic": f"connect-{kind}" for kind in ("config", "offset", "status")},
     "exactly.once.source.support": "enabled",
+    SINGER_COMMANDS: ANY_PROGRAM,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LintWorker:
-    """A worker's properties. Without a file they are the defaults, with exactly-once enabled.
+    """A worker's properties. Without a file they are the defaults, with exactly-once enabled and all commands allowed.
 
     ``missing_converters`` are those that a connector has to name, since its worker's file names none.
     """

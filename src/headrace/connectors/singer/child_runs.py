@@ -36,6 +36,7 @@ def start_child(
         arguments = list(command)
         for name, text in files.items():
             file = directory / f"{name}.json"
+            file.touch(0o600)
             file.write_text(text, encoding="utf-8")
             arguments += [options[name], str(file)]
     except OSError as error:

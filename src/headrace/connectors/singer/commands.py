@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shlex
 import shutil
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +29,9 @@ TARGET: Final = "target"
 CURRENT: Final = "current"
 """The link in an environment's directory to the virtual environment in use."""
 _LEAST_LINE: Final = 1 << 20
+_LARGEST_FILE: Final = 1 << 26
+ENVIRONMENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Names of installed taps and targets: none is a path."""
 
 _SHARED: Final = (
     ConfigDef()
@@ -66,7 +72,7 @@ def installed_executable(name: str, kind: str) -> str:
 
     ``kind`` is `tap` or `target`: the property's name, and what an executable of another name begins with.
     """
-    if not name or "/" in name or name.startswith("."):
+    if not ENVIRONMENT_NAME.fullmatch(name):
         raise ConfigError.invalid(kind, name, f"it is no name of an installed {kind}: headrace singer ls")
     programs = environments_directory() / name / CURRENT / "bin"
     own = programs / name
@@ -76,7 +82,8 @@ def installed_executable(name: str, kind: str) -> str:
         return str(found[0])
     reason = f"install it on each worker's machine: headrace singer install {name}"
     if found:
-        reason = f"it has several executables, {', '.join(each.name for each in found)}: use {COMMAND}"
+        names = ", ".join(each.name for each in found)
+        reason = f"it has several executables, {names}: headrace singer install PACKAGE --name NAME, with one of these"
     raise ConfigError.invalid(kind, name, reason)
 
 
@@ -89,16 +96,23 @@ def command_of(values: Mapping[str, Any], kind: str) -> list[str]:
     check_one_command(values, kind)
     if name is not None:
         return [installed_executable(name, kind)]
-    command = _split(text)
-    program = shutil.which(command[0])
+    command = split_command(text)
+    program = program_path(command[0])
     if program is None:
         raise ConfigError.invalid(COMMAND, text, f"there is no executable {command[0]} on this machine")
-    return [os.path.abspath(program), *command[1:]]
+    return [program, *command[1:]]
 
 
-def _split(text: str) -> list[str]:
+def program_path(program: str) -> str | None:
+    """Return the absolute path, without `..`, of the executable that a command's first word starts on this machine."""
+    found = shutil.which(program)
+    return None if found is None else os.path.abspath(found)
+
+
+def split_command(text: str) -> list[str]:
+    """Return the words of a command line: the program and its arguments. Raise ConfigError if there are none."""
     try:
-        command = shlex.split(text)
+        command = shlex.split(text.strip())
     except ValueError as error:
         raise ConfigError.invalid(COMMAND, text, f"it is no command line: {error}") from error
     if not command:
@@ -110,7 +124,7 @@ def name_of(values: Mapping[str, Any], kind: str) -> str:
     """Return the name of the tap or target, which source offsets have: the installed one's, or the program's."""
     if values[kind] is not None:
         return str(values[kind])
-    command = _split(values[COMMAND]) if values[COMMAND] else [kind]
+    command = split_command(values[COMMAND]) if values[COMMAND] else [kind]
     return Path(command[0]).name
 
 
@@ -124,7 +138,7 @@ def config_text(config: Password | None) -> str:
     if not text.startswith("{"):
         place = f"the file {text}"
         try:
-            text = Path(text).read_text(encoding="utf-8")
+            text = read_file(text).decode()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
             raise ConfigError(f"{CONFIG} is neither JSON text nor a file that can be read: {reason}", CONFIG) from error
@@ -134,6 +148,20 @@ def config_text(config: Password | None) -> str:
         # Neither the text nor the parser's message, which both may show a secret.
         raise ConfigError(f"{place} of {CONFIG} is no JSON object", CONFIG) from None
     return text
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a regular file. Raise OSError for anything else, which could block, or never end."""
+    try:
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            content = file.read(_LARGEST_FILE + 1)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "it is no path") from error
+    if len(content) > _LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_FILE} bytes")
+    return content
 
 
 def add_error(values: list[ConfigValue], error: ConfigError) -> None:
@@ -151,4 +179,4 @@ def check_one_command(values: Mapping[str, Any], kind: str) -> None:
     if name is None and text is None:
         raise ConfigError.invalid(COMMAND, None, f"set it to the command line of a {kind}, or set {kind} to its name")
     if text is not None:
-        _split(text)
+        split_command(text)

@@ -44,7 +44,9 @@ _STEP: Final = 0.5
 
 CONFIG_DEF: Final = (
     ConfigDef()
-    .define_key(shared(COMMAND, "The command line of the target, split as by a shell, which does not run it."))
+    .define_key(
+        shared(COMMAND, "The target's command line. The worker's singer.commands.allowed has to have the program.")
+    )
     .define(
         TARGET,
         Type.STRING,

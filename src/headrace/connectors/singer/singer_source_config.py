@@ -6,14 +6,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from headrace.api.config_def import ConfigDef, Importance, Type
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.validators import NonEmptyString, Nullable, Range, ValidString
 from headrace.connectors.singer.catalog import Catalog, parse_catalog
-from headrace.connectors.singer.commands import COMMAND, CONFIG, LINE_BYTES, TAP, command_of, config_text, shared
+from headrace.connectors.singer.commands import (
+    COMMAND,
+    CONFIG,
+    LINE_BYTES,
+    TAP,
+    command_of,
+    config_text,
+    read_file,
+    shared,
+)
 from headrace.connectors.singer.json_schemas import TypeChoices
 from headrace.connectors.singer.streams import Topics
 
@@ -37,7 +45,9 @@ NO_CATALOG: Final = "none"
 
 CONFIG_DEF: Final = (
     ConfigDef()
-    .define_key(shared(COMMAND, "The command line of the tap, split as by a shell, which does not run it."))
+    .define_key(
+        shared(COMMAND, "The tap's command line. The worker's singer.commands.allowed has to have the program.")
+    )
     .define(
         TAP,
         Type.STRING,
@@ -128,7 +138,8 @@ CONFIG_DEF: Final = (
         Type.STRING,
         "--catalog",
         importance=Importance.LOW,
-        validator=NonEmptyString(),
+        # Any other option could have the tap do anything with the file.
+        validator=ValidString("--catalog", "--properties"),
         doc="The tap's option for its catalog; older taps have --properties.",
     )
     .define(
@@ -174,7 +185,7 @@ class SourceConfig:
 
 def _catalog(text: str) -> Catalog:
     try:
-        return parse_catalog(text if text.startswith("{") else Path(text).read_bytes())
+        return parse_catalog(text if text.startswith("{") else read_file(text))
     except OSError as error:
         raise ConfigError.invalid(CATALOG, text, f"the file cannot be read: {error.strerror}") from error
     except DataError as error:

@@ -145,3 +145,15 @@ def test_a_secret_is_in_no_finding(write: Write, monkeypatch: pytest.MonkeyPatch
     )
     code, out, _ = lint("a.yaml")
     assert (code, "hunter" in out) == (1, False)
+
+
+def test_commands_are_checked_for_the_worker_of_a_file(write: Write) -> None:
+    write("tap.yaml", "shop:\n  connector.class: SingerSource\n  singer.command: tap-x\n")
+    assert "singer.command" not in lint("tap.yaml")[1]
+    write("worker.properties", f"{WORKER}value.converter=StringConverter\nkey.converter=StringConverter\n")
+    code, out, _ = lint("tap.yaml", "--worker", "worker.properties")
+    assert code == 1
+    assert "tap.yaml:3: connector shop, singer.command: Invalid value 'tap-x'" in out
+    assert "singer.commands.allowed" in out
+    write("worker.properties", f"{WORKER}singer.commands.allowed=tap-*\n")
+    assert "singer.command" not in lint("tap.yaml", "--worker", "worker.properties")[1]

@@ -422,3 +422,14 @@ def test_a_task_that_is_restarted_after_a_failure_keeps_its_facts(
     facts = worker.task_facts(None)[TASK]
     assert facts.progress.stage is Stage.STARTING and facts.silent is None
     assert (facts.last_error is None, facts.progress.last_record is None) == (changed, changed)
+
+
+@pytest.mark.parametrize("where", ["connector", "task"])
+def test_a_command_that_the_worker_does_not_allow_starts_no_task(
+    where: str, worker: Worker, launcher: Any, callbacks: Any, status: Any, source_config: Any
+) -> None:
+    command = {"singer.command": "tap-x"}
+    connector, task = (command, {}) if where == "connector" else ({}, command)
+    start(worker, source_config() | connector, callbacks, **task)
+    trace = status.await_event("failure", TASK)
+    assert "connector c may not start this program: the worker's singer.commands.allowed does not have it" in trace
