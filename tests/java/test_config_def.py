@@ -23,6 +23,7 @@ def java_def() -> Any:
     kind, importance = java_class(f"{CONFIG}.ConfigDef$Type"), java_class(f"{CONFIG}.ConfigDef$Importance")
     width, none = java_class(f"{CONFIG}.ConfigDef$Width"), java_class(f"{CONFIG}.ConfigDef").NO_DEFAULT_VALUE
     one_of = java_class(f"{CONFIG}.ConfigDef$ValidString").in_("a", "b")
+    any_case = java_class(f"{CONFIG}.ConfigDef$CaseInsensitiveValidString").in_("low", "HIGH")
     at_least = java_class(f"{CONFIG}.ConfigDef$Range").atLeast(jpype.JObject(1, jpype.JClass("java.lang.Integer")))
     dependents = java_class("java.util.ArrayList")(["size"])
 
@@ -36,6 +37,7 @@ def java_def() -> Any:
                       dependents)  # fmt: skip
     definition.define("size", kind.INT, jpype.JObject(5, jpype.JClass("java.lang.Integer")), at_least,
                       importance.LOW, "How many.")  # fmt: skip
+    definition.define("level", kind.STRING, "High", any_case, importance.LOW, "How much.")
     definition.define("odd", kind.LONG, "7", odd, importance.LOW, "An odd one.")
     definition.define("secret", kind.PASSWORD, none, importance.MEDIUM, "A secret.")
     definition.define("list", kind.LIST, "x,y", importance.MEDIUM, "Some.")
@@ -46,7 +48,7 @@ def java_def() -> Any:
 
 def test_all_that_a_property_has(java_def: Any) -> None:
     found = python_config_def(java_def)
-    assert set(found.names) == {"mode", "size", "odd", "secret", "list", "class", "ratio"}
+    assert set(found.names) == {"mode", "size", "level", "odd", "secret", "list", "class", "ratio"}
     mode = found.config_keys["mode"]
     assert (mode.type, mode.default, mode.importance, mode.doc) == (Type.STRING, "a", Importance.HIGH, "The mode.")
     assert (mode.group, mode.order_in_group, mode.width, mode.display_name) == ("Main", 1, Width.SHORT, "Mode")
@@ -58,14 +60,17 @@ def test_all_that_a_property_has(java_def: Any) -> None:
 
 def test_kafkas_validators_work_without_java(java_def: Any) -> None:
     found: ConfigDef = pickle.loads(pickle.dumps(python_config_def(java_def, class_type=Type.STRING)))
-    values = {"secret": "s", "mode": "c", "size": "0", "odd": "8"}
+    values = {"secret": "s", "mode": "c", "size": "0", "odd": "8", "level": "middling"}
     messages = {value.name: value.error_messages for value in found.validate(values)}
     assert messages["mode"] == ["Invalid value 'c' for configuration mode: String must be one of: a, b"]
     assert messages["size"] == ["Invalid value '0' for configuration size: Value must be at least 1"]
+    assert messages["level"] == [
+        "Invalid value 'middling' for configuration level: String must be one of (case insensitive): HIGH, LOW"
+    ]
     assert messages["odd"] == []  # only Java can check it
     assert str(found.config_keys["odd"].validator) == "odd numbers"
     parsed = found.parse({"secret": "s"})
-    assert (parsed["class"], parsed["secret"].value) == ("java.lang.String", "s")
+    assert (parsed["class"], parsed["secret"].value, parsed["level"]) == ("java.lang.String", "s", "High")
     with pytest.raises(ConfigError, match="secret"):
         found.parse({})
 

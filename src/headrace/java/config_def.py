@@ -127,7 +127,10 @@ def _private_fields(validator: Any) -> Callable[[str], Any]:
     def read(name: str) -> Any:
         field = validator.getClass().getDeclaredField(name)
         field.setAccessible(True)
-        return plain(field.get(validator)) if name != "validators" else field.get(validator)
+        value = field.get(validator)
+        if name == "validStrings":  # a list, or a set
+            return [plain(each) for each in value]
+        return value if name == "validators" else plain(value)
 
     return read
 
