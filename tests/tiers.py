@@ -115,6 +115,10 @@ SLOW: Final = (
     "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
     # plugins of Maven Central, and Kafka's own tool
     "java/test_found_plugins.py",
+    "java/test_known_plugins.py",
+    # plugins of Maven Central on workers of their own
+    "java/test_known_plugins_run.py",
+    "java/test_mixed_chains.py",
     # all kinds of requests, and workers that come and go
     "integration/test_audit.py::test_the_life_of_a_connector",
     "integration/test_audit.py::test_a_worker_comes_and_goes",
@@ -127,6 +131,8 @@ SLOW: Final = (
 LONGEST_FIRST: Final = (
     "integration/test_singer_taps.py",
     "faults/test_singer_source.py",
+    "java/test_known_plugins.py",
+    "java/test_mixed_chains.py",
     "integration/test_wheel.py",
     "integration/test_quickstart.py",
     "integration/test_preview.py",

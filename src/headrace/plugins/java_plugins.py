@@ -119,7 +119,7 @@ JAVA_PLUGINS: Final = (
                 f"{_SINK}, such as bigquery with Google's Spark package"),
     _connectors("IcebergSinkConnector", "", "the sink for Apache Iceberg",
                 f"{_SINK}, such as iceberg with Iceberg's Spark package",
-                {"IcebergSinkConnector": "org.apache.iceberg:iceberg-kafka-connect:1.10.0"}),
+                {"IcebergSinkConnector": "org.apache.iceberg:iceberg-kafka-connect:1.12.0"}),
     _connectors("DeltaLakeSinkConnector DeltaSinkConnector DatabricksDeltaLakeSinkConnector", "",
                 "a sink for Delta Lake", f"{_SINK}, such as delta with Delta's Spark package"),
     _connectors("CassandraSinkConnector", "", "a sink for Apache Cassandra",

@@ -45,7 +45,7 @@ def test_a_java_connector_is_answered_with_what_to_use_instead(name: str, is_wha
     [
         ("PostgresConnector", "io.debezium:debezium-connector-postgres:3.3.1.Final"),
         ("io.debezium.connector.mysql.MySqlConnector", "io.debezium:debezium-connector-mysql:3.3.1.Final"),
-        ("org.apache.iceberg.connect.IcebergSinkConnector", "org.apache.iceberg:iceberg-kafka-connect:1.10.0"),
+        ("org.apache.iceberg.connect.IcebergSinkConnector", "org.apache.iceberg:iceberg-kafka-connect:1.12.0"),
         ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "org.apache.kafka:connect-mirror:4.3.1"),
         ("io.debezium.connector.mariadb.MariaDbConnector", "ARCHIVE"),
         ("io.confluent.connect.jdbc.JdbcSourceConnector", "ARCHIVE"),
