@@ -43,7 +43,7 @@ def worker(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_verifiable_source(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
     config = {"connector.class": f"{TOOLS}.VerifiableSourceConnector", "tasks.max": "1", "throughput": "100", **JSON}
     worker.create(unique, **config, topic=unique)
-    wait_for_values(broker.bootstrap_servers, unique, 150, 120)
+    wait_for_values(broker.bootstrap_servers, unique, 150, 90)
     worker.delete(unique)
     found = [json.loads(each.value or b"") for each in read_committed(broker.bootstrap_servers, unique)]
     assert found == list(range(len(found)))
@@ -52,9 +52,15 @@ def test_a_verifiable_source(worker: WorkerProcess, broker: EmbeddedBroker, uniq
 
 
 def test_a_schema_source(worker: WorkerProcess, broker: EmbeddedBroker, unique: str) -> None:
-    config = {"connector.class": f"{TOOLS}.SchemaSourceConnector", "tasks.max": "1", "num.messages": "20", **JSON}
+    config = {
+        "connector.class": f"{TOOLS}.SchemaSourceConnector",
+        "tasks.max": "1",
+        "num.messages": "20",
+        "throughput": "100",
+        **JSON,
+    }
     worker.create(unique, **config, topic=unique)
-    wait_for_values(broker.bootstrap_servers, unique, 20, 120)
+    wait_for_values(broker.bootstrap_servers, unique, 20, 90)
     worker.delete(unique)
     found = [json.loads(each.value or b"") for each in read_committed(broker.bootstrap_servers, unique)]
     assert [each["seqno"] for each in found] == list(range(20))
@@ -80,7 +86,7 @@ def test_camels_timer(worker: WorkerProcess, broker: EmbeddedBroker, unique: str
         "header.converter": "SimpleHeaderConverter",
     }
     worker.create(unique, **config)
-    wait_for_values(broker.bootstrap_servers, unique, 5, 120)
+    wait_for_values(broker.bootstrap_servers, unique, 5, 90)
     worker.delete(unique)
     record = read_committed(broker.bootstrap_servers, unique)[0]
     assert {"CamelProperty.CamelTimerName", "CamelHeader.firedTime"} & {name for name, _ in record.headers}, record

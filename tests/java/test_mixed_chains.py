@@ -326,7 +326,7 @@ def test_the_preview_of_a_java_sink(worker: WorkerProcess, broker: EmbeddedBroke
         **json_converters(schemas=False),
     }
     one, two = _preview(worker, config)["records"]
-    assert (one["outcome"], one["steps"][0]["after"]["value"]["value"]) == ("written", 1)
+    assert (one["outcome"], one["steps"][0]["after"]["value"]["value"]) == ("put", 1)
     assert two["outcome"] == "fails the task"
     assert not out.exists()
 
