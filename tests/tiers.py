@@ -86,6 +86,8 @@ SLOW: Final = (
     "integration/test_topics_command.py",
     # Java connectors whose processes hang and die
     "java/test_java_hosts.py",
+    # two brokers, a worker that is killed, and MirrorMaker of Maven Central
+    "java/test_mirror_maker.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
     "integration/test_examples_chain.py",
@@ -134,6 +136,7 @@ LONGEST_FIRST: Final = (
     "java/test_known_plugins.py",
     "java/test_mixed_chains.py",
     "integration/test_wheel.py",
+    "java/test_mirror_maker.py",
     "integration/test_quickstart.py",
     "integration/test_preview.py",
     "integration/test_preview_by_workers.py",

@@ -63,7 +63,7 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
             for message in consumer.consume(2_000, timeout=0.1):
                 match message.error().code() if message.error() else None:
                     case None:
-                        records.append(_read(message))
+                        records.append(read(message))
                         if message.offset() + 1 >= ends[message.partition()]:
                             ended.add(message.partition())
                     case KafkaError._PARTITION_EOF:
@@ -77,7 +77,8 @@ def read_committed(bootstrap: str, topic: str) -> list[Read]:
     return sorted(records, key=lambda r: (r.partition, r.offset))
 
 
-def _read(message: Any) -> Read:
+def read(message: Any) -> Read:
+    """The record of a message without an error."""
     place = message.partition(), message.offset()
     return Read(*place, message.key(), message.value(), message.headers() or [], message.timestamp()[1])
 

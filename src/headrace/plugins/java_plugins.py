@@ -106,7 +106,7 @@ JAVA_PLUGINS: Final = (
                 f"{_SINK}, such as mongodb with the MongoDB package", _MONGODB),
     _connectors("MirrorSourceConnector MirrorCheckpointConnector MirrorHeartbeatConnector",
                 "org.apache.kafka.connect.mirror", "part of MirrorMaker 2",
-                "run MirrorMaker beside headrace, which has no connector in Python that copies topics",
+                "headrace has none that copies topics; MirrorMaker's run in it unchanged",
                 f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}"),
     _connectors("DatagenConnector", "io.confluent", "Confluent's generator of sample records",
                 "VerifiableSource and SchemaSource generate records for tests"),

@@ -25,7 +25,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "coming-from-java.md"
         ("io.aiven.connect.jdbc.JdbcSinkConnector", "the JDBC sink of Confluent and of Aiven", "SparkSink"),
         ("io.confluent.connect.s3.S3SinkConnector", "the sink for Amazon S3", "s3a://"),
         ("io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "Elasticsearch", "SparkSink"),
-        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "part of MirrorMaker 2", "run MirrorMaker"),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "part of MirrorMaker 2", "headrace has none that"),
         ("io.confluent.kafka.connect.datagen.DatagenConnector", "generator of sample records", "VerifiableSource"),
         ("io.aiven.kafka.connect.http.HttpSinkConnector", "a connector for HTTP", "connector of your own"),
         ("com.mongodb.kafka.connect.MongoSinkConnector", "MongoDB's sink", "mongodb"),
