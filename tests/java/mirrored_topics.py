@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -117,6 +121,26 @@ def write(bootstrap: str, topic: str, first: int, count: int) -> None:
             producer.abort_transaction(60)
         else:
             producer.commit_transaction(60)
+
+
+@contextmanager
+def writing(bootstrap: str, topic: str) -> Iterator[None]:
+    """Within the context such records are written one after the other."""
+    ended = threading.Event()
+
+    def write_on() -> None:
+        for first in itertools.count(0, 100):
+            if ended.is_set():
+                return
+            write(bootstrap, topic, first, 100)
+
+    with ThreadPoolExecutor(1) as thread:
+        written = thread.submit(write_on)
+        try:
+            yield
+        finally:
+            ended.set()
+        written.result()
 
 
 def topic_config(bootstrap: str, topic: str) -> Mapping[str, str]:
