@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from platformdirs import user_data_path
-
 from headrace.api.config_def import ConfigDef, ConfigKey, ConfigValue, Importance, Password, Type
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.validators import NonEmptyString, Nullable, Range
@@ -63,8 +61,12 @@ def shared(name: str, doc: str = "") -> ConfigKey:
 
 def environments_directory() -> Path:
     """Return `HEADRACE_DATA_DIR`, else the platform's place for users' data, with the directory `singer` in it."""
-    own = os.environ.get("HEADRACE_DATA_DIR")
-    return (Path(own).expanduser().absolute() if own else user_data_path("headrace")) / "singer"
+    if own := os.environ.get("HEADRACE_DATA_DIR"):
+        return Path(own).expanduser().absolute() / "singer"
+    # Executors of a cluster need it for this only.
+    from platformdirs import user_data_path
+
+    return user_data_path("headrace") / "singer"
 
 
 def installed_executable(name: str, kind: str) -> str:
