@@ -10,6 +10,7 @@ from multiprocessing import AuthenticationError
 from typing import TYPE_CHECKING
 
 from headrace.api.errors import ConnectError
+from headrace.model.process_group import kill_descendants, take_orphans_in
 from headrace.model.set_back_clock import watch_clock
 from headrace.model.stop_signals import outlive_stop_signals
 from headrace.spark.channel.messages import Attach, Start
@@ -46,6 +47,7 @@ def run_attempt(endpoint: Endpoint, elements: Iterator[object]) -> Iterator[None
 
 def _attach_and_run(endpoint: Endpoint, key: str) -> None:
     outlive_stop_signals()
+    take_orphans_in()
     connection = _connect(endpoint)
     output, beside = OutputPipe(), isinstance(endpoint.address, str)
     try:
@@ -81,4 +83,8 @@ def _run_task(link: ChannelLink, start: Start, output: AbstractContextManager[No
         # After its levels are there: the worker may send others at any time.
         link.listen()
         watch_clock("This attempt")
-        return run_task(start.spec, link, link.control, FACTORIES)
+        try:
+            return run_task(start.spec, link, link.control, FACTORIES)
+        finally:
+            # Programs that the plugins have started are of no use to anybody once the task has ended.
+            kill_descendants(os.getpid())

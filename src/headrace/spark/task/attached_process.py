@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from headrace.model.process_group import kill_with_descendants
 from headrace.spark.channel.messages import Attach
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.process.machine import this_machine
@@ -35,7 +34,10 @@ class AttachedProcess:
         return self._verdict.get()
 
     def kill(self) -> None:
-        """End the process, whatever it does. Any thread; ``channel.closed`` is set when it is gone."""
+        """End the process with all that it has started, whatever it does. Any thread.
+
+        ``channel.closed`` is set when it is gone.
+        """
         if self.channel.closed.is_set():
             return
         if not self._local:
@@ -43,7 +45,7 @@ class AttachedProcess:
             return
         try:
             # While the channel is open the process lives, so its pid is still its own.
-            os.kill(self.pid, signal.SIGKILL)
+            kill_with_descendants(self.pid)
         except ProcessLookupError:
             # A child that it forked still holds its end of the channel.
             self.channel.break_off()

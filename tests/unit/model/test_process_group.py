@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a process with all that it has started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from headrace.model.process_group import kill_with_descendants
+from tests.support.polling import wait_for
+from tests.support.processes import alive
+
+_STARTS_TWO = """
+import subprocess, time
+for command in (["sleep", "77"], ["setsid", "sleep", "77"]):
+    subprocess.Popen(command)
+print("started", flush=True)
+time.sleep(77)
+"""
+_LEAVES_ONE = """
+import subprocess, os, sys
+from headrace.model.process_group import kill_descendants, take_orphans_in
+take_orphans_in()
+left = subprocess.run(["sh", "-c", "setsid sleep 77 >/dev/null & echo $!"], stdout=subprocess.PIPE).stdout
+kill_descendants(os.getpid())
+print(int(left))
+"""
+
+
+def test_a_process_is_killed_with_its_descendants() -> None:
+    with subprocess.Popen([sys.executable, "-c", _STARTS_TWO], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) == 2
+        kill_with_descendants(process.pid)
+    assert process.returncode == -9
+    wait_for(lambda: not any(map(alive, children)), 10, lambda: f"the ends of {children}")
+    with pytest.raises(ProcessLookupError):
+        kill_with_descendants(process.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process take orphans in")
+def test_orphans_are_taken_in() -> None:
+    done = subprocess.run([sys.executable, "-c", _LEAVES_ONE], capture_output=True, text=True, check=True)
+    assert int(done.stdout) not in [each.pid for each in psutil.process_iter() if alive(each)]
