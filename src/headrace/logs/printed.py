@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import select
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,15 @@ _MAX_LINE: Final = 8192
 _CHUNK: Final = 65_536
 _IDLE_MS: Final = 1000
 """Milliseconds after which the start of a line is logged without its end."""
+_LOGGED: Final = re.compile(r"(ERROR|WARN|INFO|DEBUG|TRACE) \S+ - ")
+"""The beginning of a line that a plugin in Java has logged."""
+_LEVELS: Final = {
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": logging.DEBUG,
+}
 
 log = logging.getLogger(__name__)
 
@@ -123,4 +133,9 @@ def log_pipe(descriptor: int, keep: Callable[[bytes], None] = lambda data: None)
 def _lines(data: bytes) -> list[Printed]:
     text = data.decode("utf-8", "replace").rstrip()
     pieces = (text[at : at + _MAX_LINE] for at in range(0, len(text), _MAX_LINE))
-    return [Printed(logging.INFO, piece) for piece in pieces]
+    return [Printed(_level(piece), piece) for piece in pieces]
+
+
+def _level(text: str) -> int:
+    matched = _LOGGED.match(text)
+    return _LEVELS[matched[1]] if matched else logging.INFO

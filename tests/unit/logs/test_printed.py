@@ -32,6 +32,21 @@ def test_a_line_without_an_end_is_logged_in_pieces_and_when_nothing_follows() ->
     assert not lines.idle()
 
 
+@pytest.mark.parametrize(
+    "line, level",
+    [
+        (b"ERROR a.b.Plugin - lost", logging.ERROR),
+        (b"WARN a.b.Plugin - low on disk", logging.WARNING),
+        (b"TRACE a.b.Plugin - x", logging.DEBUG),
+        (b"WARN: low on disk", logging.INFO),
+        (b"a line - with WARN a.b.Plugin - within", logging.INFO),
+    ],
+)
+def test_lines_that_java_logs_have_their_level(line: bytes, level: int) -> None:
+    (printed,) = PrintedLines().take(line + b"\n")
+    assert (printed.level, printed.text) == (level, line.decode())
+
+
 def test_what_exceeds_a_minutes_share_is_dropped_and_reported() -> None:
     clock = Clock()
     lines = PrintedLines(10, clock)
