@@ -88,6 +88,7 @@ SLOW: Final = (
     "java/test_java_hosts.py",
     # two brokers, a worker that is killed, and MirrorMaker of Maven Central
     "java/test_mirror_maker.py",
+    "java/test_bad_plugins.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
     "integration/test_examples_chain.py",
@@ -138,6 +139,7 @@ LONGEST_FIRST: Final = (
     "integration/test_wheel.py",
     "java/test_mirror_maker.py",
     "integration/test_quickstart.py",
+    "java/test_bad_plugins.py",
     "integration/test_preview.py",
     "integration/test_preview_by_workers.py",
     "integration/test_preview_of_sinks.py",

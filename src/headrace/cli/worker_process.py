@@ -131,6 +131,8 @@ class CheckedParts:
         Spark is started only afterwards: plugins' code is imported here, but none of the worker's slow packages.
         """
         from headrace.config.client_configs import admin
+        from headrace.config.java_config import host_options
+        from headrace.java.process_options import use_host_options
         from headrace.kafka.clients.client_config import admin_config
         from headrace.lineage.assembly import create_lineage
         from headrace.plugins.discovery import plugins_of
@@ -138,6 +140,7 @@ class CheckedParts:
         from headrace.rest.rest_extensions import RestExtensions
         from headrace.telemetry.tracing import create_tracing
 
+        use_host_options(host_options(config.raw))
         plugins = plugins_of(config.raw)
         # Every connector without converters of its own would fail by these.
         for property in (KEY_CONVERTER, VALUE_CONVERTER):

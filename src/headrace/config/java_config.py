@@ -17,6 +17,8 @@ CONNECTOR_JAVA_OPTIONS: Final = "connector.java.options"
 DEFAULT_JAVA_OPTIONS: Final = "-Xmx512m"
 _CLASS_PATHS: Final = ("-cp", "-classpath", "--class-path", "-jar", "-Djava.class.path")
 _COLLECTOR: Final = re.compile(r"-XX:[+-]Use\w+GC")
+_FOR_HOSTS: Final = ("-D", "--")
+"""The beginnings of options that connectors need too, for trust stores, proxies and modules."""
 _OF_CONNECTORS: Final = re.compile(
     r"-X(?:ms|mx|mn|ss)\d+[kKmMgG]?"  # -Xmx2g
     r"|-XX:(?!On)[A-Z]\w*=\d+(?:\.\d+)?[kKmMgG]?"  # -XX:MaxRAMPercentage=50, and no program to run on an error
@@ -31,7 +33,8 @@ def define_java_options(definition: ConfigDef) -> ConfigDef:
         JAVA_OPTIONS, Type.STRING, DEFAULT_JAVA_OPTIONS, importance=Importance.LOW,
         validator=LambdaValidator(_check, lambda: "options of a JVM, separated by spaces"),
         doc="Options of the JVM in the process of each task with a Java plugin, such as the size of its heap; quotes "
-            "keep spaces in an option. headrace only.",
+            "keep spaces in an option. Processes of Java connectors have those that begin with -D or --. headrace "
+            "only.",
     )  # fmt: skip
 
 
@@ -50,6 +53,11 @@ def java_options(worker: Mapping[str, str], connector: Mapping[str, str]) -> tup
     """Return the JVM's options for a connector's tasks: of a kind that may be there once, the last one counts."""
     texts = worker.get(JAVA_OPTIONS, DEFAULT_JAVA_OPTIONS), connector.get(CONNECTOR_JAVA_OPTIONS) or ""
     return one_collector([option for text in texts for option in shlex.split(text)])
+
+
+def host_options(worker: Mapping[str, str]) -> tuple[str, ...]:
+    """Return those of the worker's options that connectors need too: system properties and access to modules."""
+    return tuple(option for option in shlex.split(worker.get(JAVA_OPTIONS, "")) if option.startswith(_FOR_HOSTS))
 
 
 def one_collector(options: Sequence[str]) -> tuple[str, ...]:

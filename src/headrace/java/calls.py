@@ -31,11 +31,12 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HostStart:
-    """The first message to a host: the worker's ``sys.path``, the jars of its connectors, and its threads."""
+    """The first message to a host: the worker's ``sys.path``, the jars of its connectors, its threads, JVM options."""
 
     module_path: tuple[str, ...]
     jars: tuple[Path, ...]
     threads: int
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from headrace.java.classes import python_class
 from headrace.java.connector_requests import ConnectorRequests, SourceConnectorRequests
 from headrace.java.host import TIMEOUT, Host
 from headrace.java.plugin import JavaKind, JavaPlugin
-from headrace.java.shared_hosts import SharedHosts
+from headrace.java.shared_hosts import SHARED, SharedHosts
 
 _STOP_TIMEOUT_S: Final = 10.0
 """Seconds for a connector's stop: somewhat more than a worker waits for it."""
@@ -38,7 +38,7 @@ class JavaConnector(Connector):
     """
 
     plugin: ClassVar[JavaPlugin]
-    hosts: ClassVar[SharedHosts] = SharedHosts()
+    hosts: ClassVar[SharedHosts] = SHARED
     kind: ClassVar[str]
 
     def __init__(self) -> None:

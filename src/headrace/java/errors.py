@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from headrace.api.error_text import clean_text
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 
 _CONNECT: Final = "org.apache.kafka.connect.errors"
@@ -30,8 +31,11 @@ _HINTS: Final[Mapping[str, str]] = {
     "java.lang.UnsupportedClassVersionError": "The plugin is made for a newer Java: set JAVA_HOME to that of Java 21",
     "java.lang.ClassNotFoundException": _MISSING,
     "java.lang.NoClassDefFoundError": _MISSING,
+    "java.lang.ClassFormatError": "The plugin's jar is broken: install it again",
     "java.lang.NoSuchMethodError": "The plugin's directory has jars whose versions do not fit together",
 }
+_LONGEST_LINE: Final = 2000
+"""Characters of an exception's message in a status; the trace has more of it."""
 _DEEPEST: Final = 50
 """Causes of an exception that are looked at: a chain may be a circle."""
 
@@ -55,7 +59,7 @@ def python_error(error: Any, doing: str | None = None, *, clients_too: bool = Fa
     kind, hint = _kind(error, clients_too), _hint(error)
     # A mistake in a configuration is shown without Java's class, if it says what it is.
     message = error.getMessage() if kind is ConfigError and hint is None else None
-    line = str(message if message is not None else error.toString())
+    line = clean_text(str(message if message is not None else error.toString()), _LONGEST_LINE)
     if hint is not None:
         line = f"{line.removesuffix('.')}. {hint}"
     made = kind(line if doing is None else f"{doing}: {line}")

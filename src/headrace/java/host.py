@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import socket
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headrace.api.error_text import clean_text
 from headrace.api.errors import ConnectError
 from headrace.java.calls import Calls, DisconnectedError, HostStart, HostUp, Work
+from headrace.java.process_options import options_of_hosts
 from headrace.logs.context import in_same_context
 from headrace.logs.printed import log_pipe
 from headrace.model.process_group import kill_group
@@ -34,6 +36,13 @@ _LAST_LINES_S: Final = 2.0
 _ENDED_S: Final = 20.0
 _TAIL: Final = 2048
 """Bytes of what a process printed last that are kept."""
+
+
+_CRASH: Final = re.compile(
+    r"A fatal error has been detected by the Java Runtime.*?^#\s+(?P<signal>SIG\w+).*?"
+    r"^# Problematic frame:\n#\s+(?P<frame>[^\n]+)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class HostEndedError(ConnectError):
@@ -71,7 +80,7 @@ class Host:
         self._calls = Calls(link, _in_background)
         self._printing = _in_background(lambda: log_pipe(self._printed, self._keep))
         try:
-            self._begin(link, HostStart(tuple(sys.path), jars, threads))
+            self._begin(link, HostStart(tuple(sys.path), jars, threads, options_of_hosts()))
         except (EOFError, OSError):
             raise self._died() from None
         except BaseException:
@@ -163,8 +172,7 @@ class Host:
         with self._lock:
             self._kill()
         self._printing.join(_LAST_LINES_S)
-        printed = clean_text(self._tail.decode("utf-8", "replace").strip("\N{REPLACEMENT CHARACTER} \n"))
-        text = f"The process of {self._about} {death}" + (f"; it printed last: {printed}" if printed else "")
+        text = f"The process of {self._about} {death}{_last_words(self._tail)}"
         with self._lock:
             self._failure = self._failure or HostEndedError(text)
             return self._failure
@@ -204,6 +212,15 @@ def _death(status: int | None) -> str:
     if status >= 0:
         return f"ended with status {status}"
     return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+
+
+def _last_words(printed: bytes) -> str:
+    """Return what a process printed last, in one line; of a JVM's crash only where it was."""
+    text = clean_text(printed.decode("utf-8", "replace").strip("\N{REPLACEMENT CHARACTER} \n"))
+    if matched := _CRASH.search(text):
+        return f": its JVM crashed with {matched['signal']} in {matched['frame']}"
+    lines = " | ".join(filter(None, map(str.strip, text.splitlines())))
+    return f"; it printed last: {lines}" if lines else ""
 
 
 def _in_background(work: Work) -> threading.Thread:

@@ -8,7 +8,6 @@ the exit status of a host that has ended to standard output. What Java prints go
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -19,13 +18,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from headrace.model.parent_death import end_with_this_thread
-from headrace.model.process_group import kill_descendants, kill_group
+from headrace.model.process_group import kill_descendants, kill_group, take_orphans_in
 from headrace.model.stop_signals import outlive_stop_signals
 
 if TYPE_CHECKING:
     from headrace.java.calls import HostStart, Link
 
-_PR_SET_CHILD_SUBREAPER: Final = 36
 JVM_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1",  # a connector's code is never hot: it touches no data
     "-Xms8m",
@@ -40,9 +38,7 @@ def main(link: int) -> None:
     """Run the host in a fork; end, with all that it has started, when standard input is closed."""
     outlive_stop_signals()  # the worker ends connectors itself, in its order
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        # What a connector's programs leave behind becomes a child of this process.
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    take_orphans_in()
     tie = end_with_this_thread()
     host = os.fork()
     if host == 0:
@@ -100,7 +96,7 @@ def _serve(descriptor: int) -> None:
     start: HostStart = link.recv()
     sys.path[:] = start.module_path
     try:
-        jvm.start(JVM_OPTIONS)
+        jvm.start((*JVM_OPTIONS, *start.options))
     except BaseException as error:
         link.send(HostUp(Fault.of(error)))
         return

@@ -17,6 +17,7 @@ from headrace.java.config_def import python_config_def, python_config_values
 from headrace.java.connector_contexts import connector_context
 from headrace.java.connector_metrics import ConnectorMetrics
 from headrace.java.data import java_map, java_value
+from headrace.java.descriptions import Description, described
 from headrace.java.errors import java_errors
 from headrace.java.jvm import java_class, jpype
 
@@ -52,6 +53,10 @@ class HostedConnectors:
             if definition is None:
                 raise ConnectError(f"{class_name}.config returned null")
             return python_config_def(definition)
+
+    def describe(self, class_name: str) -> Description:
+        """Return the description of a plugin that is no connector."""
+        return described(self._jars, class_name)
 
     def validate(self, class_name: str, configs: Mapping[str, str]) -> list[ConfigValue]:
         with self._unstarted(class_name, "validate") as connector:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from headrace import KAFKA_VERSION
 from headrace.api.errors import ConfigError
 from headrace.config.java_config import CONNECTOR_JAVA_OPTIONS, JAVA_OPTIONS
 from headrace.java.errors import java_errors
-from headrace.java.process_options import with_chosen
+from headrace.java.process_options import are_usual, with_chosen
 from headrace.jvm.ivy import Progress, resolve_jars
 from headrace.jvm.java_runtime import JavaRuntime, find_java
 
@@ -32,10 +33,13 @@ _OPTIONS: Final = (
     "-Xrs",  # signals are Python's
     "-XX:+UseSerialGC",
     "-Djava.awt.headless=true",
+    # A crash is told in a few lines on stdout; its report is for those who name a file for it.
+    "-XX:ErrorFile=/dev/null",
     # A line of the log is "INFO org.example.Class - message", on stderr.
     f"{_LOGGING}.showThreadName=false",
     f"{_LOGGING}.defaultLogLevel=info",
 )
+_OF_EACH_REFUSAL: Final = ("Error: Could not create the Java Virtual Machine", "Error: A fatal exception has occurred")
 _LIBRARIES: Final = ("libjvm.so", "libjvm.dylib")
 _starting: Final = threading.Lock()
 
@@ -70,6 +74,7 @@ def start(options: Sequence[str] = ()) -> None:
         # At the end of the process the JVM would wait for all threads that plugins left.
         bridge.config.destroy_jvm = False
         all_options = with_chosen(_OPTIONS, options)
+        _check(runtime, all_options)
         try:
             bridge.startJVM(*all_options, jvmpath=_library(runtime), classpath=jars, interrupt=True)
         except (OSError, RuntimeError, ValueError) as error:
@@ -77,13 +82,25 @@ def start(options: Sequence[str] = ()) -> None:
         atexit.register(_stop_reference_queue)
 
 
-def _refusal(runtime: JavaRuntime, options: Sequence[str], error: Exception) -> ConfigError:
+def _check(runtime: JavaRuntime, options: Sequence[str]) -> None:
+    """Raise ConfigError if a JVM refuses the chosen options: that of this process would take it along."""
+    if are_usual():
+        return
+    command = [str(runtime.java), *options, "-version"]
+    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    if tried.returncode:
+        lines = (line.strip() for line in (tried.stdout + tried.stderr).splitlines())
+        said = ". ".join(line.removesuffix(".") for line in lines if line and not line.startswith(_OF_EACH_REFUSAL))
+        raise _refusal(runtime, options, said or f"it ended with status {tried.returncode}")
+
+
+def _refusal(runtime: JavaRuntime, options: Sequence[str], error: object) -> ConfigError:
     given = " ".join(option for option in options if option not in _OPTIONS)
     if not given:
         return ConfigError(f"Cannot start the JVM of {runtime.home}: {error}")
     return ConfigError(
-        f"Cannot start the JVM of {runtime.home} with the options {given}: {error}. What it has printed says which "
-        f"one is wrong; they are those of {JAVA_OPTIONS} and {CONNECTOR_JAVA_OPTIONS}"
+        f"Cannot start the JVM of {runtime.home} with the options {given}: {error}. They are those of {JAVA_OPTIONS} "
+        f"and {CONNECTOR_JAVA_OPTIONS}"
     )
 
 
@@ -130,15 +147,24 @@ def load_class(jars: Jars, name: str) -> Any:
         ConfigError: there is no such class in the plugin's jars, or not all that it needs.
     """
     start()
+    bridge = jpype()
     with java_errors(f"Cannot load the Java class {name}"):
-        return jpype().JClass(name, loader=plugin_loader(jars))
+        loaded = java_class("java.lang.Class").forName(name, True, plugin_loader(jars))
+        try:
+            return bridge.JClass(loaded)
+        except java_class("java.lang.LinkageError"):
+            # One of its public nested classes cannot be loaded, which JPype minds once, and Java does not.
+            return bridge.JClass(loaded)
 
 
 def instance(jars: Jars, name: str) -> Any:
     """Return a new instance of a plugin's class, made by its constructor without arguments."""
     cls = load_class(jars, name)
     with java_errors(f"Cannot create an instance of {name}"), class_loader(plugin_loader(jars)):
-        return java_class("org.apache.kafka.common.utils.Utils").newInstance(cls.class_)
+        try:
+            return cls.class_.getDeclaredConstructor().newInstance()
+        except java_class("java.lang.reflect.InvocationTargetException") as error:
+            raise error.getCause() from None  # what the constructor has thrown
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class _SharedHost:
         """Return the host, for a user."""
         with self._starting:
             if self._host is None:
-                about = f"Java connectors in {self._jars[0].parent}"
+                about = f"Java plugins in {self._jars[0].parent}" if self._jars else "Kafka Connect's own plugins"
                 # In an empty context: what it prints is not about the connector of its first user alone.
                 self._host = Context().run(lambda: Host(about, self._jars, threads=_THREADS))
             return self._host
@@ -124,6 +124,10 @@ class SharedHosts:
             yield shared.host()
         finally:
             shared.give_back()
+
+
+SHARED: Final = SharedHosts()
+"""Those of this process."""
 
 
 def _identity(jars: Jars) -> Hashable:

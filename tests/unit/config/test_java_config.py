@@ -5,7 +5,7 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.config.connector_config import ConnectorConfig
-from headrace.config.java_config import java_options, one_collector
+from headrace.config.java_config import host_options, java_options, one_collector
 from headrace.config.worker_config import WorkerConfig
 
 CONNECTOR = {"name": "c", "connector.class": "x"}
@@ -25,6 +25,12 @@ def test_the_connectors_options_follow_the_workers() -> None:
         "-Xmx2g",
         "-Xss1m",
     )
+
+
+def test_connectors_have_the_workers_system_properties_and_modules() -> None:
+    worker = {"java.options": "-Xmx1g '-Dgreeting=good day' --add-opens=java.base/java.lang=ALL-UNNAMED -verbose:gc"}
+    assert host_options(worker) == ("-Dgreeting=good day", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+    assert host_options({}) == ()
 
 
 def test_the_last_collector_counts() -> None:
