@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from platformdirs import user_cache_path
-
 from headrace.api.errors import ConfigError
 
 _RANDOM: Final = "[a-z0-9_]" * 8
@@ -28,6 +26,9 @@ def cache_directory() -> Path:
     """
     if own := os.environ.get("HEADRACE_CACHE_DIR"):
         return Path(own).expanduser().absolute()
+    # Executors of a cluster need it for Java plugins only.
+    from platformdirs import user_cache_path
+
     return user_cache_path("headrace")
 
 

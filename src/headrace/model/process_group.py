@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+GUARD: Final = "headrace-guard"
+"""An argument of processes that end by themselves, with all below them, when the process that started them is gone."""
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _UNTIL_GONE_S: Final = 5.0
 """Killed processes are gone within milliseconds, unless the system itself blocks them."""
@@ -55,7 +57,10 @@ def kill_descendants(ancestor: int) -> None:
 
 
 def _descendants(ancestor: int) -> set[int]:
-    """Return the living descendants of a process, as Linux lists them; nothing on other systems."""
+    """Return the living descendants of a process, as Linux lists them; nothing on other systems.
+
+    Guards and what is below them are left out: they have files to remove, too.
+    """
     children: dict[int, list[tuple[int, bool]]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -64,7 +69,16 @@ def _descendants(ancestor: int) -> set[int]:
     living, waiting = set(), [ancestor]
     while waiting:
         for pid, lives in children.get(waiting.pop(), ()):
+            if _is_guard(pid):
+                continue
             waiting.append(pid)
             if lives:
                 living.add(pid)
     return living
+
+
+def _is_guard(pid: int) -> bool:
+    try:
+        return GUARD.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -9,7 +9,8 @@ import sys
 import psutil
 import pytest
 
-from headrace.model.process_group import kill_with_descendants
+from headrace.connectors.singer import child
+from headrace.model.process_group import GUARD, kill_with_descendants
 from tests.support.polling import wait_for
 from tests.support.processes import alive
 
@@ -47,3 +48,25 @@ def test_a_process_is_killed_with_its_descendants() -> None:
 def test_orphans_are_taken_in() -> None:
     done = subprocess.run([sys.executable, "-c", _LEAVES_ONE], capture_output=True, text=True, check=True)
     assert int(done.stdout) not in [each.pid for each in psutil.process_iter() if alive(each)]
+
+
+_STARTS_A_GUARD = f"""
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-X", "{GUARD}", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+print("started", flush=True)
+time.sleep(77)
+"""
+
+
+def test_a_guard_ends_by_itself() -> None:
+    """It has files to remove, and those of taps and targets have secrets."""
+    with subprocess.Popen([sys.executable, "-c", _STARTS_A_GUARD], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        [guard] = psutil.Process(process.pid).children(recursive=True)
+        guard.suspend()  # it would end with its input
+        kill_with_descendants(process.pid)
+        assert alive(guard)
+        guard.resume()
+        wait_for(lambda: not alive(guard), 10, "the guard's end")
+    assert child._MARK == GUARD

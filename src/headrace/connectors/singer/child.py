@@ -18,6 +18,8 @@ from typing import Final
 from headrace.api.errors import ConnectError, DataError
 
 _GUARD: Final = str(Path(__file__).absolute().with_name("guard.py"))
+_MARK: Final = "headrace-guard"
+"""By it the worker knows that the process ends by itself: `headrace.model.process_group`."""
 _CHUNK: Final = 1 << 20
 _ERROR_CHUNK: Final = 1 << 16
 _SET_PIPE_SIZE: Final = 1031
@@ -75,7 +77,7 @@ class Child:
         arguments = [str(theirs.fileno()), str(grace), str(directory), *command]
         try:
             self._guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", _GUARD, *arguments],
+                [sys.executable, "-X", _MARK, "-I", "-S", _GUARD, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
