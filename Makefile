@@ -117,6 +117,7 @@ test: lint types layers setup ## The gates and the first tier of tests in three 
 
 .PHONY: test-slow
 test-slow: setup ## The second tier: all faults, attacks and long runs; and property tests with more examples
+	@$(PY) scripts/prepare.py connect || true  # Without a network their tests skip, and say why.
 	@echo "==> Slow tests"
 	@$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough $(PYTEST_ARGS)
 

@@ -58,11 +58,16 @@ def install(
 
     The file plugins.lock there has the SHA-256 of each jar. Workers find a plugin when they are started.
     """
+    from headrace.java.jvm import runtime_jars
+    from headrace.java.maven import is_coordinate
+
     with errors_in_lines():
         if (source is None) is not locked:
             raise ArgumentError("Give either what to install, or --locked")
         store = store_of(into, worker)
         made = [store.install(source, _progress)] if source is not None else store.install_locked(_progress)
+        if source is not None and is_coordinate(source):
+            runtime_jars(_progress)  # else the first connector waits for them
         show_installed(made, output)
         for each in made:
             typer.echo(f"{each.name} is in {each.directory}", err=True)
