@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from headrace.java.shared_hosts import SharedHosts
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.callbacks import StatusListener
+from headrace.worker.connectors import worker_connector
 from headrace.worker.connectors.worker_connector import WorkerConnector
 from headrace.worker.stages import Stages
 from tests.java.java_connectors import KeptContext, Plugin, odd_source
@@ -147,7 +149,13 @@ def test_a_start_that_hangs(odd: Plugin) -> None:
     running.stop()
 
 
-def test_a_stop_that_hangs_ends_with_the_process(odd: Plugin, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_stop_that_hangs_ends_with_the_process(
+    odd: Plugin, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Tests before this one may have configured logging in this process.
+    for name, value in {"disabled": False, "handlers": [caplog.handler], "level": logging.WARNING}.items():
+        monkeypatch.setattr(worker_connector.log, name, value)
+    worker_connector.log.manager._clear_cache()  # type: ignore[attr-defined]
     running = Running(odd, stop="hang", **{TIMEOUT: "4000"})
     running.start()
     running.stop()

@@ -49,7 +49,12 @@ LIST = {
     "spark.network.crypto.enabled": "true",
     "spark.ui.enabled": "false",
 }
-LEFT_AS_THEY_ARE = {"access.control.allow.origin", "allowlist.pattern", "plugin.module.prefixes"}
+LEFT_AS_THEY_ARE = {
+    "access.control.allow.origin",
+    "allowlist.pattern",
+    "plugin.module.prefixes",
+    "singer.commands.allowed",
+}
 """The list says what not to set there, and the worker has no provider of the other one's kind."""
 
 
