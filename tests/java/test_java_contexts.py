@@ -15,9 +15,10 @@ from headrace.java import jvm
 from headrace.java.data import java_map
 from headrace.java.errant_records import ErrantRecords
 from headrace.java.jvm import java_class, jpype
+from headrace.java.offset_reader import java_offset_reader
 from headrace.java.partitions import java_offsets, java_partition, python_offsets
 from headrace.java.records import java_sink_record, java_source_record, python_source_record
-from headrace.java.task_contexts import offset_storage_reader, sink_task_context, source_task_context
+from headrace.java.task_contexts import sink_task_context, source_task_context
 from headrace.java.transactions import JavaTransactions
 from headrace.task.source.transaction_boundary import ConnectorBoundary, End, Step, WorkerTransactionContext
 from tests.java.task_contexts import KeptOffsets, KeptReports, SinkContext, SourceContext
@@ -42,7 +43,7 @@ def java_records(*numbers: int) -> list[Any]:
 def test_offsets_keep_nested_maps_and_long_integers() -> None:
     offset = {"n": 2**40, "small": 1, "flag": True, "text": "x", "none": None, "nested": {"lsn": 7, "list": [1, 2]}}
     reader = KeptOffsets(({"db": "a", "id": 1}, offset))
-    java = seen_by_java(offset_storage_reader(reader), f"{CONNECT}.storage.OffsetStorageReader")
+    java = seen_by_java(java_offset_reader(reader.offsets), f"{CONNECT}.storage.OffsetStorageReader")
     found = java.offset(java_map({"db": "a", "id": 1}))
     assert found.get("small").getClass().getName() == "java.lang.Long"
     assert found.get("nested").get("lsn").getClass().getName() == "java.lang.Long"

@@ -13,10 +13,10 @@ from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.headers import Headers
 from headrace.api.schema import Schema
-from headrace.java.data import java_map, java_schema, java_value, python_schema, python_value
+from headrace.java.data import java_bytes, java_map, java_schema, java_value, python_schema, python_value
 from headrace.java.descriptions import describe
 from headrace.java.errors import java_errors
-from headrace.java.jvm import Jars, class_loader_of, instance, java_class, jpype
+from headrace.java.jvm import Jars, class_loader_of, instance, java_class
 from headrace.java.raw_headers import add_new_headers, raw_headers
 
 
@@ -138,5 +138,4 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def _array(value: bytes | None) -> Any:
-    bridge = jpype()
-    return None if value is None else bridge.JArray(bridge.JByte)(value)
+    return None if value is None else java_bytes(value)

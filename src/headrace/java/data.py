@@ -7,7 +7,7 @@ keep their names and have values of their plain types.
 
 from __future__ import annotations
 
-from headrace.java.to_java import java_map, java_schema, java_value
+from headrace.java.to_java import java_bytes, java_map, java_schema, java_value
 from headrace.java.to_python import python_schema, python_value
 
-__all__ = ["java_map", "java_schema", "java_value", "python_schema", "python_value"]
+__all__ = ["java_bytes", "java_map", "java_schema", "java_value", "python_schema", "python_value"]

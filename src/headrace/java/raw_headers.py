@@ -8,14 +8,15 @@ from typing import Any
 
 from headrace.api.headers import Headers
 from headrace.api.schema import Schema
-from headrace.java.jvm import java_class, jpype
+from headrace.java.data import java_bytes
+from headrace.java.jvm import java_class
 
 
 def raw_headers(headers: Mapping[str, bytes | None]) -> Any:
     """Return Kafka's `RecordHeaders` with these."""
-    bridge, result = jpype(), java_class("org.apache.kafka.common.header.internals.RecordHeaders")()
+    result = java_class("org.apache.kafka.common.header.internals.RecordHeaders")()
     for name, value in headers.items():
-        result.add(name, None if value is None else bridge.JArray(bridge.JByte)(value))
+        result.add(name, None if value is None else java_bytes(value))
     return result
 
 

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, Final
 
 from headrace.api.sink import SinkTaskContext
-from headrace.api.source import OffsetStorageReader, SourceTaskContext
-from headrace.java.data import java_map, java_value, python_value
+from headrace.api.source import SourceTaskContext
+from headrace.java.data import java_map
 from headrace.java.errant_records import ErrantRecords
-from headrace.java.jvm import java_class
+from headrace.java.offset_reader import java_offset_reader
 from headrace.java.partitions import java_partitions, python_partition
 from headrace.java.plugin_metrics import java_plugin_metrics
 from headrace.java.task_calls import proxy
@@ -22,7 +22,7 @@ _CONNECT: Final = "org.apache.kafka.connect"
 
 def source_task_context(context: SourceTaskContext, transactions: JavaTransactions | None) -> Any:
     """Return Java's ``SourceTaskContext``. ``transactions`` is None unless the task may define transactions."""
-    reader = offset_storage_reader(context.offset_storage_reader)
+    reader = java_offset_reader(context.offset_storage_reader.offsets)
     boundaries = transactions.java_context() if transactions is not None else None
     return proxy(
         f"{_CONNECT}.source.SourceTaskContext",
@@ -31,23 +31,6 @@ def source_task_context(context: SourceTaskContext, transactions: JavaTransactio
         transactionContext=lambda: boundaries,
         pluginMetrics=_plugin_metrics(context),
     )
-
-
-def offset_storage_reader(reader: OffsetStorageReader) -> Any:
-    """Return Java's ``OffsetStorageReader``."""
-
-    def offset(partition: Any) -> Any:
-        return java_value(None, reader.offset(python_value(None, partition)))
-
-    def offsets(partitions: Any) -> Any:
-        asked = list(partitions)
-        found = reader.offsets([python_value(None, each) for each in asked])
-        result = java_class("java.util.HashMap")()
-        for partition, each in zip(asked, found, strict=True):
-            result.put(partition, java_value(None, each))
-        return result
-
-    return proxy(f"{_CONNECT}.storage.OffsetStorageReader", offset=offset, offsets=offsets)
 
 
 def sink_task_context(context: SinkTaskContext, errant: ErrantRecords | None) -> Any:

@@ -89,7 +89,7 @@ def writer(schema: Schema | None) -> Writer:
     if (boxed := _BOXED.get(schema.type)) is not None:
         box: Writer = java_class(boxed)
         return box
-    return _bytes if schema.type is Type.BYTES else _as_it_is
+    return java_bytes if schema.type is Type.BYTES else _as_it_is
 
 
 def _struct_writer(schema: Schema) -> Writer:
@@ -116,7 +116,8 @@ def _long(value: int) -> Any:
     return _types().boxed_long(value)
 
 
-def _bytes(value: Any) -> Any:
+def java_bytes(value: bytes | bytearray | memoryview) -> Any:
+    """Return Java's ``byte[]``."""
     return _types().bytes(bytes(value))
 
 
@@ -190,7 +191,7 @@ _SCHEMALESS: Final[tuple[tuple[type | tuple[type, ...], Writer], ...]] = (
     (Struct, _struct),
     (Mapping, functools.partial(_map, schemaless, schemaless)),
     ((list, tuple), functools.partial(_list, schemaless)),
-    ((bytes, bytearray, memoryview), _bytes),
+    ((bytes, bytearray, memoryview), java_bytes),
     (Decimal, functools.partial(_decimal, Schema(Type.BYTES, name=DECIMAL))),
     (datetime.datetime, functools.partial(_moment, Schema.TIMESTAMP)),
     (datetime.date, functools.partial(_date, Schema.DATE)),
