@@ -24,7 +24,7 @@ A minimal task, which continues after its last committed offset::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,20 @@ class RecordMetadata:
     partition: int
     offset: int
     timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRecords:
+    """Records of one topic that are in Kafka: for each its index in `records`, its partition, offset and timestamp."""
+
+    topic: str
+    records: Sequence[SourceRecord]
+    places: Sequence[tuple[int, int, int, int | None]]
+
+    def __iter__(self) -> Iterator[tuple[SourceRecord, RecordMetadata]]:
+        """Iterate over records and their coordinates."""
+        for row, partition, offset, timestamp in self.places:
+            yield self.records[row], RecordMetadata(self.topic, partition, offset, timestamp)
 
 
 class OffsetStorageReader(ABC):
@@ -222,7 +236,7 @@ class SourceTask(Task):
         """
 
     @abstractmethod
-    def poll(self) -> list[SourceRecord] | pa.Table | None:
+    def poll(self) -> Sequence[SourceRecord] | pa.Table | None:
         """Return the next records; None or an empty batch if there are none.
 
         Called again as soon as the last batch has been handed to Kafka. Without data, wait up to about a second, on the
@@ -248,6 +262,14 @@ class SourceTask(Task):
         commit of the transaction. `record` is the object that `poll` returned, before transformations. Override it only
         if needed: the runtime skips the calls otherwise. An error makes the task FAILED.
         """
+
+    def commit_records(self, written: WrittenRecords) -> None:
+        """React to written records of one topic: by default `commit_record` is called for each.
+
+        Override it together with that one, where a call for each record takes too long.
+        """
+        for record, metadata in written:
+            self.commit_record(record, metadata)
 
     def lag(self) -> Lag | None:
         """Return what the source has and `poll` has not returned yet; None, the default, if it is not known.

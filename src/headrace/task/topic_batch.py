@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from headrace.api.record import SourceRecord
-from headrace.api.source import RecordMetadata
-from headrace.kafka.data.record_producer import DeliveryCallback, RecordProducer, RefusalCallback
+from headrace.api.source import WrittenRecords
+from headrace.kafka.data.record_producer import DeliveryCallback, RecordProducer, RefusalCallback, RowCallback
 
 RawHeaders = list[tuple[str, bytes | None]]
-WrittenRecord = tuple[SourceRecord, RecordMetadata | None]
-"""A polled record and its place in Kafka; None if it was dropped."""
-OnRecordWritten = Callable[[SourceRecord, RecordMetadata], None]
 
 
 @dataclass(slots=True)
@@ -45,6 +43,12 @@ class TopicBatch:
         """The bytes of all keys and values."""
         return sum(map(len, filter(None, self.values))) + sum(map(len, filter(None, self.keys or ())))
 
+    def rows(self) -> list[tuple[bytes | None, bytes | None, int | None, int | None, RawHeaders | None]]:
+        """Return of each record value, key, partition, timestamp and headers."""
+        others = (self.keys, self.partitions, self.timestamps, self.headers)
+        columns: list[Iterable[Any]] = [repeat(None) if column is None else column for column in others]
+        return list(zip(self.values, *columns, strict=False))
+
     def only(self, row: int) -> TopicBatch:
         """Return a batch of that row alone."""
         return self._select([row])
@@ -62,11 +66,11 @@ class TopicBatch:
     def _select(self, rows: Sequence[int]) -> TopicBatch:
         columns = {name: getattr(self, name) for name in ("keys", "partitions", "timestamps", "headers", "sources")}
         selected = {name: column and [column[row] for row in rows] for name, column in columns.items()}
-        origins = None if self.origins is None else _Selection(self.origins, rows)
+        origins = None if self.origins is None else SelectedRecords(self.origins, rows)
         return TopicBatch(self.topic, [self.values[row] for row in rows], **selected, origins=origins)
 
 
-class _Selection(Sequence[SourceRecord]):
+class SelectedRecords(Sequence[SourceRecord]):
     """Some of many records, each read from the others only when it is asked for."""
 
     def __init__(self, records: Sequence[SourceRecord], rows: Sequence[int]) -> None:
@@ -80,43 +84,47 @@ class _Selection(Sequence[SourceRecord]):
         return self._records[self._rows[index]]
 
 
+class DeliveredRecords:
+    """Collects the polled records that Kafka has, with their places. Task's thread only, as all delivery callbacks."""
+
+    def __init__(self) -> None:
+        self._delivered: list[tuple[TopicBatch, list[tuple[int, int, int, int | None]]]] = []
+
+    def callback(self, batch: TopicBatch) -> RowCallback:
+        """Return the callback for the rows of a batch, whose ``sources`` are known."""
+        places: list[tuple[int, int, int, int | None]] = []
+
+        def on_delivered(row: int, topic: str, partition: int, offset: int, timestamp: int | None) -> None:
+            if not places:
+                self._delivered.append((batch, places))
+            places.append((row, partition, offset, timestamp))
+
+        return on_delivered
+
+    def take(self) -> list[WrittenRecords]:
+        """Return the records delivered since the last call."""
+        taken, self._delivered = self._delivered, []
+        written = [WrittenRecords(batch.topic, batch.sources or (), tuple(places)) for batch, places in taken]
+        for _, places in taken:
+            places.clear()
+        return written
+
+
 def send_batch(
     producer: RecordProducer,
     batch: TopicBatch,
     on_delivered: DeliveryCallback | None = None,
-    on_record_written: OnRecordWritten | None = None,
+    delivered: DeliveredRecords | None = None,
     on_refused: RefusalCallback | None = None,
 ) -> None:
     """Send all rows in order; the producer's ``serve`` and ``flush`` run the callbacks.
 
-    ``on_delivered`` is called for each row, ``on_record_written`` also with its polled record. ``on_refused``
+    ``on_delivered`` is called for each row, which ``delivered`` collects if its polled record is known. ``on_refused``
     is called for each record that brokers refuse for good; without it that is a failed delivery.
     """
-    if batch.plain and (on_record_written is None or batch.sources is None):
+    if delivered is not None and batch.sources is not None:
+        producer.send_rows(batch.topic, batch.rows(), on_delivered, on_refused, delivered.callback(batch))
+    elif batch.plain:
         producer.send_all(batch.topic, batch.keys, batch.values, on_delivered, on_refused)
-        return
-    for row, value in enumerate(batch.values):
-        callback = on_delivered
-        if on_record_written is not None and batch.sources is not None:
-            callback = _with_record(batch.sources[row], on_record_written, on_delivered)
-        producer.send(
-            batch.topic,
-            batch.keys[row] if batch.keys else None,
-            value,
-            batch.partitions[row] if batch.partitions else None,
-            batch.timestamps[row] if batch.timestamps else None,
-            batch.headers[row] if batch.headers else None,
-            callback,
-            on_refused,
-        )
-
-
-def _with_record(
-    record: SourceRecord, on_written: OnRecordWritten, on_delivered: DeliveryCallback | None
-) -> DeliveryCallback:
-    def callback(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
-        on_written(record, RecordMetadata(topic, partition, offset, timestamp))
-        if on_delivered is not None:
-            on_delivered(topic, partition, offset, timestamp)
-
-    return callback
+    else:
+        producer.send_rows(batch.topic, batch.rows(), on_delivered, on_refused)

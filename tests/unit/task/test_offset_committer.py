@@ -64,13 +64,13 @@ def test_a_commit_that_times_out_is_said_and_tried_again(
 
 
 class Noting(RecordProducer):
-    """Tells the topics that single records, such as those with headers, are sent to."""
+    """Notes the topics of records that have headers."""
 
     sent: ClassVar[list[str]] = []
 
-    def send(self, topic: str, *record: Any) -> None:
+    def send_rows(self, topic: str, *rows: Any) -> None:
         self.sent.append(topic)
-        super().send(topic, *record)
+        super().send_rows(topic, *rows)
 
 
 def test_dead_letters_are_sent_and_waited_for_too(record: Any) -> None:

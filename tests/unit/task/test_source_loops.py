@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.api.source import RecordMetadata
+from headrace.api.source import RecordMetadata, WrittenRecords
 from headrace.config.connector_config import ConnectorConfig
 from headrace.kafka.errors import RetriableKafkaError, UncertainCommitError
 from headrace.model.health import Progress
@@ -100,7 +100,7 @@ class Memory:
         offsets = tuple(self._offsets.values())
         self.visible.append(([value for value, _ in self._open], [o.offset and o.offset["n"] for o in offsets]))
         sources = [source for _, source in self._open if source is not None]
-        delivered = [(source, RecordMetadata("t", 0, place)) for place, source in enumerate(sources)]
+        delivered = [WrittenRecords("t", sources, [(row, 0, row, None) for row in range(len(sources))])]
         self._open, self._offsets, self._in_transaction = [], {}, False
         return offsets, delivered
 
@@ -372,7 +372,8 @@ class MemoryCommits:
     def serve(self) -> None:
         for batch in self._sent:
             for topic in batch.all_topic_batches:
-                self._delivered += [(source, RecordMetadata("t", 0, 0)) for source in topic.sources or ()]
+                sources = topic.sources or ()
+                self._delivered += [WrittenRecords("t", sources, [(row, 0, 0, None) for row in range(len(sources))])]
             self._offsets += batch.offsets.values()
         self._sent = []
 

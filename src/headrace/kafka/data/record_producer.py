@@ -37,7 +37,11 @@ DeliveryCallback = Callable[[str, int, int, int | None], None]
 """Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
 RefusalCallback = Callable[[ConnectError, bytes | None, bytes | None], None]
 """Called for a record that the brokers refuse for good, with the reason, its key and its value."""
+RowCallback = Callable[[int, str, int, int, int | None], None]
+"""A ``DeliveryCallback`` whose first argument is the place of the record among those that were sent together."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
+Row = tuple[bytes | None, bytes | None, int | None, int | None, RawHeaders | None]
+"""A record: value, key, partition, timestamp, headers."""
 
 _CHUNK = 10_000
 _NO_TOPIC = "?"
@@ -99,6 +103,19 @@ class RecordProducer:
         A record that brokers refuse is reported to ``on_refused``; without that it is a failed delivery.
         """
         self._make_room((len(value) if value else 0) + (len(key) if key else 0))
+        self._produce(topic, value, key, partition, timestamp, headers, on_delivered, on_refused)
+
+    def _produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int | None,
+        timestamp: int | None,
+        headers: RawHeaders | None,
+        on_delivered: DeliveryCallback | None,
+        on_refused: RefusalCallback | None,
+    ) -> None:
         on_delivery = self._on_delivery_of_now if timestamp is None else self._on_delivery
         try:
             self.client.produce(
@@ -144,6 +161,24 @@ class RecordProducer:
             self._taken += queued
             if queued != len(messages):
                 raise self._refusal(topic, messages)
+
+    def send_rows(
+        self,
+        topic: str,
+        rows: Sequence[Row],
+        on_delivered: DeliveryCallback | None = None,
+        on_refused: RefusalCallback | None = None,
+        on_row_delivered: RowCallback | None = None,
+    ) -> None:
+        """Send records as ``send``, in order and a chunk at a time; ``on_row_delivered`` also gets their places."""
+        delivered = on_delivered
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK]
+            self._make_room(sum(len(row[0] or b"") + len(row[1] or b"") for row in chunk))
+            for number, (value, key, partition, timestamp, headers) in enumerate(chunk, start):
+                if on_row_delivered is not None:
+                    delivered = _both(partial(on_row_delivered, number), on_delivered)
+                self._produce(topic, value, key, partition, timestamp, headers, delivered, on_refused)
 
     @property
     def acknowledged(self) -> int:
@@ -315,6 +350,17 @@ class _Log:
         elif (refused := _UNAUTHORIZED.search(line)) is not None:
             self._on_unauthorized(refused[1])
         LIBRDKAFKA_LOG.log(level, line)
+
+
+def _both(first: DeliveryCallback, second: DeliveryCallback | None) -> DeliveryCallback:
+    if second is None:
+        return first
+
+    def callback(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
+        first(topic, partition, offset, timestamp)
+        second(topic, partition, offset, timestamp)
+
+    return callback
 
 
 def _fatal(error: BaseException) -> KafkaError | None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from headrace.api.errors import ConnectError
 from headrace.api.record import SourceRecord
+from headrace.api.source import WrittenRecords
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.health import Stage
 from headrace.task.errors.retry_with_tolerance import StoppedWhileRetryingError
@@ -19,7 +20,6 @@ from headrace.task.source.source_task_calls import CommitNotifier, Poller, recor
 from headrace.task.source.transaction_boundary import Boundary, End, IntervalBoundary
 from headrace.task.source.transactional_writer import TransactionWriter
 from headrace.task.task_metrics import TaskMetrics
-from headrace.task.topic_batch import WrittenRecord
 
 
 class ExactlyOnceWorkerSourceTask:
@@ -127,7 +127,7 @@ class ExactlyOnceWorkerSourceTask:
         self._metrics.level("source-record-active-count", self._writer.size)
         self._notify(offsets, written)
 
-    def _commit_transaction(self) -> tuple[Sequence[SourceOffset], Sequence[WrittenRecord]]:
+    def _commit_transaction(self) -> tuple[Sequence[SourceOffset], Sequence[WrittenRecords]]:
         try:
             committed = self._writer.commit()
         except ConnectError:
@@ -139,7 +139,7 @@ class ExactlyOnceWorkerSourceTask:
         self._progress.transaction_closed()
         return committed
 
-    def _notify(self, offsets: Sequence[SourceOffset], written: Sequence[WrittenRecord]) -> None:
+    def _notify(self, offsets: Sequence[SourceOffset], written: Sequence[WrittenRecords]) -> None:
         dropped, self._dropped, self._notification_pending = self._dropped, [], False
         self._notifier.records_committed(written, dropped)
         self._notifier.offsets_committed(offsets)

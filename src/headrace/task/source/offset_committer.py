@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from headrace.api.errors import RetriableError
 from headrace.api.record import SourceRecord
-from headrace.api.source import RecordMetadata
+from headrace.api.source import WrittenRecords
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.model.health import Stage
@@ -16,7 +16,7 @@ from headrace.task.errors.error_reports import ErrorReports
 from headrace.task.source.source_batch import SourceBatch, SourceOffset
 from headrace.task.source.submitted_records import RefusedRecords, SubmittedRecords
 from headrace.task.task_protocol import WriteOffsets
-from headrace.task.topic_batch import WrittenRecord, send_batch
+from headrace.task.topic_batch import DeliveredRecords, send_batch
 from headrace.task.worker_link import WorkerLink
 
 _COMMIT: Final = "a commit of offsets"
@@ -92,10 +92,9 @@ class OffsetCommitter:
         self._timeout = timeout
         self._refused = refused
         self._reports = reports or ErrorReports()
-        self._on_written = self._add_delivered if remember else None
+        self._delivered = DeliveredRecords() if remember else None
         self._submitted = SubmittedRecords()
         self._next: float | None = None
-        self._delivered: list[WrittenRecord] = []
         self._dropped: list[SourceRecord] = []
         self._awaited: tuple[SourceOffset, ...] = ()
         self._committed: tuple[SourceOffset, ...] = ()
@@ -108,13 +107,13 @@ class OffsetCommitter:
         for each in batch.all_topic_batches:
             tolerated = self._refused is not None and each is not batch.dead_letters
             on_refused = self._refused.callback(submitted, each) if self._refused is not None and tolerated else None
-            send_batch(self._producer, each, submitted.ack, self._on_written, on_refused)
+            send_batch(self._producer, each, submitted.ack, self._delivered, on_refused)
 
     def serve(self) -> None:
         """Run delivery callbacks. Raises the error of a failed delivery: a lost record must not be passed over."""
         self._producer.serve()
         if self._refused is not None:
-            self._dropped += self._refused.resend(self._on_written)
+            self._dropped += self._refused.resend(self._delivered)
         failure = self._producer.delivery_failure()
         if failure is not None:
             raise failure
@@ -168,11 +167,10 @@ class OffsetCommitter:
         taken, self._committed = self._committed, ()
         return taken
 
-    def take_delivered(self) -> tuple[list[WrittenRecord], list[SourceRecord]]:
+    def take_delivered(self) -> tuple[list[WrittenRecords], list[SourceRecord]]:
         """Return the records delivered, and those dropped, since the last call."""
-        taken = self._delivered, self._dropped
-        self._delivered, self._dropped = [], []
-        return taken
+        dropped, self._dropped = self._dropped, []
+        return [] if self._delivered is None else self._delivered.take(), dropped
 
     def close(self) -> None:
         self._producer.close()
@@ -187,6 +185,3 @@ class OffsetCommitter:
             f"{self._submitted.in_flight} records were not delivered within "
             f"offset.flush.timeout.ms = {self._timeout * 1000:g}"
         )
-
-    def _add_delivered(self, record: SourceRecord, metadata: RecordMetadata) -> None:
-        self._delivered.append((record, metadata))

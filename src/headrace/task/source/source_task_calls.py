@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.api.error_text import error_line, error_text
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
-from headrace.api.source import SourceTask
+from headrace.api.source import SourceTask, WrittenRecords
 from headrace.model.backoff import ExponentialBackoff
 from headrace.model.health import Stage
 from headrace.task.errors.error_reports import ErrorReports
@@ -20,7 +20,7 @@ from headrace.task.record_converter import Polled
 from headrace.task.source.source_batch import SourceOffset
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.task_protocol import OffsetsCommitted, Paused, Running, TopicsUsed
-from headrace.task.topic_batch import TopicBatch, WrittenRecord
+from headrace.task.topic_batch import TopicBatch
 from headrace.task.worker_link import TaskControl, WorkerLink
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Poller:
             self._reports.succeeded("poll")
         if polled is None:
             return ()
-        if isinstance(polled, (list, tuple)):
+        if isinstance(polled, Sequence) and not isinstance(polled, (str, bytes)):
             return polled
         return _checked_table(polled)
 
@@ -103,11 +103,11 @@ class CommitNotifier:
         for batch in batches:
             self._topics[batch.topic] = None
 
-    def records_committed(self, written: Iterable[WrittenRecord], dropped: Iterable[SourceRecord]) -> None:
-        """Call ``commit_record`` for each record. An error of it is the task's failure, as in Java."""
+    def records_committed(self, written: Iterable[WrittenRecords], dropped: Iterable[SourceRecord]) -> None:
+        """Call ``commit_records``, and ``commit_record`` for what was dropped. An error is the task's failure."""
         if self.wants_records:
-            for record, metadata in written:
-                self._task.commit_record(record, metadata)
+            for records in written:
+                self._task.commit_records(records)
             for record in dropped:
                 self._task.commit_record(record, None)
 

@@ -16,7 +16,7 @@ from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.source.source_batch import OffsetsByKey, SourceDeadLetters
-from headrace.task.topic_batch import OnRecordWritten, TopicBatch, send_batch
+from headrace.task.topic_batch import DeliveredRecords, TopicBatch, send_batch
 
 KeyAndValue = tuple[bytes | None, bytes | None]
 
@@ -99,7 +99,7 @@ class RefusedRecords:
 
         return on_refused
 
-    def resend(self, on_written: OnRecordWritten | None) -> list[SourceRecord]:
+    def resend(self, delivered: DeliveredRecords | None) -> list[SourceRecord]:
         """Send each refused record again, set aside those refused again, and return them if they are remembered.
 
         RetriableKafkaError if the brokers take longer than the timeout.
@@ -107,7 +107,7 @@ class RefusedRecords:
         skipped: list[SourceRecord] = []
         while self._waiting:
             submitted, batch, row = self._waiting.popleft()
-            error = self._resend_one(submitted, batch.only(row), on_written)
+            error = self._resend_one(submitted, batch.only(row), delivered)
             if error is not None:
                 self._set_aside(submitted, batch, row, error)
                 if batch.sources is not None:
@@ -115,11 +115,11 @@ class RefusedRecords:
         return skipped
 
     def _resend_one(
-        self, submitted: SubmittedBatch, record: TopicBatch, on_written: OnRecordWritten | None
+        self, submitted: SubmittedBatch, record: TopicBatch, delivered: DeliveredRecords | None
     ) -> ConnectError | None:
         """Return the error if the record is refused again."""
         refused: list[ConnectError] = []
-        send_batch(self._producer, record, submitted.ack, on_written, lambda error, key, value: refused.append(error))
+        send_batch(self._producer, record, submitted.ack, delivered, lambda error, key, value: refused.append(error))
         self._flush()
         return refused[0] if refused else None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.api.source import WrittenRecords
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.source.source_batch import OffsetsByKey, SourceOffset
 from headrace.task.source.transactional_writer import TransactionWriter
-from headrace.task.topic_batch import TopicBatch, WrittenRecord
+from headrace.task.topic_batch import TopicBatch
 from headrace.telemetry.trace_headers import traceparents
 from headrace.telemetry.tracing import Attributes, Span, SpanKind, Tracing
 
@@ -51,7 +52,7 @@ class TracedTransactionalWriter:
     def add_offsets(self, offsets: OffsetsByKey) -> None:
         self._writer.add_offsets(offsets)
 
-    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]:
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecords]]:
         self._begun()
         count = self._writer.size
         try:

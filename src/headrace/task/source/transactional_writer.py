@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from headrace.api.errors import ConnectError
-from headrace.api.record import SourceRecord
-from headrace.api.source import RecordMetadata
+from headrace.api.source import WrittenRecords
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.task.source.source_batch import SHOWN_OFFSETS, OffsetsByKey, SourceOffset
-from headrace.task.topic_batch import TopicBatch, WrittenRecord, send_batch
+from headrace.task.topic_batch import DeliveredRecords, TopicBatch, send_batch
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,7 @@ class TransactionWriter(Protocol):
 
     def add_offsets(self, offsets: OffsetsByKey) -> None: ...
 
-    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]: ...
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecords]]: ...
 
     def abort(self) -> None: ...
 
@@ -49,7 +48,7 @@ class TransactionalWriter:
         self._timeout = timeout
         self._remember = remember
         self._offsets: OffsetsByKey = {}
-        self._written: list[WrittenRecord] = []
+        self._delivered = DeliveredRecords()
         self._size = 0
 
     def init(self) -> None:
@@ -81,7 +80,7 @@ class TransactionalWriter:
         self._begin_if_needed()
         self._size += count
         for batch in batches:
-            send_batch(self._producer.records, batch, None, self._on_written if self._remember else None)
+            send_batch(self._producer.records, batch, None, self._delivered if self._remember else None)
 
     def add_offsets(self, offsets: OffsetsByKey) -> None:
         """Add offsets to the next commit; a partition's later offset replaces its earlier one."""
@@ -89,7 +88,7 @@ class TransactionalWriter:
             self._offsets.pop(key, None)
             self._offsets[key] = offset
 
-    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecord]]:
+    def commit(self) -> tuple[tuple[SourceOffset, ...], list[WrittenRecords]]:
         """Make records and offsets visible together, and return them."""
         # 1. Offsets alone need a transaction too: those of dropped records, or after an abort.
         self._begin_if_needed()
@@ -103,15 +102,15 @@ class TransactionalWriter:
         if log.isEnabledFor(logging.DEBUG):
             first = [(each.partition, each.offset) for each in offsets[:SHOWN_OFFSETS]]
             log.debug("Committed %d records and %d source offsets, the first: %s", self._size, len(offsets), first)
-        written = self._written
-        self._offsets, self._written, self._size = {}, [], 0
-        return offsets, written
+        self._offsets, self._size = {}, 0
+        return offsets, self._delivered.take()
 
     def abort(self) -> None:
         """Drop the open transaction's records. Their offsets stay and go with the next commit (KIP-618)."""
         if self._producer.in_transaction:
             self._producer.abort(self._timeout)
-        self._written, self._size = [], 0
+        self._delivered.take()
+        self._size = 0
 
     def close(self) -> None:
         self._producer.close()
@@ -119,6 +118,3 @@ class TransactionalWriter:
     def _begin_if_needed(self) -> None:
         if not self._producer.in_transaction:
             self._producer.begin()
-
-    def _on_written(self, record: SourceRecord, metadata: RecordMetadata) -> None:
-        self._written.append((record, metadata))
