@@ -17,6 +17,7 @@ from headrace.java.errant_records import ErrantRecords
 from headrace.java.jvm import java_class, jpype
 from headrace.java.offset_reader import java_offset_reader
 from headrace.java.partitions import java_offsets, java_partition, python_offsets
+from headrace.java.polled_records import PolledRecords
 from headrace.java.records import java_sink_record, java_source_record, python_source_record
 from headrace.java.task_contexts import sink_task_context, source_task_context
 from headrace.java.transactions import JavaTransactions
@@ -92,8 +93,8 @@ def test_transactions_end_at_the_records_that_the_task_names() -> None:
     polled = java_records(1, 1, 2, 3)
     context.commitTransaction(polled[0])
     context.abortTransaction(polled[3])
-    records = [python_source_record(each) for each in polled]
-    transactions.pass_on(polled, records)
+    records = PolledRecords(polled)
+    transactions.pass_on(records)
     boundary = ConnectorBoundary(worker)
     assert boundary.plan(4, records, 0) == (Step(1, End.COMMIT), Step(4, End.ABORT))
     context.commitTransaction()
@@ -108,9 +109,9 @@ def test_a_request_waits_for_its_record() -> None:
     context.commitTransaction(later)
     boundary = ConnectorBoundary(worker)
     for java, end in ((first, End.NOTHING), (later, End.COMMIT)):
-        record = python_source_record(java)
-        transactions.pass_on([java], [record])
-        assert boundary.plan(1, [record], 0) == (Step(1, end),)
+        records = PolledRecords([java])
+        transactions.pass_on(records)
+        assert boundary.plan(1, records, 0) == (Step(1, end),)
 
 
 def test_commit_and_abort_of_one_transaction_are_an_error() -> None:

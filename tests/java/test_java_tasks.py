@@ -19,13 +19,16 @@ from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SinkRecord, SourceRecord
 from headrace.api.schema import Schema
 from headrace.api.sink import OffsetAndMetadata, SinkTask, TopicPartition
-from headrace.api.source import RecordMetadata, SourceTask
+from headrace.api.source import RecordMetadata, SourceTask, WrittenRecords
 from headrace.connectors.file_stream.file_stream_sink import FileStreamSinkTask
 from headrace.connectors.file_stream.file_stream_source import FileStreamSourceTask
 from headrace.connectors.testing.schema_source import SchemaSourceTask
 from headrace.connectors.testing.verifiable_source import VerifiableSourceTask
 from headrace.converters.json_converter import JsonConverter
+from headrace.java.committed_records import record_metadata
+from headrace.java.functions import array_element, as_interface, of_same
 from headrace.java.jvm import java_class
+from headrace.java.polled_records import PolledRecords
 from headrace.java.sink_task import sink_task_class
 from headrace.java.source_task import source_task_class
 from headrace.java.task_calls import JavaTask
@@ -140,6 +143,27 @@ def test_commit_record_has_the_very_record_that_was_polled(capfd: pytest.Capture
     task.commit()
     printed = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
     assert [line["seqno"] for line in printed if line.get("committed")] == [1, 0]
+
+
+def test_commit_record_for_many_records_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """In their order within each partition."""
+    task = started(java_source(f"{TOOLS}.VerifiableSourceTask"), KeptOffsets(), id="0", topic="t", throughput="-1")
+    records = PolledRecords([java for _ in range(40) for java in getattr(task.poll(), "java", ())])
+    places = [(row, row % 2, 40 - row, None) for row in (*range(0, 40), 7)]
+    for count in (len(places), 3):
+        task.commit_records(WrittenRecords("t", records, places[:count]))
+        task.commit()
+        printed = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+        committed = [line["seqno"] for line in printed if line.get("committed")]
+        assert [seqno for seqno in committed if seqno % 2 == 0] == [row for row, *_ in places[:count] if row % 2 == 0]
+        assert [seqno for seqno in committed if seqno % 2] == [row for row, *_ in places[:count] if row % 2]
+
+
+def test_a_records_place_as_java_has_it() -> None:
+    made = of_same(record_metadata("t", 3), array_element("long", (5, 6)), array_element("long", (-1, 1_700)))
+    metadata = as_interface("IntFunction", made).apply(1)
+    assert (str(metadata.topic()), metadata.partition(), metadata.offset()) == ("t", 3, 6)
+    assert (metadata.timestamp(), metadata.serializedKeySize(), metadata.hasOffset()) == (1_700, -1, True)
 
 
 def test_a_task_that_does_not_override_commit_record_is_not_asked_to_remember() -> None:

@@ -64,9 +64,16 @@ class PluginInstance:
 class JavaConverter(PluginInstance, Converter):
     """A Java converter of keys or values."""
 
+    _with_headers = False
+
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
         self.create(configs, is_key)
         self._with_headers = _overrides_headers(self.java)
+
+    @property
+    def uses_headers(self) -> bool:
+        """True if the converter reads or adds headers; false before it is configured."""
+        return self._with_headers
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         theirs, converted = java_schema(schema), java_value(schema, value)

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that a Java source task has polled.
+"""Records that a Java source task has polled: Java's own, each converted where Python asks for what is in it.
 
-Only the offset of a batch's last record of each source partition is committed. So a source offset stays Java's until it
-is asked for: to convert it and the source partition takes longer than all the rest of a record. Records of one batch
-that follow each other share an equal source partition, by which the runtime finds the last ones.
+A batch whose transformations and converters are all Java's never becomes Python's records (`record_functions`). Of the
+others, only the offset of the last record of each source partition is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from headrace.api.record import SourceRecord
 from headrace.java.data import python_value
+from headrace.java.jvm import java_class
 from headrace.java.records import contents
 
 _NOT_ASKED_FOR: Any = object()
 
 
 class PolledRecord(SourceRecord):
-    """A record with the Java record that it was made of, which `commitRecord` is called with."""
+    """A record of the Java record `java`, which `commitRecord` is called with.
+
+    Reading a part raises DataError if Python cannot hold the data.
+    """
 
     __slots__ = ("_offset", "java")
 
@@ -29,20 +32,18 @@ class PolledRecord(SourceRecord):
         self.java = java
         self.source_partition = source_partition
         self._offset = _NOT_ASKED_FOR
-        (
-            self.topic,
-            self.kafka_partition,
-            self.key_schema,
-            self.key,
-            self.value_schema,
-            self.value,
-            self.timestamp,
-            self._headers,
-        ) = contents(java)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a part that is read for the first time, after all of them are converted."""
+        if name not in _PARTS:
+            raise AttributeError(name)
+        for part, value in zip(_PARTS, contents(self.java), strict=True):
+            setattr(self, part, value)
+        return getattr(self, name)
 
     @property
     def source_offset(self) -> Mapping[str, Any] | None:  # type: ignore[override]
-        """The map to continue at. Raise DataError if Python cannot hold it."""
+        """The map to continue at."""
         if self._offset is _NOT_ASKED_FOR:
             self._offset = python_value(None, self.java.sourceOffset())
         offset: Mapping[str, Any] | None = self._offset
@@ -62,11 +63,58 @@ class PolledRecord(SourceRecord):
         return copy
 
 
-def polled_records(java_records: Iterable[Any]) -> list[SourceRecord]:
-    """Return the records of one poll. Raise DataError if Python cannot hold one."""
+_PARTS = ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp", "_headers")
+
+
+class PolledRecords(Sequence[SourceRecord]):
+    """The records of one poll; `java` is Java's list of them. Task's thread only."""
+
+    def __init__(self, java: Any) -> None:
+        """`java` is any list; it is copied."""
+        self.java = java_class("java.util.ArrayList")(java)
+        self._size = int(self.java.size())
+        self._records: list[SourceRecord] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return a record, always the same object, or some of them: those that follow one another as a batch again."""
+        if not isinstance(index, slice):
+            return self._all()[index]
+        start, stop, step = index.indices(self._size)
+        if step != 1:
+            return self._all()[index]
+        if (start, stop) == (0, self._size):
+            return self
+        part = PolledRecords(self.java.subList(start, max(start, stop)))
+        part._records = None if self._records is None else self._records[start:stop]
+        return part
+
+    def at(self, places: Sequence[int]) -> PolledRecords:
+        """Return those at some places as a batch."""
+        if len(places) == self._size:
+            return self
+        java = self.java.toArray()
+        return PolledRecords([java[place] for place in places])
+
+    def __iter__(self) -> Iterator[SourceRecord]:
+        return iter(self._all())
+
+    def _all(self) -> list[SourceRecord]:
+        if self._records is None:
+            self._records = _records(self.java)
+        return self._records
+
+
+def _records(java_records: Any) -> list[SourceRecord]:
+    """Return records; those that follow one another share an equal source partition.
+
+    By that the runtime finds the last records of each.
+    """
     records: list[SourceRecord] = []
     last, partition = None, None
-    for java in java_records:
+    for java in java_records.toArray():
         source_partition = java.sourcePartition()
         if source_partition is None:
             last = partition = None

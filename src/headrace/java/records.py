@@ -101,7 +101,7 @@ def _key_and_value(record: ConnectRecord) -> tuple[Any, Any, Any, Any]:
 
 def contents(record: Any) -> tuple[Any, ...]:
     """Return topic, Kafka partition, key and value with their schemas, timestamp and headers of a Java record."""
-    key, value, headers = record.keySchema(), record.valueSchema(), record.headers()
+    key, value = record.keySchema(), record.valueSchema()
     return (
         None if (topic := record.topic()) is None else str(topic),
         _int(record.kafkaPartition()),
@@ -110,8 +110,14 @@ def contents(record: Any) -> tuple[Any, ...]:
         python_schema(value),
         python_value(value, record.value()),
         _int(record.timestamp()),
-        None if headers.isEmpty() else Headers(map(_header, headers)),
+        headers_of(record),
     )
+
+
+def headers_of(record: Any) -> Headers | None:
+    """Return the headers of a Java record; None if there are none."""
+    headers = record.headers()
+    return None if headers.isEmpty() else Headers(map(_header, headers))
 
 
 def _header(header: Any) -> Header:

@@ -6,24 +6,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.record import SourceRecord
-from headrace.api.source import RecordMetadata, SourceTask, SourceTaskContext
+from headrace.api.source import RecordMetadata, SourceTask, SourceTaskContext, WrittenRecords
+from headrace.java.committed_records import commit_in_java, java_metadata
 from headrace.java.data import java_map
-from headrace.java.jvm import java_class
-from headrace.java.partitions import java_partition
-from headrace.java.polled_records import PolledRecord, polled_records
+from headrace.java.polled_records import PolledRecord, PolledRecords
 from headrace.java.task_calls import JavaTask
 from headrace.java.task_contexts import source_task_context
 from headrace.java.transactions import JavaTransactions
 
 log = logging.getLogger(__name__)
 _BASE: Final = "org.apache.kafka.connect.source.SourceTask"
-_METADATA: Final = "org.apache.kafka.clients.producer.RecordMetadata"
-_UNKNOWN: Final = -1
-"""Java's number for a timestamp or a size that is not known."""
+_WORTH_A_FUNCTION: Final = 30
+"""Records for which it takes less to make a function of Java's than to call Java for each."""
 
 
 class JavaSourceTask(SourceTask):
@@ -43,6 +41,7 @@ class JavaSourceTask(SourceTask):
         if self._task.overrides("commitRecord", _BASE):
             # The runtime calls it only where it is overridden, which is known now.
             self.commit_record = self._commit_record  # type: ignore[method-assign]
+            self.commit_records = self._commit_records  # type: ignore[method-assign]
 
     def version(self) -> str:
         with self._task.calling("version") as java:
@@ -59,7 +58,7 @@ class JavaSourceTask(SourceTask):
         with self._task.calling("start") as java:
             java.start(java_map(props))
 
-    def poll(self) -> list[SourceRecord] | None:
+    def poll(self) -> Sequence[SourceRecord] | None:
         try:
             with self._task.calling("poll", clients_too=True) as java:
                 polled = java.poll()
@@ -73,10 +72,9 @@ class JavaSourceTask(SourceTask):
             return None
         if polled is None:
             return None
-        java_records = list(polled.toArray())
-        records = polled_records(java_records)
+        records = PolledRecords(polled)
         if self._transactions is not None:
-            self._transactions.pass_on(java_records, records)
+            self._transactions.pass_on(records)
         return records
 
     def commit(self) -> None:
@@ -89,19 +87,21 @@ class JavaSourceTask(SourceTask):
         with self._task.calling("stop") as java:
             java.stop()
 
+    def _commit_records(self, written: WrittenRecords) -> None:
+        with self._task.calling("commitRecord") as java:
+            if isinstance(written.records, PolledRecords) and len(written.places) >= _WORTH_A_FUNCTION:
+                commit_in_java(java, written.topic, written.records.java, written.places)
+                return
+            for record, metadata in written:
+                java.commitRecord(record.java, java_metadata(metadata))  # type: ignore[attr-defined]
+
     def _commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         assert isinstance(record, PolledRecord)
         with self._task.calling("commitRecord") as java:
-            java.commitRecord(record.java, None if metadata is None else _java_metadata(metadata))
+            java.commitRecord(record.java, None if metadata is None else java_metadata(metadata))
 
 
 def source_task_class(jars: Sequence[Path], name: str) -> type[SourceTask]:
     """Return the class of the tasks whose work a Java class does. Starts no JVM."""
     attributes = {"jars": tuple(jars), "class_name": name, "__module__": __name__, "__doc__": f"Java: `{name}`."}
     return type(name.rpartition(".")[2], (JavaSourceTask,), attributes)
-
-
-def _java_metadata(metadata: RecordMetadata) -> Any:
-    where = java_partition(metadata.topic, metadata.partition)
-    timestamp = _UNKNOWN if metadata.timestamp is None else metadata.timestamp
-    return java_class(_METADATA)(where, metadata.offset, 0, timestamp, _UNKNOWN, _UNKNOWN)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.api.record import SourceRecord
 from headrace.api.source import TransactionContext
 from headrace.java.jvm import java_class
+from headrace.java.polled_records import PolledRecords
 from headrace.java.task_calls import proxy
 
 _CONTEXT: Final = "org.apache.kafka.connect.source.TransactionContext"
@@ -34,13 +34,13 @@ class JavaTransactions:
             abortTransaction=lambda *record: self._request(False, *record),
         )
 
-    def pass_on(self, java_records: Sequence[Any], records: Sequence[SourceRecord]) -> None:
-        """Pass on the requests for records of a batch, which are ``records``. Records are compared by identity."""
+    def pass_on(self, records: PolledRecords) -> None:
+        """Pass on the requests for records of a batch. Java's records are compared by identity."""
         if not self._requests:
             return
         requests, self._requests = self._requests, []
         places = java_class("java.util.IdentityHashMap")()
-        for place, java in enumerate(java_records):
+        for place, java in enumerate(records.java.toArray()):
             places.put(java, place)
         for java, commits in requests:
             place = places.get(java)

@@ -54,24 +54,24 @@ class HeadersConverter:
     """The converter of headers; ``create`` is called for the first record that has some: most tasks never see one."""
 
     def __init__(self, operation: Operation, create: Callable[[], HeaderConverter]) -> None:
-        self._operation = operation
+        self.operation = operation
         self._create = create
         self._converter: HeaderConverter | None = None
 
     def convert(self, rows: _Rows) -> None:
         """Fill the column ``headers`` of ``rows``."""
+        rows.fill("headers", self.operation, self.convert_one, repeat(rows.topic), [r.headers for r in rows.records])
+
+    def convert_one(self, topic: str, headers: Headers) -> RawHeaders | None:
+        """Return the headers of one record."""
         if self._converter is None:
             self._converter = self._create()
-        rows.fill("headers", self._operation, self._convert, repeat(rows.topic), [r.headers for r in rows.records])
+        convert = self._converter.from_connect_header
+        return [(h.key, convert(topic, h.key, h.schema, h.value)) for h in headers] or None
 
     def close(self) -> None:
         if self._converter is not None:
             self._converter.close()
-
-    def _convert(self, topic: str, headers: Headers) -> RawHeaders | None:
-        assert self._converter is not None
-        convert = self._converter.from_connect_header
-        return [(h.key, convert(topic, h.key, h.schema, h.value)) for h in headers] or None
 
 
 class RecordConverter:
@@ -90,9 +90,9 @@ class RecordConverter:
     ) -> None:
         """``observe`` gets each batch before its conversion."""
         self._observe = observe
-        self._key = key
-        self._value = value
-        self._headers = headers
+        self.key = key
+        self.value = value
+        self.headers = headers
         self._errors = errors
 
     def convert_records(
@@ -126,17 +126,17 @@ class RecordConverter:
         return batches
 
     def close(self) -> None:
-        self._key.converter.close()
-        self._value.converter.close()
-        self._headers.close()
+        self.key.converter.close()
+        self.value.converter.close()
+        self.headers.close()
 
     def _convert_columns(self, topic: str, rows: pa.Table) -> TopicBatch | None:
         names = set(rows.column_names)
-        if "headers" in names or self._key.with_headers or self._value.with_headers:
+        if "headers" in names or self.key.with_headers or self.value.with_headers:
             return None
         try:
-            values = self._value.converter.from_arrow(topic, rows.column("value"))
-            keys = self._key.converter.from_arrow(topic, rows.column("key")) if "key" in names else None
+            values = self.value.converter.from_arrow(topic, rows.column("value"))
+            keys = self.key.converter.from_arrow(topic, rows.column("key")) if "key" in names else None
         except Exception:
             # Row by row the record that fails is found, and the others are converted.
             return None
@@ -154,12 +154,12 @@ class RecordConverter:
     def _batch(self, rows: _Rows) -> TopicBatch:
         records = rows.records
         if any(record.key is not None or record.key_schema is not None for record in records):
-            self._key.convert(rows, "keys", [r.key_schema for r in records], [r.key for r in records])
+            self.key.convert(rows, "keys", [r.key_schema for r in records], [r.key for r in records])
             records = rows.records
-        self._value.convert(rows, "values", [r.value_schema for r in records], [r.value for r in records])
+        self.value.convert(rows, "values", [r.value_schema for r in records], [r.value for r in records])
         # Last, as the other two may add some.
         if any(record.has_headers for record in rows.records):
-            self._headers.convert(rows)
+            self.headers.convert(rows)
         return rows.batch()
 
 

@@ -28,7 +28,7 @@ class TaskConverters:
 
     def create_converter(self, name: str) -> tuple[Operation, Converter]:
         """Return the converter of ``key.converter`` or ``value.converter``, and what its failures are reported as."""
-        plugin, properties = self._lookup(name, "JsonConverter")
+        plugin, properties = self._plugin(name, "JsonConverter"), self.properties(name)
         cls = self.plugins.converter(plugin, name)
         is_key = name == KEY_CONVERTER
         converter = cls()
@@ -39,7 +39,8 @@ class TaskConverters:
 
     def header_converter(self) -> tuple[Operation, Callable[[], HeaderConverter]]:
         """Return the function that creates the header converter, and what its failures are reported as."""
-        plugin, properties = self._lookup(HEADER_CONVERTER, "SimpleHeaderConverter")
+        plugin = self._plugin(HEADER_CONVERTER, "SimpleHeaderConverter")
+        properties = self.properties(HEADER_CONVERTER)
         cls = self.plugins.header_converter(plugin, HEADER_CONVERTER)
 
         def create() -> HeaderConverter:
@@ -50,8 +51,13 @@ class TaskConverters:
 
         return Operation(Stage.HEADER_CONVERTER, self.plugins.class_name(PluginKind.HEADER_CONVERTER, cls)), create
 
-    def _lookup(self, name: str, default: str) -> tuple[str, dict[str, str]]:
-        """Return plugin and properties of the converter ``name``."""
-        config = self.connector if name in self.connector else self.worker
+    def properties(self, name: str) -> dict[str, str]:
+        """Return the properties of the converter ``name``, without that prefix."""
         prefix = f"{name}."
-        return config.get(name) or default, {k[len(prefix) :]: v for k, v in config.items() if k.startswith(prefix)}
+        return {k[len(prefix) :]: v for k, v in self._config(name).items() if k.startswith(prefix)}
+
+    def _plugin(self, name: str, default: str) -> str:
+        return self._config(name).get(name) or default
+
+    def _config(self, name: str) -> Mapping[str, str]:
+        return self.connector if name in self.connector else self.worker

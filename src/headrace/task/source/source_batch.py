@@ -222,7 +222,7 @@ def offsets_of_records(connector: str, records: Iterable[SourceRecord]) -> Offse
     result: OffsetsByKey = {}
     for record in last.values():
         if record.source_partition is not None:
-            _put(result, connector, record.source_partition, record.source_offset)
+            put_offset(result, connector, record.source_partition, record.source_offset)
     return result
 
 
@@ -232,11 +232,14 @@ def offsets_of_table(connector: str, table: pa.Table) -> OffsetsByKey:
 
     result: OffsetsByKey = {}
     for partition, offset in last_offsets(table):
-        _put(result, connector, partition, offset)
+        put_offset(result, connector, partition, offset)
     return result
 
 
-def _put(result: OffsetsByKey, connector: str, partition: Mapping[str, Any], offset: Mapping[str, Any] | None) -> None:
+def put_offset(
+    result: OffsetsByKey, connector: str, partition: Mapping[str, Any], offset: Mapping[str, Any] | None
+) -> None:
+    """Add a source partition's offset, in place of an earlier one, behind all others."""
     key = encode_key(connector, partition)
     result.pop(key, None)
     result[key] = SourceOffset(partition, offset, key, encode_offset(offset))

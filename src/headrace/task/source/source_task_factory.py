@@ -18,6 +18,7 @@ from headrace.config.client_configs import source_task_admin
 from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.config.topic_creation import topic_groups, uses_topic_creation
 from headrace.config.worker_config import BOOTSTRAP_SERVERS, WorkerConfig
+from headrace.java.plugin import java_class_of
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import TopicAuthorizationError
@@ -180,7 +181,7 @@ def create_source_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -
 
     errors = assembly.create_error_handling(dead_letters.add if dead_letters is not None else None, fits)
     notifier = CommitNotifier(task, link, assembly.reports)
-    batches = _create_batches(assembly, errors, dead_letters, remember=notifier.wants_records)
+    batches = _create_batches(assembly, task, errors, dead_letters, remember=notifier.wants_records)
     batches = _with_topic_creation(batches, assembly)
     if assembly.config.tolerates_errors:
         oversized = OversizedRecords(limits, errors, dead_letters, _PRODUCE[spec.exactly_once])
@@ -216,6 +217,7 @@ class _Parts:
 
 def _create_batches(
     assembly: Assembly,
+    task: SourceTask,
     errors: RetryWithTolerance[SourceRecord],
     dead_letters: SourceDeadLetters | None,
     *,
@@ -227,6 +229,13 @@ def _create_batches(
     converter, name = create_record_converter(assembly.converters, errors, observe), spec.id.connector
     if not assembly.has_frame_steps:
         chain = create_transformation_chain(config, plugins, errors, monitor)
+        if java_class_of(type(task)) is not None:
+            # A process without a JVM imports none of it.
+            from headrace.task.source.java_batches import JavaBatches
+            from headrace.task.source.java_steps import create_java_steps
+
+            if (steps := create_java_steps(assembly, chain, converter)) is not None:
+                return JavaBatches(name, steps, errors, dead_letters, observe, remember=remember)
         return SourceBatches(name, chain, converter, dead_letters, remember=remember)
     runner = FrameRunner(
         assembly.link.frames, config.error_handling, assembly.control.wait_for_stop, reports=assembly.reports

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions made of Java's methods, which Java applies to all elements of a list.
+
+A call from Python takes about a microsecond, and each object that crosses as long again: more than most methods need.
+So methods are joined to functions by method handles, and a list takes one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import Any, Final, TypeAlias
+
+from headrace.java.jvm import java_class, jpype
+
+Handle: TypeAlias = Any
+"""A ``java.lang.invoke.MethodHandle``."""
+Recover: TypeAlias = Callable[[int, Any, Callable[[], Any]], Any]
+"""Return the result, or null, for the element of that index, whose function has thrown that exception.
+
+The last argument calls the function once more.
+"""
+_FUNCTION: Final = "java.util.function"
+
+
+def method(owner: str, name: str, *parameters: str) -> Handle:
+    """Return the handle of a public method by its class, its name, and the classes of its parameters."""
+    found = java_class(owner).class_.getMethod(name, _classes(parameters))
+    return _invoke().lookup.unreflect(found)
+
+
+def constructor(owner: str, *parameters: str) -> Handle:
+    """Return the handle of a public constructor by its class and the classes of its parameters."""
+    return _invoke().lookup.unreflectConstructor(java_class(owner).class_.getConstructor(_classes(parameters)))
+
+
+def with_values(function: Handle, values: Mapping[int, Any]) -> Handle:
+    """Return ``function`` without the parameters at those places, which always have these values."""
+    kinds = function.type()
+    for place in sorted(values, reverse=True):
+        value = values[place]
+        if kinds.parameterType(place).isPrimitive():
+            value = java_class("java.lang.Integer")(value)
+        function = _invoke().handles.insertArguments(function, place, [value])
+    return function
+
+
+def array_element(kind: str, numbers: Sequence[int]) -> Handle:
+    """Return the function that returns the number at an index; ``kind`` is int or long."""
+    bridge = jpype()
+    array = bridge.JArray(bridge.JInt if kind == "int" else bridge.JLong)(numbers)
+    return _invoke().handles.arrayElementGetter(array.getClass()).bindTo(array)
+
+
+def of_same(function: Handle, *arguments: Handle) -> Handle:
+    """Return ``function`` with its last parameters made of one, by each of the functions ``arguments``."""
+    handles, parameter = _invoke().handles, arguments[0].type().parameterType(0)
+    first = function.type().parameterCount() - len(arguments)
+    kinds = [function.type().parameterType(first + place) for place in range(len(arguments))]
+    fitting = [each.asType(each.type().changeReturnType(kind)) for each, kind in zip(arguments, kinds, strict=True)]
+    joined = handles.filterArguments(function, first, fitting)
+    others = joined.type().parameterList().subList(0, first)
+    kind = _invoke().method_type(function.type().returnType(), others).appendParameterTypes([parameter])
+    return handles.permuteArguments(joined, kind, [*range(first), *[first] * len(arguments)])
+
+
+def after(function: Handle, result: Handle) -> Handle:
+    """Return the function that calls ``result`` with what ``function`` returns."""
+    parameter = result.type().parameterType(0)
+    return _invoke().handles.filterReturnValue(function.asType(function.type().changeReturnType(parameter)), result)
+
+
+def if_else(test: Handle, then: Handle, otherwise: Handle) -> Handle:
+    """Return the function that calls one of two functions of the same type, as ``test`` says."""
+    return _invoke().handles.guardWithTest(test, then, otherwise)
+
+
+def identity(name: str) -> Handle:
+    """Return the function that returns its argument, of that class."""
+    return _invoke().handles.identity(java_class(name).class_)
+
+
+def length_of_bytes(null: int) -> Handle:
+    """Return the function that returns the length of a byte array, or ``null``."""
+    handles, array = _invoke().handles, java_class("byte[]").class_
+    is_null = method("java.util.Objects", "isNull", "java.lang.Object")
+    is_null = is_null.asType(is_null.type().changeParameterType(0, array))
+    length = handles.arrayLength(array)
+    constant = handles.constant(length.type().returnType(), java_class("java.lang.Integer")(null))
+    return if_else(is_null, handles.dropArguments(constant, 0, [array]), length)
+
+
+def as_object(function: Handle) -> Handle:
+    """Return a function whose parameters and result are of any class."""
+    return function.asType(function.type().generic())
+
+
+def as_interface(name: str, handle: Handle) -> Any:
+    """Return an instance of the functional interface ``name`` of ``java.util.function`` that calls ``handle``."""
+    return _invoke().proxies.asInterfaceInstance(java_class(f"{_FUNCTION}.{name}").class_, handle)
+
+
+class BatchFunction:
+    """A function of one parameter for lists. One thread at a time."""
+
+    def __init__(self, function: Handle) -> None:
+        # One list for all calls, so that Java compiles the function with it.
+        self._results = java_class("java.util.ArrayList")()
+        add = method("java.util.ArrayList", "add", "java.lang.Object").bindTo(self._results)
+        self._single = as_interface("Function", function)
+        self._each = as_interface("Consumer", after(function, add))
+
+    def __call__(self, elements: Any, recover: Recover) -> Any:
+        """Return a Java list of the results for the elements of one.
+
+        The function is called once for each, in order; one that throws has the result of ``recover``, which may raise.
+        """
+        results, size = self._results, elements.size()
+        try:
+            while (done := results.size()) < size:
+                try:
+                    elements.subList(done, size).forEach(self._each)
+                except jpype().JException as error:
+                    failed = results.size()
+                    again = partial(self._single.apply, elements.get(failed))
+                    results.add(recover(failed, _thrown(error), again))
+            return java_class("java.util.ArrayList")(results)
+        finally:
+            results.clear()
+
+
+def _classes(names: Sequence[str]) -> list[Any]:
+    bridge = jpype()
+    primitives = {"int": bridge.JInt, "long": bridge.JLong}
+    return [primitives[name].class_ if name in primitives else java_class(name).class_ for name in names]
+
+
+def _thrown(error: Any) -> Any:
+    """Return what the function has thrown: interfaces throw a checked exception wrapped in another one."""
+    wrapper = java_class("java.lang.reflect.UndeclaredThrowableException")
+    return error.getCause() if isinstance(error, wrapper) else error
+
+
+@cache
+def _invoke() -> SimpleNamespace:
+    handles = java_class("java.lang.invoke.MethodHandles")
+    return SimpleNamespace(
+        handles=handles,
+        lookup=handles.publicLookup(),
+        method_type=java_class("java.lang.invoke.MethodType").methodType,
+        proxies=java_class("java.lang.invoke.MethodHandleProxies"),
+    )

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of Java's records: transformations, conversions to bytes, and the columns that Python needs of a batch."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from functools import cache
+from itertools import accumulate
+from types import SimpleNamespace
+from typing import Any, Final
+
+from headrace.java.functions import (
+    Handle,
+    after,
+    as_interface,
+    as_object,
+    identity,
+    if_else,
+    length_of_bytes,
+    method,
+    of_same,
+)
+from headrace.java.jvm import java_class
+
+_CONNECT: Final = "org.apache.kafka.connect"
+RECORD: Final = f"{_CONNECT}.connector.ConnectRecord"
+_OBJECT: Final = "java.lang.Object"
+_SCHEMA: Final = f"{_CONNECT}.data.Schema"
+_STRING: Final = "java.lang.String"
+_COPIED_AT_ONCE: Final = 32 * 1024 * 1024
+"""Bytes of a column; those of a longer one cross one by one, as their copies would take the memory of it thrice."""
+_NULL: Final = -1
+
+
+def transformation_function(transformation: Any, predicate: Any, negate: bool) -> Handle:
+    """Return the function of a transformation, for the records that its predicate, or None, lets through."""
+    apply = method(f"{_CONNECT}.transforms.Transformation", "apply", RECORD).bindTo(transformation)
+    if predicate is None:
+        return apply
+    test = method(f"{_CONNECT}.transforms.predicates.Predicate", "test", RECORD).bindTo(predicate)
+    unchanged = identity(RECORD)
+    return if_else(test, unchanged, apply) if negate else if_else(test, apply, unchanged)
+
+
+def conversion_function(converter: Any, is_key: bool) -> Handle:
+    """Return the function that makes the bytes of a record's key or value."""
+    convert = method(f"{_CONNECT}.storage.Converter", "fromConnectData", _STRING, _SCHEMA, _OBJECT).bindTo(converter)
+    parts = ("keySchema", "key") if is_key else ("valueSchema", "value")
+    return of_same(convert, *(method(RECORD, name) for name in ("topic", *parts)))
+
+
+def without(records: Any, rows: Iterable[int]) -> Any:
+    """Return a list of the records but those of some rows."""
+    rest = java_class("java.util.ArrayList")(records)
+    for row in rows:
+        rest.set(row, None)
+    rest.removeIf(_functions().null)
+    return rest
+
+
+def bytes_column(column: Any) -> list[bytes | None]:
+    """Return a list of byte arrays and nulls as Python's."""
+    functions = _functions()
+    lengths = _numbers("i", column.stream().mapToInt(functions.length).toArray())
+    if max(lengths, default=_NULL) == _NULL:
+        return [None] * len(lengths)
+    full = min(lengths) != _NULL
+    ends = list(accumulate(lengths if full else (max(length, 0) for length in lengths)))
+    if ends[-1] > _COPIED_AT_ONCE:
+        return [None if each is None else bytes(each) for each in column.toArray()]
+    joined = java_class("java.io.ByteArrayOutputStream")(ends[-1])
+    write = as_interface("Consumer", functions.write_bytes.bindTo(joined))
+    column.stream().filter(functions.not_null).forEach(write)
+    data = bytes(joined.toByteArray())
+    if full:
+        return [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    rows = zip(lengths, [0, *ends], ends, strict=False)
+    return [None if length == _NULL else data[start:end] for length, start, end in rows]
+
+
+def topics(records: Any) -> list[str]:
+    """Return the topics of records: one for all, or one for each."""
+    column = records.stream().map(_functions().topic)
+    distinct = column.distinct().limit(2).toArray()
+    if len(distinct) == 1:
+        return [str(distinct[0])]
+    return [str(topic) for topic in records.stream().map(_functions().topic).toArray()]
+
+
+def kafka_partitions(records: Any) -> list[int | None] | None:
+    """Return the partitions that records are to go to; None if none has one."""
+    return _integers(records, _functions().partition, _functions().partition_value)
+
+
+def timestamps(records: Any) -> list[int | None] | None:
+    """Return the timestamps of records, in ms since the epoch; None if none has one."""
+    return _integers(records, _functions().timestamp, _functions().timestamp_value)
+
+
+def have_headers(records: Any) -> bool:
+    """Return True if one of the records has a header."""
+    return not bool(records.stream().allMatch(_functions().without_headers))
+
+
+def last_offsets(records: Any) -> list[tuple[Any, Any]]:
+    """Return each source partition and its last source offset, in the order in which they were last seen.
+
+    By one thread of the process at a time.
+    """
+    found = _functions().offsets
+    try:
+        records.forEach(_functions().put_offset)
+        return [(entry.getKey(), entry.getValue()) for entry in found.entrySet().toArray()]
+    finally:
+        found.clear()
+
+
+def _integers(records: Any, get: Any, get_value: Any) -> list[int | None] | None:
+    nulls = records.stream().map(get).filter(_functions().null).count()
+    if nulls == records.size():
+        return None
+    if nulls:
+        return [None if each is None else int(each) for each in records.stream().map(get).toArray()]
+    return _numbers("q", records.stream().mapToLong(get_value).toArray())
+
+
+def _numbers(kind: str, numbers: Any) -> list[Any]:
+    """Return an array of Java's numbers as a list; ``kind`` is their type code in the module ``array``."""
+    found = array(kind)
+    found.frombytes(memoryview(numbers).tobytes())
+    return found.tolist()
+
+
+@cache
+def _functions() -> SimpleNamespace:
+    """Return the functions of all batches, and the map of ``last_offsets``."""
+    is_null, not_null = (method("java.util.Objects", name, _OBJECT) for name in ("isNull", "nonNull"))
+    partition, timestamp = method(RECORD, "kafkaPartition"), method(RECORD, "timestamp")
+    value = method("java.lang.Number", "longValue")
+    # One map for all batches, so that Java compiles the function with it; in the order of access, which a put is too.
+    offsets = java_class("java.util.LinkedHashMap")(16, 0.75, True)
+    put = method("java.util.LinkedHashMap", "put", _OBJECT, _OBJECT).bindTo(offsets)
+    position = [
+        as_object(method(f"{_CONNECT}.source.SourceRecord", name)) for name in ("sourcePartition", "sourceOffset")
+    ]
+    without_headers = after(method(RECORD, "headers"), method(f"{_CONNECT}.header.Headers", "isEmpty"))
+    return SimpleNamespace(
+        length=as_interface("ToIntFunction", length_of_bytes(_NULL)),
+        not_null=as_interface("Predicate", not_null),
+        null=as_interface("Predicate", is_null),
+        partition=as_interface("Function", partition),
+        partition_value=as_interface("ToLongFunction", after(partition, value)),
+        offsets=offsets,
+        put_offset=as_interface("Consumer", of_same(put, *position)),
+        timestamp=as_interface("Function", timestamp),
+        timestamp_value=as_interface("ToLongFunction", after(timestamp, value)),
+        topic=as_interface("Function", method(RECORD, "topic")),
+        write_bytes=method("java.io.ByteArrayOutputStream", "writeBytes", "byte[]"),
+        without_headers=as_interface("Predicate", without_headers),
+    )
