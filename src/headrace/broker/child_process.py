@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 
 # Runs in the child: asks Linux to kill it with its parent, then becomes the command. A `preexec_fn` would do the same
@@ -25,12 +26,13 @@ os.execvp(command[0], command)
 
 
 def start_child(
-    command: Sequence[str], output: Path, env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()
+    command: Sequence[str], output: Path | None, env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
     """Start `command` in a session of its own, so that the terminal's Ctrl-C reaches this process alone.
 
-    Its output is appended to `output`; the file descriptors `inherit` stay open in it. On Linux it is killed when this
-    process ends; elsewhere the caller has to stop it. Callable on any thread.
+    Its output is appended to `output`, or goes where this process' does if that is None; the file descriptors `inherit`
+    stay open in it. On Linux it is killed when this process ends; elsewhere the caller has to stop it. Callable on any
+    thread.
     """
     started: Future[subprocess.Popen[bytes]] = Future()
     # Linux ties the child's life to the thread that forked it, so that thread stays until the child has ended.
@@ -41,18 +43,18 @@ def start_child(
 
 def _start_and_wait(
     command: Sequence[str],
-    output: Path,
+    output: Path | None,
     env: Mapping[str, str] | None,
     inherit: Sequence[int],
     started: Future[subprocess.Popen[bytes]],
 ) -> None:
     try:
-        with output.open("ab") as log:
+        with nullcontext() if output is None else output.open("ab") as log:
             child = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _TIED_TO_PARENT, str(os.getpid()), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=None if log is None else subprocess.STDOUT,
                 start_new_session=True,
                 pass_fds=inherit,
                 env=env,

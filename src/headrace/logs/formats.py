@@ -24,6 +24,13 @@ _HARMFUL: Final = re.compile(
 _SHORT: Final = {"\n": r"\n", "\r": r"\r"}
 TEXT: Final = "text"
 JSON: Final = "json"
+_process = ""
+
+
+def name_process(name: str) -> None:
+    """Show a name of this process in its lines from now on: others log to the same place."""
+    global _process
+    _process = name
 
 
 def message_of(record: logging.LogRecord) -> str:
@@ -77,14 +84,16 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         context, trace = getattr(record, "connector_context", ""), trace_of(record)
-        line = escaped(f"[{self.formatTime(record)}] {record.levelname} {context}{message_of(record)}")
+        name = f"[{_process}] " if _process else ""
+        line = escaped(f"[{self.formatTime(record)}] {record.levelname} {name}{context}{message_of(record)}")
         return line if trace is None else f"{line}\n{indented(trace)}"
 
 
 class JsonFormatter(logging.Formatter):
     """A formatter that writes one line of JSON for each record, whatever its message contains.
 
-    ``connector.context``, Kafka Connect's key, and ``exception`` are there where the record has them.
+    ``connector.context``, Kafka Connect's key, and ``exception`` are there where the record has them, ``process`` where
+    this process has a name.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -95,6 +104,8 @@ class JsonFormatter(logging.Formatter):
             "thread": record.threadName,
             "message": message_of(record),
         }
+        if _process:
+            line["process"] = _process
         context = getattr(record, "connector_context", "").strip()
         if context:
             line["connector.context"] = context

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from headrace.logs import formats
 from headrace.logs.context import ContextFilter, context_of, log_context, within
-from headrace.logs.formats import JSON, TEXT, formatter, log_again
+from headrace.logs.formats import JSON, TEXT, formatter, log_again, name_process
 from headrace.model.ids import ConnectorTaskId
 
 TASK = ConnectorTaskId("c d", 3)
@@ -68,6 +69,15 @@ def test_text() -> None:
     with log_context("c"):
         line = formatter(TEXT).format(record("%d lines", 3))
     assert line.partition("] ")[2] == "WARNING [c|worker] 3 lines"
+
+
+def test_the_name_of_a_process_is_in_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "_process", "")
+    name_process("A->B")
+    with log_context("c"):
+        line = formatter(TEXT).format(record("x", connector_context="[c|worker] "))
+    assert line.partition("] ")[2] == "WARNING [A->B] [c|worker] x"
+    assert json.loads(formatter(JSON).format(record("x")))["process"] == "A->B"
 
 
 def test_json() -> None:
