@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from headrace.api.protected_files import protect
@@ -25,7 +28,27 @@ from headrace.logs.loggers import Loggers
 from headrace.rest.server.endpoints import Endpoints
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from headrace.distributed.distributed_herder import DistributedHerder
+    from headrace.herder.engine.herder_services import LeaderRequests
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The differences of a worker from that of `headrace distributed`.
+
+    ``restrict`` wraps the REST API. ``leader`` sends requests to other workers; None: over HTTP, to their advertised
+    URLs. ``begin`` starts work once Kafka is reachable; the worker is ready when its future ends.
+    """
+
+    restrict: Callable[[ASGIApp], ASGIApp] = lambda app: app
+    leader: LeaderRequests | None = None
+    begin: Callable[[DistributedHerder, str], Future[None]] | None = None
+
+
+_USUAL: Final = Variant()
 
 
 def run_distributed_worker(worker_properties: Path) -> int:
@@ -33,35 +56,36 @@ def run_distributed_worker(worker_properties: Path) -> int:
 
     The sockets are bound before the slow imports, so that clients need not retry.
     """
-    return run_until_stopped(lambda signals: _run(worker_properties, signals))
+    return run_until_stopped(lambda signals: run_worker(read_properties(worker_properties), worker_properties, signals))
 
 
-def _run(worker_properties: Path, signals: StopSignals) -> int:
+def run_worker(given: Mapping[str, str], file: Path, signals: StopSignals, variant: Variant = _USUAL) -> int:
+    """Run a worker with these properties, which ``file`` has, as `run_distributed_worker`."""
     leave_no_core_dumps()
-    with resolved_properties(read_properties(worker_properties)) as properties:
+    with resolved_properties(given) as properties:
         check_worker_properties(DistributedConfig, properties)
         config = DistributedConfig(properties)
         use_log_format(config.log_format)
         log_unused_properties(config)
         endpoints = Endpoints.open(config)
         try:
-            return _serve(config, endpoints, worker_properties, signals)
+            return _serve(config, endpoints, file, signals, variant)
         finally:
             endpoints.close()
 
 
-def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: Path, signals: StopSignals) -> int:
+def _serve(config: DistributedConfig, endpoints: Endpoints, file: Path, signals: StopSignals, variant: Variant) -> int:
     check_java()
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()
     launcher = SparkTaskLauncher(config.engine, loggers)
     try:
-        protect((*worker_files(config, worker_properties), launcher.directory))
+        protect((*worker_files(config, file), launcher.directory))
         parts = CheckedParts.of(config, endpoints.advertised_url)
         launcher.prepare()
         try:
-            return _worker(config, endpoints, parts, launcher, loggers).run(signals)
+            return _worker(config, endpoints, parts, launcher, loggers, variant).run(signals)
         finally:
             parts.close()
     except BaseException:
@@ -70,7 +94,12 @@ def _serve(config: DistributedConfig, endpoints: Endpoints, worker_properties: P
 
 
 def _worker(
-    config: DistributedConfig, endpoints: Endpoints, parts: CheckedParts, launcher: SparkTaskLauncher, loggers: Loggers
+    config: DistributedConfig,
+    endpoints: Endpoints,
+    parts: CheckedParts,
+    launcher: SparkTaskLauncher,
+    loggers: Loggers,
+    variant: Variant,
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
@@ -93,7 +122,7 @@ def _worker(
         parts.plugins,
         with_traces(launcher, parts.tracing),
         endpoints.advertised_url,
-        leader,
+        variant.leader or leader,
         loggers=loggers,
         tracing=parts.tracing,
     )
@@ -120,7 +149,7 @@ def _worker(
     )
     parts.access.accept_forwarded(users)
     server = worker_api(
-        app,
+        variant.restrict(app),
         endpoints,
         config,
         parts.extensions,
@@ -128,4 +157,11 @@ def _worker(
         lambda app: InternalRequestCheck(app, herder, verifier),
         inspections.close,
     )
-    return WorkerProcess(herder, server, endpoints.listeners.local_url, config)
+    begin = variant.begin
+    return WorkerProcess(
+        herder,
+        server,
+        endpoints.listeners.local_url,
+        config,
+        None if begin is None else lambda: begin(herder, advertised.netloc),
+    )

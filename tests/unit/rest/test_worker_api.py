@@ -17,6 +17,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from headrace.api.errors import ConfigError
+from headrace.rest.middleware.filters import OnlyInternal
+from tests.unit.rest.conftest import echo
 
 Serve = Callable[..., Any]
 
@@ -50,6 +52,22 @@ def test_admin_alone_is_served_at_listeners_of_its_own(serve_api: Serve) -> None
     assert httpx2.get(f"{admin}/admin/loggers").status_code == 200
     for path in ("", "connectors", "%61dmin/loggers"):
         assert_error(httpx2.get(f"{admin}/{path}"), 404, "HTTP 404 Not Found")
+
+
+# ---- workers whose connectors nobody may change
+
+
+@pytest.mark.parametrize("internal", [True, False])
+def test_only_other_workers_are_served(serve_api: Serve, internal: bool) -> None:
+    url = serve_api({}, lambda _: OnlyInternal(echo, internal=internal)).url
+    for path in ("health", "metrics"):
+        assert httpx2.get(f"{url}/{path}").status_code == 200
+    for method, path in (("GET", ""), ("GET", "connectors"), ("PUT", "connectors/x/config"), ("DELETE", "connectors/x"),
+                         ("POST", "connectors"), ("GET", "admin/loggers"), ("PUT", "health"), ("GET", "Health"),
+                         ("GET", "metrics/../connectors"), ("GET", "connectors/x/tasks")):  # fmt: skip
+        assert_error(httpx2.request(method, f"{url}/{path}"), 404, "HTTP 404 Not Found")
+    for method, path in (("POST", "connectors/x/tasks"), ("PUT", "connectors/x/fence")):
+        assert (httpx2.request(method, f"{url}/{path}").status_code == 200) is internal
 
 
 # ---- CORS

@@ -24,6 +24,7 @@ from headrace.rest.middleware.body_limit import send_and_drain
 from headrace.rest.raw_path import sent_path
 
 _ADMIN: Final = "/admin"
+_WATCHED: Final = ("/health", "/metrics")
 
 _NO_BODY: Final[Message] = {"type": "http.request", "body": b"", "more_body": False}
 
@@ -72,6 +73,24 @@ class AdminPathFilter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = sent_path(scope)
         if (path == _ADMIN or path.startswith(f"{_ADMIN}/")) is self._admin:
+            await self._app(scope, receive, send)
+        else:
+            await error_response(404, "HTTP 404 Not Found")(scope, receive, send)
+
+
+class OnlyInternal:
+    """ASGI middleware that answers 404 to all but the worker's health and metrics and, if ``internal``, other workers.
+
+    For a worker whose connectors follow from its properties, and nobody may change.
+    """
+
+    def __init__(self, app: ASGIApp, *, internal: bool) -> None:
+        self._app = app
+        self._internal = internal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        open_to_all = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and sent_path(scope) in _WATCHED
+        if scope["type"] != "http" or open_to_all or (self._internal and is_internal(scope)):
             await self._app(scope, receive, send)
         else:
             await error_response(404, "HTTP 404 Not Found")(scope, receive, send)
