@@ -15,6 +15,7 @@ from headrace.cli.console import LogLevel, configure_logging, examples, one_line
 from headrace.cli.ctl.register import add_operator_commands
 from headrace.cli.doctor import doctor
 from headrace.cli.init import init
+from headrace.cli.mirror.command import mirror
 from headrace.cli.offsets import offsets
 from headrace.cli.quickstart.command import quickstart
 from headrace.cli.singer import singer
@@ -92,6 +93,7 @@ def standalone(
 app.command(epilog=examples("headrace broker", "headrace broker --port 9093 --data-dir kafka"))(broker)
 app.command(epilog=examples("headrace doctor", "headrace doctor worker.properties -o json"))(doctor)
 app.command(epilog=examples("headrace init", "headrace init connect --force"))(init)
+app.command(epilog=examples("headrace mirror mm2.properties", "headrace mirror mm2.properties --clusters A"))(mirror)
 app.command(epilog=examples("headrace quickstart", "headrace quickstart --throughput 100 --keep"))(quickstart)
 app.add_typer(offsets)
 app.add_typer(audit)
