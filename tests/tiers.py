@@ -88,6 +88,9 @@ SLOW: Final = (
     "java/test_java_hosts.py",
     # two brokers, a worker that is killed, and MirrorMaker of Maven Central
     "java/test_mirror_maker.py",
+    "java/test_dedicated_mirror_maker.py",
+    # files that Java reads too
+    "java/test_mirror_config.py",
     "java/test_bad_plugins.py",
     # a real PostgreSQL
     "integration/test_example_postgresql.py",
@@ -132,6 +135,7 @@ SLOW: Final = (
     "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
 )
 LONGEST_FIRST: Final = (
+    "java/test_dedicated_mirror_maker.py",
     "integration/test_singer_taps.py",
     "faults/test_singer_source.py",
     "java/test_known_plugins.py",

@@ -118,19 +118,20 @@ def write(bootstrap: str, topic: str, first: int, count: int) -> None:
             )
             producer.poll(0)
         if begin // _TRANSACTION % 4 == 1 and begin + _TRANSACTION < first + count:
+            producer.flush(60)  # else the client may abort before the broker knows of the transaction
             producer.abort_transaction(60)
         else:
             producer.commit_transaction(60)
 
 
 @contextmanager
-def writing(bootstrap: str, topic: str) -> Iterator[None]:
-    """Within the context such records are written one after the other."""
+def writing(bootstrap: str, topic: str, pause: float = 0) -> Iterator[None]:
+    """Within the context such records are written, 100 after each pause of so many seconds."""
     ended = threading.Event()
 
     def write_on() -> None:
         for first in itertools.count(0, 100):
-            if ended.is_set():
+            if ended.wait(pause):
                 return
             write(bootstrap, topic, first, 100)
 
