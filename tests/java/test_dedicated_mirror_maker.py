@@ -132,25 +132,6 @@ def test_nodes_with_the_same_file_share_the_work(clusters: Clusters, plugins: st
         assert not follower.leftovers()
 
 
-def test_without_internal_rest_a_second_node_says_what_it_lacks(
-    clusters: Clusters, plugins: str, tmp_path: Path, unique: str
-) -> None:
-    make_topic(clusters.source, unique, PARTITIONS)
-    write(clusters.source, unique, 0, 100)
-    properties = mm2(clusters, plugins, **{"A->B.topics": unique, "dedicated.mode.enable.internal.rest": "false"})
-    with ExitStack() as stack:
-        one, two = [
-            stack.enter_context(MirrorNode(tmp_path, name, properties, "--clusters", "B")) for name in ("one", "two")
-        ]
-        one.start()
-        one.await_log("headrace worker ready: http://127.0.0.1:")
-        clusters.wait_for_copy(unique, f"A.{unique}", 240)
-        two.start()
-        two.await_log("dedicated.mode.enable.internal.rest is false, so the nodes of a group cannot send", 1, 240)
-        assert (one.stop(), two.stop()) == (0, 0)
-        assert not [*one.leftovers(), *two.leftovers()]
-
-
 def group_goes_on(clusters: Clusters, group: str, topic: str, copy: str, node: MirrorNode) -> None:
     """A group's offsets are committed in the one cluster and found, translated, in the other."""
     read = read_committed(clusters.source, topic)
