@@ -2,7 +2,8 @@
 """A tap of Singer that counts, and has bad habits on request. A program of its own, of the standard library alone.
 
 Configuration: `count` numbers from 0 on, a STATE after each `batch` of them, and then `pause` seconds; `slow` seconds
-after each number; `state_at_end` false for none there; `habit` as below; `streams` to discover.
+after each number; `state_at_end` false for none there; `version` of the table, which is
+activated at the end; `metrics` true for METRIC lines; `habit` as below; `streams` to discover.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ def schema(stream: str) -> dict[str, Any]:
 def count(config: dict[str, Any], stream: str, first: int) -> None:
     send(type="SCHEMA", stream=stream, schema=schema(stream), key_properties=["n"])
     batch, last = config.get("batch", 10), config["count"] - 1
+    version = {"version": config["version"]} if "version" in config else {}
     for n in range(first, last + 1):
-        send(type="RECORD", stream=stream, record={"n": n, "stream": stream})
+        send(type="RECORD", stream=stream, record={"n": n, "stream": stream}, **version)
         if "slow" in config:
             sys.stdout.flush()
             time.sleep(config["slow"])
@@ -43,6 +45,12 @@ def count(config: dict[str, Any], stream: str, first: int) -> None:
             Path(config["once"]).unlink()
             sys.stdout.flush()
             sys.exit("the database has gone away")
+    if version:
+        send(type="ACTIVATE_VERSION", stream=stream, **version)
+        send(type="STATE", value={"bookmarks": {stream: last}})
+    if config.get("metrics"):
+        point = {"type": "counter", "metric": "record_count", "value": last + 1 - first, "tags": {"stream": stream}}
+        print(f"INFO METRIC: {json.dumps(point)}", file=sys.stderr, flush=True)
     sys.stdout.flush()
 
 

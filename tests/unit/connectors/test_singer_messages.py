@@ -57,9 +57,9 @@ def test_the_messages() -> None:
     assert message(type="SCHEMA", stream="s", schema=schema, key_properties=["id"]) == SchemaMessage(
         "s", schema, ("id",)
     )
-    assert message(type="RECORD", stream="s", record={"id": 1}, version=3) == RecordMessage("s", {"id": 1}, None)
+    assert message(type="RECORD", stream="s", record={"id": 1}, version=3) == RecordMessage("s", {"id": 1}, None, 3)
     assert message(type="STATE", value={"a": 1}) == StateMessage('{"a": 1}')
-    assert message(type="ACTIVATE_VERSION", stream="s", version=3) == ActivateVersionMessage("s")
+    assert message(type="ACTIVATE_VERSION", stream="s", version=3) == ActivateVersionMessage("s", 3)
     assert parse_message(b"  ") is None
 
 
@@ -73,6 +73,11 @@ def test_the_messages() -> None:
         (b'{"type": "BATCH", "stream": "s"}', "no message of Singer that is known"),
         (b'{"type": "RECORD", "stream": "s"}', "'record' of a RECORD message is not an object"),
         (b'{"type": "RECORD", "stream": 1, "record": {}}', "'stream' of a RECORD message is not a text"),
+        (b'{"type": "ACTIVATE_VERSION", "stream": "s"}', "'version' of a ACTIVATE_VERSION message is no number"),
+        (
+            b'{"type": "RECORD", "stream": "s", "record": {}, "version": "1"}',
+            "'version' of a RECORD message is no number",
+        ),
         (b'{"type": "STATE", "value": 7}', "'value' of a STATE message is not an object"),
         (b'{"type": "SCHEMA", "stream": "s", "schema": {}, "key_properties": "id"}', "key_properties"),
     ],
@@ -194,6 +199,19 @@ def test_keys_topics_and_a_later_schema() -> None:
         streams.announce(SchemaMessage("c", old, ("none",)))
     with pytest.raises(DataError, match="came before its SCHEMA"):
         streams.record(RecordMessage("d", {}, None))
+
+
+def test_versions_of_tables() -> None:
+    streams = Streams(Topics("db.", {}), LOGICAL, "_sdc_table_version")
+    schema = {"properties": {"id": {"type": "integer"}}}
+    streams.announce(SchemaMessage("a", schema, ("id",)))
+    assert streams.record(RecordMessage("a", {"id": 1}, None, 7)).value.as_dict() == {"id": 1, "_sdc_table_version": 7}
+    assert streams.record(RecordMessage("a", {"id": 1}, None)).value.get("_sdc_table_version") is None
+    record = streams.activation(ActivateVersionMessage("a", 7), "versions")
+    assert (record.topic, record.key.as_dict()) == ("versions", {"stream": "a"})
+    assert record.value.as_dict() == {"stream": "a", "topic": "db.a", "version": 7}
+    with pytest.raises(DataError, match=r"has the property id itself: choose another singer\.version\.field"):
+        Streams(Topics("", {}), LOGICAL, "id").announce(SchemaMessage("a", schema, ()))
 
 
 CATALOG: dict[str, Any] = {

@@ -49,6 +49,7 @@ class Context:
         self._stored = stored
         self.transaction_context = transactions
         self.asked: list[Mapping[str, Any]] = []
+        self.counters: dict[tuple[str, ...], Counter] = {}
 
     @property
     def offset_storage_reader(self) -> Context:
@@ -61,8 +62,9 @@ class Context:
     def plugin_metrics(self) -> Context:
         return self
 
-    def counter(self, name: str, description: str) -> Counter:
-        return Counter()
+    def counter(self, name: str, description: str, tags: Mapping[str, str] | None = None) -> Counter:
+        counter = self.counters[name, *(tags or {}).values()] = Counter()
+        return counter
 
 
 Start = Callable[..., SingerSourceTask]
@@ -218,6 +220,31 @@ def test_a_tap_that_floods_standard_error(start: Start, caplog: pytest.LogCaptur
         assert len(polled(start(habit="flood"), 25, 60)) == 25
     assert 0 < len(caplog.records) < 10_000
     assert any("more lines of its standard error are not logged" in each.getMessage() for each in caplog.records)
+
+
+def test_measurements_of_the_tap_are_metrics(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "headrace"):
+        task = start(metrics=True)
+        assert len(polled(task, 25)) == 25
+        counters = task.context.counters  # type: ignore[attr-defined]
+        wait_for(lambda: task.poll() or ("tap-record-count-total", "numbers") in counters, 30, lambda: f"{counters}")
+    assert counters["tap-record-count-total", "numbers"].value() == 25
+    assert not any("METRIC" in each.getMessage() for each in caplog.records)
+
+
+def test_activated_versions_are_records_that_states_cover(start: Start) -> None:
+    props = {"singer.version.field": "version", "singer.versions.topic": "versions"}
+    *rows, last = polled(start(version=3, props=props), 26)
+    assert [each.value.get("version") for each in rows] == [3] * 25
+    assert (last.topic, last.value.as_dict()) == ("versions", {"stream": "numbers", "topic": "numbers", "version": 3})
+    assert json.loads((last.source_offset or {})["state"]) == {"bookmarks": {"numbers": 24}}
+
+
+def test_activated_versions_have_no_effect_by_default(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "headrace"):
+        task = start(version=3)
+        assert len(polled(task, 25)) == 25
+        wait_for(lambda: task.poll() or "ACTIVATE_VERSION" in caplog.text, 30, "a line of the log")
 
 
 def test_a_tap_that_leaves_a_process_with_its_pipes(start: Start) -> None:

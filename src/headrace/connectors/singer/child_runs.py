@@ -14,6 +14,7 @@ from typing import Final
 
 from headrace.api.errors import RetriableError
 from headrace.connectors.singer.child import Child, Wake
+from headrace.connectors.singer.error_lines import Measurement, level_of, measurement
 
 log = logging.getLogger(__name__)
 
@@ -56,26 +57,45 @@ def ending(child: Child) -> str:
 
 
 class ErrorLog:
-    """Logs what a child says on its standard error; of a flood, the first lines of each second."""
+    """Logs what a child says on its standard error, by its levels; of a flood, the first lines of each second.
 
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._clock = name, clock
+    METRIC lines go to ``measured``, and to the log for debugging only.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        measured: Callable[[Measurement], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._measured, self._clock = name, measured, clock
+        self._level = logging.INFO
         self._second, self._logged, self._left_out = 0, 0, 0
 
     def log(self, child: Child) -> None:
         """Log its lines, and take them."""
         while child.error_lines:
             line, second = child.error_lines.popleft(), int(self._clock())
+            if self._takes(line):
+                log.debug("%s: %s", self._name, line)
+                continue
+            self._level = level_of(line, self._level)
             if second != self._second:
                 self._log_left_out()
                 self._second, self._logged = second, 0
             if self._logged < _LINES_A_SECOND:
                 self._logged += 1
-                log.info("%s: %s", self._name, line)
+                log.log(self._level, "%s: %s", self._name, line)
             else:
                 self._left_out += 1
         if child.code is not None:
             self._log_left_out()
+
+    def _takes(self, line: str) -> bool:
+        point = None if self._measured is None else measurement(line)
+        if self._measured is not None and point is not None:
+            self._measured(point)
+        return point is not None
 
     def _log_left_out(self) -> None:
         if self._left_out:

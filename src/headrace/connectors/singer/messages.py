@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from headrace.api.errors import DataError
 
 _SHOWN: Final = 200
+_VERSIONS: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,15 @@ class SchemaMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecordMessage:
-    """RECORD: a record of a stream; ``extracted`` is the text of its time of extraction."""
+    """RECORD: a record of a stream; ``extracted`` is the text of its time of extraction.
+
+    ``version`` is that of a full table, which an ACTIVATE_VERSION makes the stream's only one.
+    """
 
     stream: str
     record: Mapping[str, Any]
     extracted: str | None
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,10 @@ class StateMessage:
 
 @dataclass(frozen=True, slots=True)
 class ActivateVersionMessage:
-    """ACTIVATE_VERSION: the records of a stream with another version are void."""
+    """ACTIVATE_VERSION: the records of a stream with another version, or with none, are void."""
 
     stream: str
+    version: int
 
 
 Message: TypeAlias = SchemaMessage | RecordMessage | StateMessage | ActivateVersionMessage
@@ -65,7 +71,9 @@ def parse_message(line: bytes) -> Message | None:
     match kind:
         case "RECORD":
             record = _member(message, "record", dict, line)
-            return RecordMessage(_member(message, "stream", str, line), record, message.get("time_extracted"))
+            version = _version(message, line) if message.get("version") is not None else None
+            stream = _member(message, "stream", str, line)
+            return RecordMessage(stream, record, message.get("time_extracted"), version)
         case "STATE":
             return StateMessage(json_text(_member(message, "value", dict, line)))
         case "SCHEMA":
@@ -75,7 +83,7 @@ def parse_message(line: bytes) -> Message | None:
             schema = _member(message, "schema", dict, line)
             return SchemaMessage(_member(message, "stream", str, line), schema, tuple(keys))
         case "ACTIVATE_VERSION":
-            return ActivateVersionMessage(_member(message, "stream", str, line))
+            return ActivateVersionMessage(_member(message, "stream", str, line), _version(message, line))
     raise DataError(f"a line is no message of Singer that is known (SCHEMA, RECORD, STATE): {shortened(line)}")
 
 
@@ -85,6 +93,13 @@ def _member(message: Mapping[str, Any], name: str, kind: type, line: bytes) -> A
         wanted = "an object" if kind is dict else "a text"
         raise DataError(f"'{name}' of a {message['type']} message is not {wanted}: {shortened(line)}")
     return value
+
+
+def _version(message: Mapping[str, Any], line: bytes) -> int:
+    version = message.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or not -_VERSIONS <= version < _VERSIONS:
+        raise DataError(f"'version' of a {message['type']} message is no number of 64 bits: {shortened(line)}")
+    return version
 
 
 def shortened(line: bytes) -> str:

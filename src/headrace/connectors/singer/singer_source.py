@@ -28,6 +28,7 @@ from headrace.connectors.singer.held_records import (
     source_partition,
 )
 from headrace.connectors.singer.messages import (
+    ActivateVersionMessage,
     RecordMessage,
     SchemaMessage,
     StateMessage,
@@ -42,9 +43,12 @@ from headrace.connectors.singer.singer_source_config import (
     HELD_RECORDS,
     INTERVAL,
     RETRIES,
+    VERSION_FIELD,
+    VERSIONS_TOPIC,
     SourceConfig,
 )
 from headrace.connectors.singer.streams import Streams
+from headrace.connectors.singer.tap_metrics import TapMetrics
 from headrace.connectors.singer.tap_runs import TapRuns
 
 log = logging.getLogger(__name__)
@@ -157,7 +161,8 @@ class SingerSourceTask(SourceTask):
         self._config = SourceConfig.parse(props)
         values = self._config.values
         self._runs = TapRuns(self._config, self._wake)
-        self._streams = Streams(self._config.topics, self._config.choices)
+        self._streams = Streams(self._config.topics, self._config.choices, values[VERSION_FIELD])
+        self._versions_topic: str | None = values[VERSIONS_TOPIC]
         self._transactions = self.context.transaction_context
         self._exactly_once: bool = values[EXACTLY_ONCE]
         strict = self._exactly_once and self._transactions is None
@@ -168,6 +173,7 @@ class SingerSourceTask(SourceTask):
         metrics = self.context.plugin_metrics()
         self._run_count = metrics.counter("tap-runs-total", "Runs of the tap")
         self._failure_count = metrics.counter("tap-failed-runs-total", "Runs of the tap that have failed")
+        self._measured = TapMetrics(metrics)
 
     def poll(self) -> list[SourceRecord] | None:
         """Return the records that a STATE has released meanwhile."""
@@ -207,7 +213,7 @@ class SingerSourceTask(SourceTask):
         self._current = share
         self._run_count.add()
         self._child = self._runs.start(share.streams, share.held.state)
-        self._errors = ErrorLog(self._runs.name)
+        self._errors = ErrorLog(self._runs.name, self._measured.add)
         return True
 
     def _read(self) -> None:
@@ -232,11 +238,16 @@ class SingerSourceTask(SourceTask):
                 held.cover(text)
             case SchemaMessage() as message:
                 self._streams.announce(message)
-            case None:
-                pass
-            case _ if not self._version_logged:
-                self._version_logged = True
-                log.info("Tap %s sends ACTIVATE_VERSION, which has no effect", self._runs.name)
+            case ActivateVersionMessage() as message:
+                self._activate(message, len(line))
+
+    def _activate(self, message: ActivateVersionMessage, size: int) -> None:
+        if self._versions_topic is not None:
+            self._current.held.add(self._streams.activation(message, self._versions_topic), size)
+        elif not self._version_logged:
+            self._version_logged = True
+            advice = f"set {VERSIONS_TOPIC} and {VERSION_FIELD} to find rows that are gone"
+            log.info("Tap %s sends ACTIVATE_VERSION, which has no effect: %s", self._runs.name, advice)
 
     def _finish(self, child: Child) -> None:
         if child.code:

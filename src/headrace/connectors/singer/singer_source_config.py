@@ -41,6 +41,8 @@ HELD_RECORDS: Final = "singer.held.records"
 HELD_BYTES: Final = "singer.held.bytes"
 TIMESTAMPS: Final = "singer.timestamps"
 DECIMALS: Final = "singer.decimals"
+VERSION_FIELD: Final = "singer.version.field"
+VERSIONS_TOPIC: Final = "singer.versions.topic"
 NO_CATALOG: Final = "none"
 
 CONFIG_DEF: Final = (
@@ -132,6 +134,20 @@ CONFIG_DEF: Final = (
         "decimal",
         validator=ValidString("decimal", "float64"),
         doc="Numbers whose multipleOf is a power of ten as Decimal or as float64.",
+    )
+    .define(
+        VERSION_FIELD,
+        Type.STRING,
+        None,
+        validator=NonEmptyString(),
+        doc="The name of a field that values get with the version of their table, such as _sdc_table_version.",
+    )
+    .define(
+        VERSIONS_TOPIC,
+        Type.STRING,
+        None,
+        validator=NonEmptyString(),
+        doc="The topic that gets a record for each ACTIVATE_VERSION of the tap: rows of other versions are gone.",
     )
     .define(
         CATALOG_OPTION,

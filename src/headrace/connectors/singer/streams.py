@@ -15,12 +15,21 @@ from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.connectors.singer.json_schemas import Column, TypeChoices, column, struct_of
-from headrace.connectors.singer.messages import RecordMessage, SchemaMessage
+from headrace.connectors.singer.messages import ActivateVersionMessage, RecordMessage, SchemaMessage
 
 log = logging.getLogger(__name__)
 
 _NO_TOPIC_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9._-]")
 _LONGEST_TOPIC: Final = 249
+_ACTIVATION_KEY: Final = SchemaBuilder.struct().name("singer.activation.key").field("stream", Schema.STRING).build()
+_ACTIVATION: Final = (
+    SchemaBuilder.struct()
+    .name("singer.activation")
+    .field("stream", Schema.STRING)
+    .field("topic", Schema.STRING)
+    .field("version", Schema.INT64)
+    .build()
+)
 
 
 class Topics:
@@ -60,8 +69,9 @@ class Stream:
 class Streams:
     """The streams that a tap has announced since the task's start."""
 
-    def __init__(self, topics: Topics, choices: TypeChoices) -> None:
-        self._topics, self._choices = topics, choices
+    def __init__(self, topics: Topics, choices: TypeChoices, version_field: str | None = None) -> None:
+        """``version_field``: the field of values that gets the version of a RECORD."""
+        self._topics, self._choices, self._version_field = topics, choices, version_field
         self._streams: dict[str, Stream] = {}
 
     def announce(self, message: SchemaMessage) -> None:
@@ -71,7 +81,7 @@ class Streams:
         if known is None or known.message != message:
             topic = self._topics.of(message.stream)
             try:
-                self._streams[message.stream] = _stream(message, topic, self._choices)
+                self._streams[message.stream] = _stream(message, topic, self._choices, self._version_field)
             except (DataError, RecursionError) as error:
                 reason = "is nested too deep" if isinstance(error, RecursionError) else f"cannot be used: {error}"
                 raise DataError(f"the SCHEMA of stream '{message.stream}' {reason}") from error
@@ -82,7 +92,7 @@ class Streams:
         if stream is None:
             raise DataError(f"a RECORD of stream '{message.stream}' came before its SCHEMA")
         try:
-            value = struct_of(stream.schema, stream.columns, message.record)
+            value = struct_of(stream.schema, stream.columns, self._row(message))
             key = _key(stream, value)
             timestamp = _milliseconds(message.extracted)
         except DataError as error:
@@ -93,11 +103,26 @@ class Streams:
             None, None, stream.topic, None, stream.key_schema, key, stream.schema, value, timestamp
         )  # fmt: skip
 
+    def activation(self, message: ActivateVersionMessage, topic: str) -> SourceRecord:
+        """Return the record of an ACTIVATE_VERSION, without source partition and offset."""
+        key = Struct.of_valid(_ACTIVATION_KEY, [message.stream])
+        value = Struct.of_valid(_ACTIVATION, [message.stream, self._topics.of(message.stream), message.version])
+        return SourceRecord(None, None, topic, None, _ACTIVATION_KEY, key, _ACTIVATION, value)
 
-def _stream(message: SchemaMessage, topic: str, choices: TypeChoices) -> Stream:
+    def _row(self, message: RecordMessage) -> Mapping[str, Any]:
+        if self._version_field is None:
+            return message.record
+        return {**message.record, self._version_field: message.version}
+
+
+def _stream(message: SchemaMessage, topic: str, choices: TypeChoices, version_field: str | None) -> Stream:
     properties = message.schema.get("properties")
     if not isinstance(properties, dict) or not properties:
         raise DataError("it has no properties")
+    if version_field is not None:
+        if version_field in properties:
+            raise DataError(f"it has the property {version_field} itself: choose another singer.version.field")
+        properties = {**properties, version_field: {"type": ["null", "integer"]}}
     columns = {name: column(each, choices) for name, each in properties.items()}
     builder = SchemaBuilder.struct().name(message.stream)
     for name, each in columns.items():
