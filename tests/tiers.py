@@ -138,6 +138,7 @@ LONGEST_FIRST: Final = (
     "java/test_dedicated_mirror_maker.py",
     "integration/test_singer_taps.py",
     "faults/test_singer_source.py",
+    "faults/test_singer_sink.py",
     "java/test_known_plugins.py",
     "java/test_mixed_chains.py",
     "integration/test_wheel.py",
