@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from pathlib import Path
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 from headrace.api.errors import ConfigError
+from headrace.cli.main import app
 from headrace.connectors.singer.commands import installed_executable
 from headrace.plugins.singer_environments import install, installed, remove
 
@@ -57,6 +61,36 @@ def test_the_life_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert installed() == []
     with pytest.raises(ConfigError, match="There is no installed tap or target 'tap-shop'"):
         remove("tap-shop")
+
+
+def test_among_the_plugins_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "plugins"))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    for version in ("1.0", "1.1"):
+        wheel(tmp_path, "tap-shop", version, "tap-shop")
+    wheel(tmp_path, "acme-target", "2.0", "target-acme")
+
+    def run(*words: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, ["plugins", *words], catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return result
+
+    row = ["singer:tap-shop", "SingerSource", "source", "1.0"]
+    assert run("install", "singer:tap-shop==1.0").stdout.splitlines()[1].split() == row
+    run("install", "singer:acme-target", "--name", "target-acme")
+    assert run("ls", "--installed", "-o", "name").stdout.splitlines() == ["singer:tap-shop", "singer:target-acme"]
+    described = json.loads(run("ls", "--installed", "-o", "json").stdout)
+    assert [each["source"] for each in described] == ["singer:tap-shop==1.0", "singer:acme-target"]
+    assert [each["plugins"][0]["class"] for each in described] == ["SingerSource", "SingerSink"]
+    assert [each.name for each in installed()] == ["tap-shop", "target-acme"]  # those of headrace singer
+    assert "not for taps" in run("install", "singer:tap-shop", "--into", str(tmp_path), code=2).stderr
+    assert "--name is for taps" in run("install", "shop.zip", "--name", "shop", code=2).stderr
+    missing = run("remove", "singer:tap-shoo", code=3).stderr
+    assert "No tap or target singer:tap-shoo is installed" in missing
+    assert "singer:tap-shop" in missing
+    run("remove", "singer:tap-shop", "--yes")
+    assert [each.name for each in installed()] == ["target-acme"]
 
 
 def test_a_package_that_is_no_tap(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace plugins install`, `remove` and `ls --installed`: Java plugins on this machine, for which no worker runs."""
+"""`headrace plugins install`, `remove` and `ls --installed`: plugins on this machine, for which no worker runs.
+
+They are in Java, or taps and targets of Singer (`singer_store`).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +17,7 @@ from headrace.cli.console import examples
 from headrace.cli.ctl.command import OutputOption, Yes, errors_in_lines
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
 from headrace.cli.ctl.output import Output, View, show
+from headrace.cli.ctl.singer_store import PREFIX, install_singer, listed_singer, remove_singer
 
 if TYPE_CHECKING:
     from headrace.java.store import Installed, PluginStore
@@ -37,7 +41,11 @@ def add_store_commands(plugins: typer.Typer) -> None:
     """Add the commands to the group `headrace plugins`."""
     plugins.command(
         "install",
-        epilog=examples(f"headrace plugins install {_COORDINATE}", "headrace plugins install jdbc.zip --into plugins"),
+        epilog=examples(
+            f"headrace plugins install {_COORDINATE}",
+            "headrace plugins install jdbc.zip --into plugins",
+            "headrace plugins install singer:target-jsonl==0.1.4",
+        ),
     )(install)
     plugins.command(
         "remove", epilog=examples("headrace plugins remove jdbc", "headrace plugins remove jdbc --in plugins --yes")
@@ -47,16 +55,24 @@ def add_store_commands(plugins: typer.Typer) -> None:
 def install(
     source: Annotated[
         str | None,
-        typer.Argument(help="group:name:version of Maven, an archive, directory or URL.", show_default=False),
+        typer.Argument(
+            help="group:name:version of Maven, an archive, directory or URL; singer: and a package, as pip names it.",
+            show_default=False,
+        ),
     ] = None,
     into: Into = None,
     worker: Worker = None,
     locked: Annotated[bool, typer.Option("--locked", help="Install what plugins.lock lists, just so.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Of singer: only, the name for connectors; by default the package's.", show_default=False),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Install a Java plugin with what it needs into a directory of plugin.path.
+    """Install a Java plugin with what it needs into a directory of plugin.path, or a tap or target of Singer.
 
     The file plugins.lock there has the SHA-256 of each jar. Workers find a plugin when they are started.
+    A tap or target gets a virtual environment of its own, as by headrace singer install.
     """
     from headrace.java.jvm import runtime_jars
     from headrace.java.maven import is_coordinate
@@ -64,6 +80,13 @@ def install(
     with errors_in_lines():
         if (source is None) is not locked:
             raise ArgumentError("Give either what to install, or --locked")
+        if source is not None and source.startswith(PREFIX):
+            if into is not None or worker is not None:
+                raise ArgumentError("--into and --worker are not for taps and targets of Singer")
+            _show([install_singer(source, name)], output)
+            return
+        if name is not None:
+            raise ArgumentError("--name is for taps and targets of Singer")
         store = store_of(into, worker)
         made = [store.install(source, _progress)] if source is not None else store.install_locked(_progress)
         if source is not None and is_coordinate(source):
@@ -81,8 +104,14 @@ def remove(
     worker: Worker = None,
     yes: Yes = False,
 ) -> None:
-    """Remove a Java plugin that was installed. Workers that run use it until they are stopped."""
+    """Remove a plugin that was installed. Workers that run use one in Java until they are stopped."""
     with errors_in_lines():
+        if name.startswith(PREFIX):
+            if inside is not None or worker is not None:
+                raise ArgumentError("--in and --worker are not for taps and targets of Singer")
+            remove_singer(name, yes)
+            typer.echo(f"{name} is removed", err=True)
+            return
         store = store_of(inside, worker)
         known = [each.name for each in store.installed()]
         if name not in known:
@@ -96,22 +125,24 @@ def remove(
 
 
 def list_installed(inside: Path | None, worker: Path | None, output: Output) -> None:
-    """Print the plugins that are installed, and a warning for jars that are not those that were installed."""
+    """Print the plugins that are installed, and a warning for jars that are not those that were installed.
+
+    Without a directory these are the user's own, with the taps and targets of Singer.
+    """
     store = store_of(inside, worker)
     found = store.installed()
-    show_installed(found, output)
+    _show(_listed(found) + (listed_singer() if inside is None and worker is None else []), output)
     for each in found:
         if jars := store.damaged(each.name):
             typer.echo(f"Warning: {each.name} is not as it was installed: {', '.join(jars)}", err=True)
 
 
 def show_installed(found: Sequence[Installed], output: Output) -> None:
-    rows = [
-        (plugin.name if not number else "", each.class_name, each.kind.value, each.version)
-        for plugin in found
-        for number, each in enumerate(plugin.provides)
-    ]
-    data = [
+    _show(_listed(found), output)
+
+
+def _listed(found: Sequence[Installed]) -> list[dict[str, Any]]:
+    return [
         {
             "name": plugin.name,
             "source": plugin.source,
@@ -122,7 +153,15 @@ def show_installed(found: Sequence[Installed], output: Output) -> None:
         }
         for plugin in found
     ]
-    show(View(data, [plugin.name for plugin in found], _LISTED, rows), output)
+
+
+def _show(listed: list[dict[str, Any]], output: Output) -> None:
+    rows = [
+        (plugin["name"] if not number else "", each["class"], each["type"], each["version"])
+        for plugin in listed
+        for number, each in enumerate(plugin["plugins"])
+    ]
+    show(View(listed, [plugin["name"] for plugin in listed], _LISTED, rows), output)
 
 
 def store_of(directory: Path | None, worker: Path | None) -> PluginStore:

@@ -27,7 +27,7 @@ def list_plugins(
     session: Session,
     everything: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
     installed: Annotated[
-        bool, typer.Option("--installed", help="Java plugins on this machine, with no worker.")
+        bool, typer.Option("--installed", help="Those that are installed on this machine, with no worker.")
     ] = False,
     inside: Inside = None,
     worker: Worker = None,
