@@ -103,6 +103,14 @@ def test_the_guide_shows_the_example_as_it_is():
     assert json.loads(code_block("json")) == json.loads((EXAMPLE / "counter.json").read_text())
 
 
+def test_the_guide_to_change_data_capture_shows_the_example_as_it_is():
+    guide = (ROOT / "docs" / "guide" / "change-data-capture.md").read_text()
+    shown = {name: re.findall(rf"^```{name}\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) for name in ("json", "sql")}
+    example = ROOT / "examples" / "cdc"
+    assert shown["json"] == [(example / f"{name}.json").read_text() for name in ("source", "sink")]
+    assert shown["sql"][0] == (example / "signal.sql").read_text()
+
+
 def test_the_first_connector_stays_short():
     assert sum(1 for line in code_block("python").splitlines() if line.strip()) <= 40
 
