@@ -152,6 +152,7 @@ LONGEST_FIRST: Final = (
     "integration/test_preview_on_spark.py",
     "faults/test_java_takeover.py",
     "faults/test_change_data_capture.py",
+    "faults/test_incremental_snapshot.py",
     "faults/test_spark_cluster.py",
     "security/test_kerberos.py",
     "faults/test_mutations.py",

@@ -148,6 +148,9 @@ class Postgres:
         assert done.returncode == 0, done.stderr
         return list(csv.reader(io.StringIO(done.stdout)))
 
+    def has_table(self, name: str) -> bool:
+        return self.sql(f"SELECT 1 FROM pg_tables WHERE tablename = '{name}'") != []
+
     @property
     def log(self) -> str:
         """All that it has logged; each statement that was asked of it is there."""
