@@ -64,9 +64,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _parse(lines: list[str]) -> dict[str, str]:
+    """Raise BadParameter for a line without a key or a value."""
     for line in lines:
-        if "=" not in line:
-            raise ConnectError(f"Invalid value '{line}' for option --set: expected KEY=VALUE")
+        if not line.partition("=")[0].strip() or "=" not in line:
+            raise typer.BadParameter(f"'{line}' is not KEY=VALUE", param_hint="--set")
     return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
 
 

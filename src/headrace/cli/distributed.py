@@ -17,6 +17,7 @@ from headrace.cli.worker_process import (
     CheckedParts,
     WorkerProcess,
     check_java,
+    check_temporary_directory,
     leave_no_core_dumps,
     resolved_properties,
     worker_files,
@@ -76,6 +77,7 @@ def run_worker(given: Mapping[str, str], file: Path, signals: StopSignals, varia
 
 def _serve(config: DistributedConfig, endpoints: Endpoints, file: Path, signals: StopSignals, variant: Variant) -> int:
     check_java()
+    check_temporary_directory()
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()

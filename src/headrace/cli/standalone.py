@@ -20,6 +20,7 @@ from headrace.cli.worker_process import (
     CheckedParts,
     WorkerProcess,
     check_java,
+    check_temporary_directory,
     leave_no_core_dumps,
     resolved_properties,
     worker_files,
@@ -71,6 +72,7 @@ def _serve(
     signals: StopSignals,
 ) -> int:
     check_java()
+    check_temporary_directory()
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
     loggers = Loggers()

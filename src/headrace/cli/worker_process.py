@@ -9,6 +9,7 @@ import re
 import resource
 import site
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -112,6 +113,13 @@ def check_java() -> None:
     found = find_java()
     if (reason := unused_java_home(found)) is not None:
         log.warning("%s: Spark gets Java %d at %s", reason, found.major, found.home)
+
+
+def check_temporary_directory() -> None:
+    """Warn if TMPDIR cannot be used, and files are in another directory than it says."""
+    wanted = os.environ.get("TMPDIR")
+    if wanted and (used := tempfile.gettempdir()) != os.path.abspath(wanted):
+        log.warning("TMPDIR=%s cannot be written to: temporary files are in %s", wanted, used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,3 +23,11 @@ def test_a_busy_port_is_named_before_kafka_is_downloaded(monkeypatch: pytest.Mon
         result = CliRunner().invoke(app, ["broker", "--port", str(port)])
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: Port {port} of 127.0.0.1 is in use") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["nonsense", "=value"])
+def test_a_property_that_is_none_is_a_mistake_of_usage(line: str) -> None:
+    result = CliRunner().invoke(app, ["broker", "--set", line])
+    assert result.exit_code == 2
+    words = " ".join(result.stderr.replace("│", " ").split())
+    assert f"Invalid value for --set: '{line}' is not KEY=VALUE" in words, result.stderr

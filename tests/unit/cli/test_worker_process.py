@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from headrace.api.errors import ConnectError
 from headrace.cli import worker_process
 from headrace.cli.stop_signals import StopSignals, run_until_stopped
-from headrace.cli.worker_process import WorkerProcess
+from headrace.cli.worker_process import WorkerProcess, check_temporary_directory
 from headrace.config.distributed_config import DistributedConfig
 from headrace.model.futures import failed_future
 from headrace.model.info import ServerInfo
@@ -206,3 +208,17 @@ def test_a_failure_after_a_signal_is_none_of_the_signals(signals: StopSignals) -
 
     with pytest.raises(ConnectError, match="could not be stopped"):
         run_until_stopped(run)
+
+
+def test_a_temporary_directory_that_is_not_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    check_temporary_directory()
+    assert not caplog.messages
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    check_temporary_directory()
+    (line,) = caplog.messages
+    assert line == f"TMPDIR={tmp_path / 'absent'} cannot be written to: temporary files are in {tempfile.gettempdir()}"
