@@ -63,6 +63,7 @@ SLOW: Final = (
     "integration/test_no_java.py",
     "integration/test_quickstart.py",
     "integration/test_plan_and_apply.py",
+    "integration/test_guide_of_continuous_integration.py",
     "integration/test_offset_transfer.py",
     "integration/test_wheel.py",
     "integration/test_session_plugins.py",
