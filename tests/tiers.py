@@ -81,6 +81,7 @@ SLOW: Final = (
     "integration/test_preview_by_workers.py",
     "integration/test_preview_of_sinks.py",
     "integration/test_preview_on_spark.py",
+    "integration/test_preview_of_spark_sources.py",
     "integration/test_recorded_session.py",
     "integration/test_runbook.py",
     "integration/test_sink_lag.py",

@@ -33,12 +33,14 @@ class FrameJob:
     """One frame job.
 
     `function` names a `FrameFunction` as `module:function`; the worker imports it, also from `plugin.path`. `settings`
-    is everything that it depends on besides its input. `description` follows the task's name in Spark's UI.
+    is everything that it depends on besides its input. `description` follows the task's name in Spark's UI. `changes`
+    says that it changes something outside, such as files: previews do not run it.
     """
 
     function: str
     settings: Mapping[str, str]
     description: str = ""
+    changes: bool = False
 
 
 class Frames(Protocol):

@@ -358,7 +358,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "PreviewStep": exactly(
         transform=_TEXT,
         **{"class": _TEXT},
-        outcome={"enum": ["changed", "unchanged", "dropped", "skipped", "failed", "not previewed"]},
+        outcome={"enum": ["changed", "unchanged", "dropped", "combined", "skipped", "failed", "not previewed"]},
         predicate_=exactly(predicate=_TEXT_OR_NULL, result={"type": ["boolean", "null"]}, negate={"type": "boolean"}),
         after_=ref("RecordBetweenSteps"),
         rows_={**array(ref("RecordBetweenSteps")), "description": "All records, if the step made several of it."},
@@ -372,7 +372,16 @@ SCHEMAS: Final[dict[str, Schema]] = {
         sourceOffset_=nullable(_OBJECT),
         steps=array(ref("PreviewStep")),
         outcome={
-            "enum": ["written", "put", "dropped", "skipped", "dead letter", "fails the task", "not previewed"],
+            "enum": [
+                "written",
+                "put",
+                "dropped",
+                "combined",
+                "skipped",
+                "dead letter",
+                "fails the task",
+                "not previewed",
+            ],
         },
         result={"anyOf": [*_RESULT, {"type": "null"}]},
         results_={**array({"anyOf": _RESULT}), "description": "All results, if there are several."},

@@ -75,3 +75,10 @@ def mistake(spec: Mapping[str, Any], emit: Emit) -> None:
 
 def defect(spec: Mapping[str, Any], emit: Emit) -> None:
     raise RuntimeError("oops")
+
+
+def preview_of(spec: Mapping[str, Any], emit: Emit) -> None:
+    """Emit as many records as the configuration says, and the end."""
+    for number in range(int(spec["config"]["shown"])):
+        emit({"record": number})
+    emit({"end": {"reason": "time", "error": None}})

@@ -17,9 +17,9 @@ from headrace.api.schema import Schema
 from headrace.config.connector_config import ConnectorConfig, ErrorHandling
 from headrace.inspection.preview.observed_frames import ObservedFrameStep, sink_results, source_results
 from headrace.inspection.preview.previewed_errors import Failures
-from headrace.inspection.preview.previewed_frames import OfferedFrames, StepFrames
+from headrace.inspection.preview.previewed_frames import OfferedFrames, ReadingFrames, StepFrames
 from headrace.inspection.preview.previewed_record import PreviewedRecord
-from headrace.inspection.preview.step_functions import EXPLAIN, MAX_ROWS, OF_BATCH, OF_EACH, PLAN, RECORD
+from headrace.inspection.preview.step_functions import EXPLAIN, MAX_ROWS, OF_BATCH, OF_EACH, PLAN, RECORD, WHOLE
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
 from headrace.task.frames.frame_step import FrameRunner, FrameStep
@@ -96,6 +96,21 @@ def test_rows_of_a_sources_records() -> None:
     assert [row["value"]["value"] for row in found.records[0].steps[0]["rows"]] == ["a", "b"]
     assert found.records[2].steps[0]["after"]["value"]["value"] == "c"
     assert (found.played.jobs, found.plans) == ([EXPLAIN, OF_EACH], ["the plan"])
+
+
+def test_rows_that_a_query_makes_of_several_records() -> None:
+    found = Previewed(each((WHOLE, "a"), (WHOLE, "b")), ["x", "y", "z"])
+    assert found.values == [[], [], ["a", "b"]] and found.outcomes == ["combined", "combined", "changed"]
+    assert [record.outcome for record in found.records] == ["combined", "combined", None]
+    assert found.records[0].steps[0]["message"].startswith("combined with the following records")
+
+
+def test_jobs_that_change_something_are_not_run() -> None:
+    played, notes = PlayedFrames(lambda table: table), list[str]()
+    frames = ReadingFrames(played, notes.append)
+    assert frames.run(FrameJob("f:clean", {}, "delete 1 file", changes=True)).num_rows == 0
+    assert notes == ["A preview changes nothing, so this was not done: delete 1 file"] and not played.jobs
+    assert frames.run(FrameJob("f:read", {}), pa.table({"a": [1]})).num_rows == 1
 
 
 def test_records_of_several_types_are_batches_of_their_own() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.api.frames import FrameJob
+from headrace.inspection.preview.previews import FramesOffer
 from headrace.spark.channel.messages import FrameFault, FrameJobEnded, RunFrameJob
 from headrace.spark.engine.spark_settings import settings
 from headrace.spark.frames import preview_jobs
@@ -103,9 +104,9 @@ def hanging() -> Iterator[PlayedJvm]:
     over.set()
 
 
-def connected(offer: Mapping[str, Any] | None) -> ProcessFrames:
-    assert offer is not None and offer["function"] == CONNECT
-    return connect(offer["settings"])
+def connected(offer: FramesOffer | None) -> ProcessFrames:
+    assert offer is not None and offer.function == CONNECT
+    return connect(offer.settings)
 
 
 def soon(seconds: float) -> float:
@@ -161,6 +162,7 @@ def test_a_start_that_takes_longer_than_the_preview(socket_directory: Path) -> N
         for _ in range(2):  # while there is time, and later
             with pytest.raises(RetriableError, match=NOT_STARTED):
                 frames.run(JOB)
+        assert offer is not None and offer.missing() == NOT_STARTED
         spark.made[0].failure = "there is no Java"
         with pytest.raises(RetriableError, match="there is no Java"):
             frames.run(JOB)
@@ -175,6 +177,7 @@ def test_a_job_that_ends_when_it_is_cancelled(socket_directory: Path) -> None:
     spark = Spark(socket_directory, PlayedJvm(job))
     with spark.engine.offered(soon(0.5)) as offer, pytest.raises(RetriableError, match=LATE):
         connected(offer).run(JOB)
+    assert offer is not None and offer.missing() is None
     assert spark.jvm is not None
     wait_for(lambda: spark.jvm is not None and spark.jvm.closed, 10, "the end of the job")
     assert not spark.jvm.killed

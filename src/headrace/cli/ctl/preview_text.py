@@ -75,7 +75,7 @@ def _step(step: Json, before: Json) -> Iterator[Line]:
     if tested is not None:
         result = {True: "true", False: "false", None: "not known"}[tested["result"]]
         condition = f", predicate {tested['predicate']} is {result}{' (negated)' if tested['negate'] else ''}"
-    style = {"dropped": CHANGED, "failed": BAD, "not previewed": CHANGED}.get(step["outcome"], "")
+    style = {"dropped": CHANGED, "combined": CHANGED, "failed": BAD, "not previewed": CHANGED}.get(step["outcome"], "")
     text = step.get("message") or step["outcome"]
     yield Line(f"{name}: {text}{condition}", style)
     if "after" in step:
@@ -156,6 +156,8 @@ def _outcome(record: Json) -> Iterator[Line]:
             yield Line(f"  Hint: {error['hint']}")
     elif record["outcome"] == "not previewed":
         yield Line("  What would be written is not known", CHANGED)
+    elif record["outcome"] == "combined":
+        return
     elif result is None:
         yield Line("  Nothing would be written", CHANGED)
     else:

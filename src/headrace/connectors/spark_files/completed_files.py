@@ -49,7 +49,7 @@ class CompletedFiles:
         if done:
             targets = json.dumps({file.path: self._target(file) for file in done})
             description = f"{self._parsed[ACTION]} {len(done)} completed files"
-            self._context.frames.run(FrameJob(f"{MODULE}:clean", {"files": targets}, description))
+            self._context.frames.run(FrameJob(f"{MODULE}:clean", {"files": targets}, description, changes=True))
         self._noted = [file for file in self._noted if file not in done]
 
     def _target(self, file: FoundFile) -> str:

@@ -19,8 +19,14 @@ from headrace.task.frames.frame_step import FrameStep
 
 NOT_PREVIEWED: Final = "not previewed"
 """The outcome of a step that Spark could not be had for, and of the records that reach it."""
-Results = Callable[[Sequence[PreviewedRecord[Any]]], list[list[Any]]]
-"""Returns the rows that a step makes of records, for each record. Raises the errors of ``FrameStep.apply``."""
+COMBINED: Final = "combined"
+"""The outcome of a record of which, with others, a query has made rows that are shown with the last one of them."""
+_COMBINED: Final = "combined with the following records: the rows of all of them are shown with the last one"
+Results = Callable[[Sequence[PreviewedRecord[Any]]], list[list[Any] | None]]
+"""Returns the rows that a step makes of records, for each record; None for one whose rows are shown with another.
+
+Raises the errors of ``FrameStep.apply``.
+"""
 
 
 class ObservedFrameStep(Generic[O]):
@@ -64,6 +70,10 @@ class ObservedFrameStep(Generic[O]):
                 record.end("fails the task", step_failure_json(error, self._operation))
         else:
             for record, rows in zip(records, results, strict=True):
+                if rows is None:
+                    record.steps.append(step_json(self._operation, COMBINED, message=_COMBINED))
+                    record.end(COMBINED)
+                    continue
                 record.steps.append(step_json(self._operation, **_change(record.rows, rows)))
                 record.rows = rows
 
@@ -94,7 +104,7 @@ def _change(before: Sequence[Any], after: Sequence[Any]) -> Json:
 def source_results(step: FrameStep[Any], frames: StepFrames) -> Results:
     """Return the results of a source's step: each row of a record is a batch of its own, so ``frames`` tells them."""
 
-    def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any]]:
+    def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any] | None]:
         from headrace.api.arrow_records import table_to_records
 
         owners = [number for number, record in enumerate(records) for _ in record.rows]
@@ -104,7 +114,9 @@ def source_results(step: FrameStep[Any], frames: StepFrames) -> Results:
         found: list[list[Any]] = [[] for _ in records]
         for origin, row in zip(frames.origins, made, strict=True):
             found[owners[origin]].append(row)
-        return found
+        combined = {owners[number] for batch in frames.combined for number in batch}
+        combined -= {owners[batch[-1]] for batch in frames.combined}
+        return [None if number in combined else rows for number, rows in enumerate(found)]
 
     return results
 
@@ -112,13 +124,13 @@ def source_results(step: FrameStep[Any], frames: StepFrames) -> Results:
 def sink_results(step: FrameStep[Any]) -> Results:
     """Return the results of a sink's step: each row tells the record that it was made of."""
 
-    def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any]]:
+    def results(records: Sequence[PreviewedRecord[Any]]) -> list[list[Any] | None]:
         numbers = {_place(row): number for number, record in enumerate(records) for row in record.rows}
         found: list[list[Any]] = [[] for _ in records]
         for batch in step.apply([row for record in records for row in record.rows]):
             for row in batch:
                 found[numbers[_place(row)]].append(row)
-        return found
+        return list(found)
 
     return results
 

@@ -22,7 +22,7 @@ from headrace.config.connector_config import ConnectorConfig
 from headrace.inspection.jobs import Emit
 from headrace.inspection.preview.hidden_values import HiddenValues
 from headrace.inspection.preview.preview_progress import FailedError, Progress
-from headrace.inspection.preview.previewed_frames import OfferedFrames
+from headrace.inspection.preview.previewed_frames import OfferedFrames, ReadingFrames
 from headrace.inspection.preview.previewed_task import PreviewedTask, PreviewLink, connector_context
 from headrace.model.ids import ConnectorTaskId
 from headrace.plugins.builtin import PluginKind
@@ -41,8 +41,8 @@ def preview(spec: Mapping[str, Any], emit: Emit) -> None:
     plugins = plugins_of(spec["worker"])
     config = ConnectorConfig(spec["config"])
     control = TaskControl()
-    link = PreviewLink(config.name, spec["offsets"])
     frames = OfferedFrames(spec["frames"])
+    link = PreviewLink(config.name, spec["offsets"], ReadingFrames(frames, lambda text: progress.emit("note", text)))
     connector = plugins.connector(config.connector_class)()
     try:
         if isinstance(connector, SinkConnector):

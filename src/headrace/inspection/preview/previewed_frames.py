@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame jobs of previewed steps: those of a task, with the step's plan, and with the record of each row."""
+"""The frame jobs of previews: those that a task reads by, and those of its steps, with plan and records of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.api.frames import FrameJob, Frames
-from headrace.inspection.preview.step_functions import EXPLAIN, MAX_ROWS, OF_BATCH, OF_EACH, PLAN, RECORD
+from headrace.inspection.preview.step_functions import EXPLAIN, MAX_ROWS, OF_BATCH, OF_EACH, PLAN, RECORD, WHOLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +49,28 @@ class OfferedFrames(Frames):
         return connected
 
 
+class ReadingFrames(Frames):
+    """The jobs of a previewed task: what would change something outside is not run, and noted. One thread."""
+
+    def __init__(self, frames: Frames, note: Callable[[str], None]) -> None:
+        self._frames = frames
+        self._note = note
+
+    def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
+        if job.changes:
+            return self._left_out(job)
+        return self._frames.run(job, table)
+
+    def stream(self, job: FrameJob) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        return self._frames.stream(job)
+
+    def _left_out(self, job: FrameJob) -> pa.Table:
+        import pyarrow as pa
+
+        self._note(f"A preview changes nothing, so this was not done: {job.description}")
+        return pa.table({})
+
+
 class StepFrames(Frames):
     """The jobs of one step. ``run`` is for its batches; ``origins`` tells the records of the rows. One thread."""
 
@@ -60,10 +82,12 @@ class StepFrames(Frames):
         self._begin = 0
         self.origins: list[int] = []
         """For each row since ``reset`` the number of its record, if ``each``."""
+        self.combined: list[range] = []
+        """The records since ``reset`` of which a query made its rows together; these count as rows of the last one."""
 
     def reset(self) -> None:
         """Begin with another batch."""
-        self._begin, self.origins = 0, []
+        self._begin, self.origins, self.combined = 0, [], []
 
     def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
         assert table is not None
@@ -73,8 +97,11 @@ class StepFrames(Frames):
             raise RetriableError(f"it makes more than {MAX_ROWS:,} rows of these records, which are not shown")
         if not self._each:
             return result
-        self.origins += [self._begin + number for number in result.column(RECORD).to_pylist()]
-        self._begin += table.num_rows
+        batch, numbers = range(self._begin, self._begin + table.num_rows), result.column(RECORD).to_pylist()
+        if WHOLE in numbers:
+            self.combined.append(batch)
+        self.origins += [batch[number] for number in numbers]
+        self._begin = batch.stop
         return result.drop_columns([RECORD])
 
     def stream(self, job: FrameJob) -> AbstractContextManager[Iterator[pa.RecordBatch]]:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.api.connector import Connector, ConnectorContext
 from headrace.api.errors import ConnectError
-from headrace.api.frames import FrameJob, Frames
+from headrace.api.frames import Frames
 from headrace.api.source import SourceConnector
 from headrace.inspection.decoded_record import decoded_part
 from headrace.inspection.preview.previewed_frames import OfferedFrames
@@ -26,35 +25,19 @@ from headrace.worker.connectors.worker_connectors import (
     WorkerSourceConnectorContext,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Json = dict[str, Any]
 PART_SIZE = 8_192
 """Characters of JSON that are shown of a key, a value or a header, and of its bytes."""
 
 
-class _NoFrames(Frames):
-    def run(self, job: FrameJob, table: pa.Table | None = None) -> pa.Table:
-        raise _needs_spark(job)
-
-    def stream(self, job: FrameJob) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
-        raise _needs_spark(job)
-
-
-def _needs_spark(job: FrameJob) -> ConnectError:
-    what = f" ({job.description})" if job.description else ""
-    return ConnectError(f"The task needs Spark here{what}, which a preview does not have: this is not previewed")
-
-
 class PreviewLink:
     """A ``WorkerLink`` with the offsets that were committed when the preview began; reports go nowhere."""
 
-    def __init__(self, connector: str, offsets: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-        """``offsets``: pairs of source partition and source offset."""
+    def __init__(self, connector: str, offsets: Sequence[Sequence[Mapping[str, Any]]], frames: Frames) -> None:
+        """``offsets``: pairs of source partition and source offset. ``frames`` are for the task's own jobs."""
         self._connector = connector
         self._offsets = {encode_partition(partition): dict(offset) for partition, offset in offsets}
-        self.frames: Frames = _NoFrames()
+        self.frames = frames
 
     def send(self, event: ProcessEvent) -> None:
         """Do nothing: there is no worker that could want it."""
@@ -68,7 +51,7 @@ class PreviewLink:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedTask:
-    """A task to be previewed. ``frames`` are for its steps; the task itself has none."""
+    """A task to be previewed. ``frames`` are for its steps; those of the task itself are in ``link``."""
 
     spec: TaskSpec
     link: PreviewLink

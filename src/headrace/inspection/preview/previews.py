@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.api.error_text import error_text
+from headrace.api.errors import RetriableError
 from headrace.api.protected_files import protected
 from headrace.herder.errors import BadRequestError
 from headrace.inspection.preview.hidden_values import HiddenValues
@@ -22,11 +23,20 @@ _STOPPING_S: Final = 2.5
 """Seconds, at most, of a preview's time that are left to stop the task and the connector in order."""
 
 
-PreviewFrames = Callable[[float], AbstractContextManager[Mapping[str, Any] | None]]
-"""Offers Spark to a process within a block, until the clock ``time.monotonic`` has reached a time.
+@dataclass(frozen=True, slots=True)
+class FramesOffer:
+    """An offer of Spark to one process: the name of the ``function`` that connects to it, and its ``settings``.
 
-Returns the name of the ``function`` that connects to it, and the function's ``settings``; None if there is no Spark.
-"""
+    ``missing`` returns the reason if a job was refused since Spark has not started, else None.
+    """
+
+    function: str
+    settings: Mapping[str, Any]
+    missing: Callable[[], str | None]
+
+
+PreviewFrames = Callable[[float], AbstractContextManager[FramesOffer | None]]
+"""Offers Spark within a block, until the clock ``time.monotonic`` has reached a time; None if there is no Spark."""
 
 
 def no_frames(until: float) -> AbstractContextManager[None]:
@@ -60,7 +70,8 @@ def run_preview(
     ``frames`` are for steps on frames.
 
     What fails in the plugins' code is part of the answer, and so are their deaths and the deadline. Raise
-    BadRequestError for a task that there is not, SandboxBusyError if too many sandboxes run.
+    BadRequestError for a task that there is not, SandboxBusyError if too many sandboxes run, RetriableError if there is
+    no record since Spark has not started in time.
     """
     # The clock is the machine's.
     until = time.monotonic() + options.timeout_s - min(_STOPPING_S, options.timeout_s / 4)
@@ -79,8 +90,12 @@ def run_preview(
         "until": until,
     }
     with frames(until) as offer:
-        items, killed = _run(sandbox, {**spec, "frames": offer}, options.timeout_s)
+        named = None if offer is None else {"function": offer.function, "settings": dict(offer.settings)}
+        items, killed = _run(sandbox, {**spec, "frames": named}, options.timeout_s)
+        missing = None if offer is None else offer.missing()
     answer = _answer(basis, options, items)
+    if missing is not None and not answer["records"]:
+        raise RetriableError(f"There is no preview of connector {answer['connector']}: {missing}")
     if killed is not None:
         _add_death(answer, killed, HiddenValues(hidden))
     return answer

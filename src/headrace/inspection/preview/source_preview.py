@@ -65,29 +65,32 @@ def _poll(task: SourceTask, assembly: Assembly, records: _SourceRecords, wanted:
     while not control.stopping:
         with progress.calling("SourceTask.poll"):
             try:
-                batch = _as_records(task.poll())
+                batch = _as_records(task.poll(), wanted - shown)
             except RetriableError as error:
+                stopping = control.wait_for_stop(_RETRY_S)
                 if retried != error_text(error):
                     retried = error_text(error)
-                    progress.emit("note", f"SourceTask.poll failed, which is retried: {retried}")
-                control.wait_for_stop(_RETRY_S)
+                    progress.emit(
+                        "note", f"SourceTask.poll failed{'' if stopping else ', which is retried'}: {retried}"
+                    )
                 continue
         if not batch:
             control.wait_for_stop(_IDLE_S)
             continue
-        records.show_all(batch[: wanted - shown])
+        records.show_all(batch)
         shown += len(batch)
         if shown >= wanted:
             return True
     return False
 
 
-def _as_records(batch: Any) -> Sequence[SourceRecord]:
+def _as_records(batch: Any, wanted: int) -> Sequence[SourceRecord]:
+    """Return the first records of what a task has polled."""
     if batch is None or isinstance(batch, Sequence):
-        return batch or ()
+        return (batch or ())[:wanted]
     from headrace.api.arrow_records import table_to_records
 
-    return table_to_records(batch)
+    return table_to_records(batch.slice(0, wanted))
 
 
 def _context(assembly: Assembly) -> WorkerSourceTaskContext:

@@ -19,6 +19,10 @@ PLAN: Final = "plan"
 """The only column of ``explain``'s result."""
 RECORD: Final = " record"
 """The column that ``of_each`` adds: the number of the row's record in the input. No query makes such a name."""
+WHOLE: Final = -1
+"""The number of rows that a query over several records made of the whole input."""
+_BY_ROW: Final = ("Project", "Filter", "Generate", "SubqueryAlias", "View", "Union", "WithCTE", "CTERelationDef")
+"""Spark's nodes that make their rows of one row each."""
 MAX_ROWS: Final = 1_000
 """Rows of one job that are shown; the jobs make one more if there are more."""
 
@@ -39,12 +43,29 @@ def of_batch(session: SparkSession, frame: DataFrame | None, settings: Mapping[s
 def of_each(session: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
     """Return the rows that the step makes of each record, given as a batch of its own. A `FrameFunction`.
 
-    A result's row does not tell which record it was made of, so this is how to know.
+    A result's row does not tell which record it was made of, so this is how to know. A query over several records, as
+    with ``GROUP BY``, gets the whole batch instead, as in a task.
     """
     assert frame is not None
     batch, schema = frame.toArrow(), frame.schema
+    whole = transform(session, session.createDataFrame(batch, schema), settings)
+    if not _is_by_row(whole):
+        return whole.selectExpr("*", f"{WHOLE} AS `{RECORD}`").limit(MAX_ROWS + 1)
     results = []
     for number in range(batch.num_rows):
         record = session.createDataFrame(batch.slice(number, 1), schema)
         results.append(transform(session, record, settings).selectExpr("*", f"{number} AS `{RECORD}`"))
     return reduce(lambda first, second: first.unionAll(second), results).limit(MAX_ROWS + 1)
+
+
+def _is_by_row(frame: DataFrame) -> bool:
+    """Return True if each row of the frame is made of one row of its input."""
+    java: Any = frame._jdf
+    left = [java.queryExecution().analyzed()]
+    while left:
+        node = left.pop()
+        children = node.children()
+        if not node.subqueries().isEmpty() or (not children.isEmpty() and node.nodeName() not in _BY_ROW):
+            return False
+        left += [children.apply(number) for number in range(children.size())]
+    return True

@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from headrace.inspection.preview.previews import FramesOffer
 from headrace.model.deadline import Clock
 from headrace.spark.channel.endpoint import ChannelListener
 from headrace.spark.engine.spark_engine import SparkEngine
@@ -61,8 +62,8 @@ class PreviewEngine:
         self._stopped = False
 
     @contextmanager
-    def offered(self, until: float) -> Iterator[Mapping[str, Any] | None]:
-        """Offer Spark to one process within the block; yield ``function``, a name, and its ``settings``, as JSON.
+    def offered(self, until: float) -> Iterator[FramesOffer | None]:
+        """Offer Spark to one process within the block.
 
         None if that is not possible. Jobs are answered and cancelled when the clock has reached ``until``, or when the
         block is left.
@@ -78,8 +79,8 @@ class PreviewEngine:
             yield None
             return
         try:
-            with closing(PreviewJobs(key, listener, self, until, self._clock)):
-                yield {"function": CONNECT, "settings": settings_of(listener.endpoint)}
+            with closing(PreviewJobs(key, listener, self, until, self._clock)) as jobs:
+                yield FramesOffer(CONNECT, settings_of(listener.endpoint), lambda: jobs.missing)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

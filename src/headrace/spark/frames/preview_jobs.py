@@ -57,6 +57,8 @@ class PreviewJobs:
         self._jobs: FrameJobs | None = None
         self._running: list[threading.Thread] = []
         self._unanswered: set[int] = set()
+        self.missing: str | None = None
+        """The reason that a job was refused since Spark has not started."""
         self._closed = threading.Event()
         threading.Thread(target=self._serve, name=f"{key}-frames", daemon=True).start()
 
@@ -145,7 +147,8 @@ class PreviewJobs:
         """Return the reason why a job had no end by ``until``."""
         if self._engine is None or self._engine.current() is not None:
             return LATE
-        return self._engine.failure or NOT_STARTED
+        self.missing = self._engine.failure or NOT_STARTED
+        return self.missing
 
     def _fail(self, number: int, reason: str) -> None:
         self._answer(FrameJobEnded(number, fault=FrameFault.RETRIABLE, error=reason))

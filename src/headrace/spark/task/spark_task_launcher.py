@@ -10,12 +10,12 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.frames import FrameJob
 from headrace.config.connector_config import FRAME_JOB_TIMEOUT, TASK_ISOLATION
 from headrace.config.engine_config import EngineConfig
+from headrace.inspection.preview.previews import FramesOffer
 from headrace.logs.context import within
 from headrace.logs.loggers import Loggers
 from headrace.logs.printed import log_pipe
@@ -132,7 +132,7 @@ class SparkTaskLauncher:
     def run_job(self, job: FrameJob) -> None:
         run_in_worker(self._shared.engine, job)
 
-    def preview_frames(self, until: float) -> AbstractContextManager[Mapping[str, Any] | None]:
+    def preview_frames(self, until: float) -> AbstractContextManager[FramesOffer | None]:
         """Offer Spark to the process of a preview within the block; see ``PreviewEngine.offered``."""
         return self._previews.offered(until)
 
