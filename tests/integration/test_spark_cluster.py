@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import sysconfig
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ import psutil
 import pytest
 
 from headrace.broker.embedded_broker import EmbeddedBroker
+from tests.integration.executor_python import python_without_headrace
 from tests.support.exactly_once import assert_exactly_once, create_numbered
 from tests.support.polling import wait_for
 from tests.support.sinks import make_topic, send
@@ -28,7 +27,6 @@ from tests.support.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.slow
 CORES = 4
-_OURS = ("headrace", "_editable_impl_headrace")
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -45,28 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
     directory = tmp_path_factory.mktemp("cluster")
     with StandaloneCluster(directory, workers=2, cores=CORES // 2, apart=True) as running:
         yield running
-
-
-def python_without_headrace(directory: Path) -> Path:
-    """An archive whose `bin/python` has all that this Python has but headrace; for `spark.archives`.
-
-    Its libraries are links to this environment's: it is of use on this machine only.
-    """
-    made = directory / "environment"
-    (made / "bin").mkdir(parents=True)
-    (made / "site").mkdir()
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(_OURS):
-            (made / "site" / entry.name).symlink_to(entry)
-    base = getattr(sys, "_base_executable", sys.executable)
-    script = f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:$(dirname "$0")/../site" exec {base} "$@"\n'
-    (made / "bin" / "python").write_text(script)
-    (made / "bin" / "python").chmod(0o755)
-    archive = directory / "environment.tar.gz"
-    with tarfile.open(archive, "w:gz") as packed:
-        for entry in made.iterdir():
-            packed.add(entry, entry.name)
-    return archive
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +87,7 @@ def waiting_tasks(worker: WorkerProcess) -> float:
 def test_the_executors_python_has_no_headrace(python: Path, tmp_path: Path) -> None:
     with tarfile.open(python) as archive:
         archive.extractall(tmp_path, filter="fully_trusted")
-    for module, found in {"pyarrow": True, "confluent_kafka": True, "headrace": False}.items():
+    for module, found in {"pyarrow": True, "confluent_kafka": True, "headrace": False, "platformdirs": False}.items():
         ended = subprocess.run(
             [tmp_path / "bin" / "python", "-c", f"import {module}"],
             env={},

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.jvm.java_runtime import find_java
-from headrace.jvm.user_cache import cache_directory, locked, make_once
+from headrace.jvm.user_cache import JARS, cache_directory, locked, make_once
 
 IVY_SETTINGS = "HEADRACE_IVY_SETTINGS"
 """Environment variable: an Ivy settings file, where jars shall come from elsewhere than Maven Central."""
@@ -62,7 +62,7 @@ def resolve_jars(
         if pins is not None:
             _check(target, pins)
 
-    directory = make_once(root / "jars" / _directory_name(coordinates), build)
+    directory = make_once(root / JARS / _directory_name(coordinates), build)
     return tuple(sorted(directory.glob("*.jar")))
 
 

@@ -15,6 +15,9 @@ from typing import Final
 
 from headrace.api.errors import ConfigError
 
+CACHE_VARIABLE: Final = "HEADRACE_CACHE_DIR"
+JARS: Final = "jars"
+"""The directory in the cache directory with a directory of jars for each resolution."""
 _RANDOM: Final = "[a-z0-9_]" * 8
 """The characters that ``tempfile`` appends to a prefix."""
 
@@ -24,9 +27,9 @@ def cache_directory() -> Path:
 
     On Linux that is `headrace` in `XDG_CACHE_HOME` or `~/.cache`.
     """
-    if own := os.environ.get("HEADRACE_CACHE_DIR"):
+    if own := os.environ.get(CACHE_VARIABLE):
         return Path(own).expanduser().absolute()
-    # Executors of a cluster need it for Java plugins only.
+    # Executors of a cluster have the variable, and do not need the library.
     from platformdirs import user_cache_path
 
     return user_cache_path("headrace")
@@ -51,8 +54,8 @@ def make_once(directory: Path, build: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise ConfigError(
             f"Cannot write the cache directory {directory.parent}: {error.strerror or error}. "
-            "Set HEADRACE_CACHE_DIR to a directory that can be written",
-            "HEADRACE_CACHE_DIR",
+            f"Set {CACHE_VARIABLE} to a directory that can be written",
+            CACHE_VARIABLE,
             str(directory.parent),
         ) from error
     return directory

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.config.worker_config import PLUGIN_PATH
 from headrace.java.jar_cache import JarCache
+from headrace.java.jvm import runtime_jars
 from headrace.java.scan import scan
 from headrace.model.ids import ConnectorTaskId
 from headrace.spark.engine.shipment import Shipment, plugin_settings
@@ -25,6 +27,7 @@ from tests.unit.jars import shop_plugin
 
 SPEC = TaskSpec(ConnectorTaskId("c", 0), TaskKind.SOURCE, "m:C", {}, {}, {}, {}, {}, "offsets", True)
 PYTHON_PATH = "spark.executorEnv.PYTHONPATH"
+CACHE = "spark.executorEnv.HEADRACE_CACHE_DIR"
 PLUGINS = f"spark.executorEnv.{PLUGIN_PATH_VARIABLE}"
 
 
@@ -127,7 +130,14 @@ def test_a_task_gets_the_plugin_path(tmp_path: Path, plugins: Path) -> None:
 
 def test_what_the_user_has_executors_find_comes_after_ours(tmp_path: Path) -> None:
     settings = Shipment(tmp_path, []).settings({PYTHON_PATH: "/shared/lib", "spark.executorEnv.OTHER": "x"})
-    assert settings == {PYTHON_PATH: f"headrace-shipped/packages{os.pathsep}/shared/lib"}
+    assert settings == {
+        PYTHON_PATH: f"headrace-shipped/packages{os.pathsep}/shared/lib",
+        CACHE: "headrace-shipped/cache",
+    }
+
+
+def test_a_cache_directory_that_executors_are_given_is_theirs(tmp_path: Path) -> None:
+    assert Shipment(tmp_path, []).settings({CACHE: "/shared/cache"})[CACHE] == "/shared/cache"
 
 
 def test_on_this_machine_plugins_are_where_they_are(plugins: Path) -> None:
@@ -141,6 +151,7 @@ def test_jars_of_java_plugins_are_found_where_they_are_unpacked(
     tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop_plugin(plugins)
+    monkeypatch.setattr("headrace.spark.engine.shipment.runtime_jars", lambda: ())
     jars = {path.relative_to(plugins): path.read_bytes() for path in plugins.rglob("*.jar")}
     shipment = Shipment(tmp_path, [str(plugins)])
     with zipfile.ZipFile(shipment.pack().partition("#")[0]) as archive:
@@ -152,3 +163,47 @@ def test_jars_of_java_plugins_are_found_where_they_are_unpacked(
     found = scan([place], JarCache(tmp_path / "cache"))
     assert {plugin.class_name for plugin in found} == {"shop.ShopSourceConnector", "shop.ShopSourceTask"}
     assert {jar.relative_to(place.absolute()): jar.read_bytes() for jar in found[0].jars} == jars
+
+
+@pytest.fixture
+def kafkas_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This user's cache directory, as it is after Kafka Connect's jars were downloaded."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", str(cache))
+    monkeypatch.setattr(
+        "headrace.jvm.ivy._retrieve", lambda found, target, *more: (target / "api.jar").write_bytes(b"x")
+    )
+    runtime_jars()
+    return cache
+
+
+def test_kafka_connects_jars_are_found_in_the_cache_directory_that_is_sent(
+    tmp_path: Path, plugins: Path, kafkas_jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop_plugin(plugins)
+    shipment = Shipment(tmp_path, [str(plugins)])
+    monkeypatch.chdir(unpacked(shipment, tmp_path / "executor"))
+    shutil.rmtree(kafkas_jars)
+    monkeypatch.setenv("HEADRACE_CACHE_DIR", shipment.settings({})[CACHE])
+    monkeypatch.setattr("headrace.jvm.ivy._retrieve", _refuse)
+    (jar,) = runtime_jars()
+    assert jar.is_relative_to(tmp_path / "executor")
+    assert jar.read_bytes() == b"x"
+
+
+def _refuse(*arguments: object) -> None:
+    raise RetriableError("no repository")
+
+
+def test_without_java_plugins_they_are_not_sent(tmp_path: Path, plugins: Path, kafkas_jars: Path) -> None:
+    there = unpacked(Shipment(tmp_path, [str(plugins)]), tmp_path / "executor")
+    assert not (there / "headrace-shipped" / "cache").exists()
+
+
+def test_jars_that_the_worker_cannot_have_do_not_keep_it_from_starting(
+    tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop_plugin(plugins)
+    monkeypatch.setattr("headrace.spark.engine.shipment.runtime_jars", _refuse)
+    assert (unpacked(Shipment(tmp_path, [str(plugins)]), tmp_path / "executor") / "headrace-shipped").is_dir()
+    assert "download them when they need them: no repository" in caplog.text

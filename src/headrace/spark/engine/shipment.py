@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The archive for a cluster's executors: headrace itself and the plugins, so that neither is installed there.
 
-Spark unpacks it into the working directory of each executor, where Python processes find it by relative paths.
+Spark unpacks it into the working directory of each executor, where Python processes find it by relative paths. With
+plugins in Java it has Kafka Connect's own jars too, in a directory that is the cache directory of these processes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from importlib.metadata import Distribution
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from headrace.api.errors import ConnectError
 from headrace.config.worker_config import PLUGIN_PATH
+from headrace.java.jvm import runtime_jars
+from headrace.java.scan import scan
+from headrace.jvm.user_cache import CACHE_VARIABLE, JARS
 from headrace.plugins.installed import plugin_packages
 from headrace.spark.process.python_path import PLUGIN_PATH_VARIABLE
 from headrace.task.task_spec import TaskSpec
@@ -25,8 +30,10 @@ from headrace.task.task_spec import TaskSpec
 log = logging.getLogger(__name__)
 _NAME: Final = "headrace-shipped"
 _PACKAGES: Final = PurePosixPath("packages")
+_CACHE: Final = PurePosixPath("cache")
 _PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
 _PLUGINS: Final = f"spark.executorEnv.{PLUGIN_PATH_VARIABLE}"
+_CACHE_PLACE: Final = f"spark.executorEnv.{CACHE_VARIABLE}"
 _LARGE_BYTES: Final = 100 << 20
 _COMPRESSED: Final = (".jar", ".zip")
 """Endings of files that another compression only costs time for."""
@@ -55,10 +62,14 @@ class Shipment:
         return f"{self._file}#{_NAME}"
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return Spark's settings with executors' module paths: the archive first, then those of ``given``."""
+        """Return Spark's settings with executors' module paths: the archive first, then those of ``given``.
+
+        The cache directory of ``given``, if it names one, is theirs: it has Kafka Connect's jars, or gets them.
+        """
         path = [f"{_NAME}/{_PACKAGES}", *filter(None, [given.get(_PYTHON_PATH)])]
         plugins = {_PLUGINS: os.pathsep.join(self._relative())} if self._plugins else {}
-        return {_PYTHON_PATH: os.pathsep.join(path), **plugins}
+        cache = given.get(_CACHE_PLACE) or f"{_NAME}/{_CACHE}"
+        return {_PYTHON_PATH: os.pathsep.join(path), _CACHE_PLACE: cache, **plugins}
 
     def relocated(self, spec: TaskSpec) -> TaskSpec:
         """Return ``spec`` for an executor, where the directories of plugins are others."""
@@ -80,12 +91,25 @@ class Shipment:
         for place, origin in self._plugins.items():
             for file, name in _files(origin):
                 content[str(PurePosixPath(place) / name)] = file
+        if scan(self._plugins.values()):
+            content.update(_runtime())
         return content
 
     def _log_size(self, seconds: float) -> None:
         size = self._file.stat().st_size
         level = logging.WARNING if size > _LARGE_BYTES else logging.INFO
         log.log(level, "Executors get headrace and plugins in %.1f MB, packed in %.1f s", size / (1 << 20), seconds)
+
+
+def _runtime() -> Iterator[tuple[str, Path]]:
+    """Yield Kafka Connect's jars with their names; none, after a warning, if they cannot be had here."""
+    try:
+        jars = runtime_jars()
+    except ConnectError as error:
+        log.warning("Executors do not get Kafka Connect's jars, and download them when they need them: %s", error)
+        return
+    for jar in jars:
+        yield str(_CACHE / JARS / jar.parent.name / jar.name), jar
 
 
 def plugin_settings(plugin_path: Sequence[str]) -> dict[str, str]:
