@@ -175,6 +175,7 @@ def test_an_error_has_the_stack_trace_of_java(odd: Plugin) -> None:
     trace = trace_of(raised.value)
     assert "at OddSource.start(OddSource.java:" in trace
     assert "Caused by: java.lang.IllegalStateException: the cause" in trace
+    assert "Traceback" not in trace
     connector.stop()
 
 

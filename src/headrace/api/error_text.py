@@ -20,6 +20,9 @@ _LONGEST_PART: Final = 8_192
 _LONGEST_NAME: Final = 200
 _CUT: Final = re.compile(r"( \.\.\. \(\d+ characters left out\) \.\.\. |… \(\d+ (?:characters|more)\))")
 """The mark in place of what was left out of a text: of the middle, or of the end."""
+_LONGEST_CHAIN: Final = 20
+"""Errors, each the cause of the one before: a chain may be a circle."""
+_TRACE: Final = "_headrace_trace"
 _SHORTEST_FRAGMENT: Final = 4
 """Characters; a shorter part of a secret is in any text."""
 
@@ -46,10 +49,23 @@ def error_line(error: object) -> str:
     return clean_text(f"{error_name(error)}: {text}")
 
 
+def set_trace(error: BaseException, trace: str) -> None:
+    """Have ``error_trace`` return ``trace``, that of another language or process, instead of this process's.
+
+    It is a note of the error, too, for traces that Python itself makes.
+    """
+    error.add_note(trace)
+    vars(error)[_TRACE] = trace  # copies and pickled errors have it, too
+
+
 def error_trace(error: BaseException) -> str:
-    """Return the stack trace, causes first; if it is too long, the middle is left out."""
+    """Return the stack trace, causes first; if it is too long, the middle is left out.
+
+    If the error, or one that caused it, has a trace by ``set_trace``, it is that one, after those that it caused.
+    """
     try:
-        return _trace(error)
+        given = _given_trace(error)
+        return _trace(error) if given is None else clean_text(given)
     except BaseException as failure:
         return f"{error_line(error)}\n<its stack trace cannot be made: {error_name(failure)}>\n"
 
@@ -96,6 +112,17 @@ def _sizes(secret: str, text: str) -> range:
 def left_out(characters: int) -> str:
     """Return the mark for characters that are left out of a text."""
     return f" ... ({characters} characters left out) ... "
+
+
+def _given_trace(error: BaseException) -> str | None:
+    caused: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and len(caused) < _LONGEST_CHAIN:
+        if (given := vars(cause).get(_TRACE)) is not None:
+            return "\nCaused by: ".join([*caused, given])
+        caused.append(error_line(cause))
+        cause = cause.__cause__
+    return None
 
 
 def _trace(error: BaseException) -> str:

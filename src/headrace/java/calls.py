@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from headrace.api.error_text import error_line, error_text, error_trace
+from headrace.api.error_text import error_line, error_text, error_trace, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
@@ -54,15 +54,13 @@ class Fault:
         kind = next((each.__name__ for each in type(error).__mro__ if each.__name__ in _KINDS), None)
         text = error_line(error) if kind is None else error_text(error)
         name = error.name if isinstance(error, ConfigError) else None
-        # A note is the stack trace of Java, which says more than that of this process.
-        trace = "\n".join(getattr(error, "__notes__", ())) or error_trace(error)
-        return cls(kind or ConnectError.__name__, text, trace, name)
+        return cls(kind or ConnectError.__name__, text, error_trace(error), name)
 
     def error(self) -> Exception:
-        """Return the error to raise at this end, whose stack trace has that of the other end."""
+        """Return the error to raise at this end, whose stack trace is that of the other end."""
         kind = _KINDS[self.kind]
         error = ConfigError(self.text, self.name) if kind is ConfigError else kind(self.text)
-        error.add_note(self.trace.rstrip())
+        set_trace(error, self.trace.rstrip())
         return error
 
 

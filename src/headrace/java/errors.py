@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java's exceptions as headrace's errors: with Java's message, and the stack trace as Java prints it.
 
-The trace is a note of the error, so that it is in each trace of it: that of a FAILED status, of a dead letter, of the
-log.
+Java's trace is that of the error wherever one is shown: in a FAILED status, in a dead letter, in the log.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from headrace.api.error_text import clean_text
+from headrace.api.error_text import clean_text, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError, SchemaBuilderError
 
 _CONNECT: Final = "org.apache.kafka.connect.errors"
@@ -63,7 +62,7 @@ def python_error(error: Any, doing: str | None = None, *, clients_too: bool = Fa
     if hint is not None:
         line = f"{line.removesuffix('.')}. {hint}"
     made = kind(line if doing is None else f"{doing}: {line}")
-    made.add_note(java_trace(error))
+    set_trace(made, java_trace(error))
     return made
 
 

@@ -6,7 +6,15 @@ import pickle
 
 import pytest
 
-from headrace.api.error_text import LONGEST, clean_text, error_line, error_text, error_trace, hide_at_cuts
+from headrace.api.error_text import (
+    LONGEST,
+    clean_text,
+    error_line,
+    error_text,
+    error_trace,
+    hide_at_cuts,
+    set_trace,
+)
 
 
 class Mute(Exception):
@@ -111,3 +119,21 @@ MARK = " ... (7 characters left out) ... "
 )
 def test_what_is_left_of_secrets_at_cuts_is_hidden(text: str, hidden: str) -> None:
     assert hide_at_cuts(text, SECRETS) == hidden
+
+
+def test_a_given_trace_takes_the_place_of_pythons() -> None:
+    error = raised(ValueError("no"))
+    set_trace(error, "java.lang.Exception: no\n\tat A.b(A.java:1)")
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert error_trace(each) == "java.lang.Exception: no\n\tat A.b(A.java:1)"
+    with pytest.raises(KeyError) as caught:
+        raise KeyError("outer") from error
+    assert error_trace(caught.value) == "KeyError: 'outer'\nCaused by: java.lang.Exception: no\n\tat A.b(A.java:1)"
+
+
+def test_a_circle_of_causes_and_a_long_trace_end() -> None:
+    one, other = ValueError("one"), ValueError("other")
+    one.__cause__, other.__cause__ = other, one
+    assert "ValueError: one" in error_trace(one)
+    set_trace(other, "x" * (2 * LONGEST))
+    assert len(error_trace(one)) < LONGEST + 100

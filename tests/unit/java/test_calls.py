@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from headrace.api.error_text import error_trace, set_trace
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.java.calls import Calls, DisconnectedError, Work
 
 SECONDS = 30
+JAVA_TRACE = "java.lang.Exception: no\n    at Example.no(Example.java:1)"
 
 
 def in_background(work: Work) -> None:
@@ -38,7 +40,7 @@ class Receiver:
 
     def fail_in_java(self) -> None:
         error = ConnectError("no")
-        error.add_note("java.lang.Exception: no\n    at Example.no(Example.java:1)")
+        set_trace(error, JAVA_TRACE)
         raise error
 
     def unsendable(self) -> Any:
@@ -108,7 +110,7 @@ def test_other_errors(ends: Ends) -> None:
 def test_an_error_brings_the_stack_trace_of_java_alone(ends: Ends) -> None:
     with pytest.raises(ConnectError) as raised:
         ends.call("fail_in_java")
-    assert raised.value.__notes__ == ["java.lang.Exception: no\n    at Example.no(Example.java:1)"]
+    assert error_trace(raised.value) == JAVA_TRACE
 
 
 def test_what_cannot_be_sent_is_an_error_of_the_call_alone(ends: Ends) -> None:
