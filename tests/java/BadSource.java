@@ -168,6 +168,34 @@ public class BadSource extends SourceConnector {
     public static class ThrowsAtOnce extends BadSource {
         public ThrowsAtOnce() {
             throw new IllegalStateException("no licence");
+    /** A connector with a method whose type is not in the jar; so are those of its tasks, converters and so on. */
+    public static class LacksType extends BadSource {
+        @Override
+        public Class<? extends Task> taskClass() {
+            return LacksTypeTask.class;
+        }
+
+        public Missing lacks() {
+            return null;
+        }
+    }
+
+    public static class LacksTypeTask extends BadTask {
+        public void lacks(Missing missing) { }
+    }
+
+    public static class LacksTypeConverter extends BadConverter {
+        public Missing lacks() {
+            return null;
+        }
+    }
+
+    public static class LacksTypeTransformation extends BadTransformation {
+        public Missing lacks() {
+            return null;
+        }
+    }
+
         }
     }
 

@@ -96,6 +96,6 @@ def test_pythons_own_errors_stay() -> None:
 
 def test_a_class_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Cannot load the Java class a\.b\.Missing: .*add the jar"):
-        jvm.load_class((tmp_path / "a.jar",), "a.b.Missing")
+        jvm.find_class((tmp_path / "a.jar",), "a.b.Missing")
     with pytest.raises(ConfigError, match=r"a\.b\.Missing"):
-        jvm.load_class((), "a.b.Missing")
+        jvm.find_class((), "a.b.Missing")

@@ -13,6 +13,7 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.java import jvm
+from headrace.java.instances import class_loader_of, instance
 from headrace.java.jvm import java_class
 
 ALL_BUT_THE_END = """
@@ -113,18 +114,18 @@ def test_a_plugins_own_classes_precede_those_of_kafka() -> None:
     """Except for the interfaces, which both sides share."""
     jars = (_jar("connect-transforms"),)
     name = "org.apache.kafka.connect.transforms.RegexRouter"
-    own, shared = jvm.load_class(jars, name), jvm.load_class((), name)
-    assert not own.class_.equals(shared.class_)
+    own, shared = jvm.find_class(jars, name), jvm.find_class((), name)
+    assert not own.equals(shared)
     assert jvm.plugin_loader(jars) is jvm.plugin_loader(jars)
-    assert isinstance(jvm.instance(jars, name), java_class("org.apache.kafka.connect.transforms.Transformation"))
+    assert isinstance(instance(jars, name), java_class("org.apache.kafka.connect.transforms.Transformation"))
 
 
 def test_the_context_class_loader_is_the_plugins() -> None:
     jars = (_jar("connect-transforms"),)
     thread = java_class("java.lang.Thread").currentThread()
     before = thread.getContextClassLoader()
-    plugin = jvm.instance(jars, "org.apache.kafka.connect.transforms.RegexRouter")
-    with pytest.raises(ConfigError), jvm.class_loader_of(plugin):
+    plugin = instance(jars, "org.apache.kafka.connect.transforms.RegexRouter")
+    with pytest.raises(ConfigError), class_loader_of(plugin):
         assert thread.getContextClassLoader().equals(jvm.plugin_loader(jars))
         raise ConfigError("left")
     assert thread.getContextClassLoader() == before

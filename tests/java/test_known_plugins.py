@@ -13,11 +13,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from headrace.java import jvm
 from headrace.java.config_def import plain
 from headrace.java.connector import JavaConnector
 from headrace.java.data import java_map
 from headrace.java.host import TIMEOUT
+from headrace.java.instances import class_loader_of, instance
 from headrace.java.jar_cache import JarCache
 from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.scan import scan
@@ -54,13 +54,13 @@ def connector_of(store: PluginStore, known: Known) -> JavaConnector:
 
 def java_instance(plugin: JavaPlugin) -> Any:
     """A connector of Java in this process, for comparison."""
-    return jvm.instance(plugin.jars, plugin.class_name)
+    return instance(plugin.jars, plugin.class_name)
 
 
 def validated(connector: JavaConnector, config: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:
     """What Java's validation answers, by properties."""
     theirs = java_instance(connector.plugin)
-    with jvm.class_loader_of(theirs):
+    with class_loader_of(theirs):
         values = list(theirs.validate(java_map(config)).configValues())
     return {
         str(value.name()): (
@@ -87,7 +87,7 @@ def test_it_is_found(known: Known, store: PluginStore, tmp_path: Path) -> None:
 def test_its_properties_are_those_of_java(known: Known, store: PluginStore) -> None:
     connector = connector_of(store, known)
     theirs = java_instance(connector.plugin)
-    with jvm.class_loader_of(theirs):
+    with class_loader_of(theirs):
         keys = {str(name): key for name, key in theirs.config().configKeys().items()}
         version, task = str(theirs.version()), str(theirs.taskClass().getName())
     ours = connector.config().config_keys

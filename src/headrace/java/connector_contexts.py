@@ -10,7 +10,7 @@ from typing import Any, Final
 from headrace.java.calls import Fault, Request
 from headrace.java.connector_metrics import ConnectorMetrics
 from headrace.java.errors import python_error
-from headrace.java.jvm import java_class
+from headrace.java.instances import HeldInstance
 from headrace.java.offset_reader import java_offset_reader
 from headrace.java.plugin_metrics import java_plugin_metrics
 from headrace.java.task_calls import proxy
@@ -18,7 +18,7 @@ from headrace.java.task_calls import proxy
 _CONNECT: Final = "org.apache.kafka.connect"
 
 
-def connector_context(connector: Any, metrics: ConnectorMetrics, request: Request) -> Any:
+def connector_context(connector: HeldInstance, metrics: ConnectorMetrics, request: Request) -> Any:
     """Return the context for a new connector. ``request`` calls the worker."""
 
     def request_task_reconfiguration() -> None:
@@ -32,7 +32,7 @@ def connector_context(connector: Any, metrics: ConnectorMetrics, request: Reques
         "raiseError": raise_error,
         "pluginMetrics": cache(lambda: java_plugin_metrics(metrics, metrics.tags)),
     }
-    if not isinstance(connector, java_class(f"{_CONNECT}.source.SourceConnector")):
+    if not connector.is_a(f"{_CONNECT}.source.SourceConnector"):
         return proxy(f"{_CONNECT}.sink.SinkConnectorContext", **methods)
     reader = java_offset_reader(lambda partitions: request("offsets", partitions).result())
     return proxy(f"{_CONNECT}.source.SourceConnectorContext", **methods, offsetStorageReader=lambda: reader)

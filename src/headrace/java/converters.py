@@ -16,7 +16,8 @@ from headrace.api.schema import Schema
 from headrace.java.data import java_bytes, java_map, java_schema, java_value, python_schema, python_value
 from headrace.java.descriptions import describe
 from headrace.java.errors import java_errors
-from headrace.java.jvm import Jars, class_loader_of, instance, java_class
+from headrace.java.instances import class_loader_of, instance, public_methods
+from headrace.java.jvm import Jars, java_class
 from headrace.java.raw_headers import add_new_headers, raw_headers
 
 
@@ -121,10 +122,10 @@ class JavaHeaderConverter(PluginInstance, HeaderConverter):
 
 
 def _overrides_headers(converter: Any) -> bool:
-    """Return True if a Java converter has code of its own for headers."""
+    """Return True if a Java converter may have code of its own for headers."""
     interface = java_class("org.apache.kafka.connect.storage.Converter").class_
-    methods = converter.getClass().getMethods()
-    return any(
+    methods = public_methods(converter)
+    return methods is None or any(
         int(method.getParameterCount()) > 2
         and "Headers" in [str(kind.getSimpleName()) for kind in method.getParameterTypes()]
         and not method.getDeclaringClass().equals(interface)

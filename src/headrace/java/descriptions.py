@@ -10,6 +10,7 @@ from headrace.api.connector import UNDEFINED_VERSION
 from headrace.java import jvm
 from headrace.java.config_def import python_config_def
 from headrace.java.errors import java_errors
+from headrace.java.instances import class_loader_of, held_instance
 from headrace.java.jvm import Jars
 
 _LONGEST_SECONDS: Final = 60.0
@@ -41,8 +42,8 @@ def describe(jars: Jars, name: str) -> Description:
 
 def described(jars: Jars, name: str) -> Description:
     """Return the description of a plugin's class. Needs this process's JVM."""
-    plugin = jvm.instance(jars, name)
-    with java_errors(f"Cannot read the properties of {name}"), jvm.class_loader_of(plugin):
+    plugin = held_instance(jars, name)
+    with java_errors(f"Cannot read the properties of {name}"), class_loader_of(plugin):
         config = python_config_def(plugin.config(), class_type=Type.STRING)
         version = plugin.version() if hasattr(plugin, "version") else None
     return Description(config, UNDEFINED_VERSION if version is None else str(version))

@@ -11,7 +11,6 @@ from typing import Any, Final
 from headrace.api.config_def import ConfigDef, ConfigValue
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition
-from headrace.java import jvm
 from headrace.java.calls import Request
 from headrace.java.config_def import python_config_def, python_config_values
 from headrace.java.connector_contexts import connector_context
@@ -19,6 +18,7 @@ from headrace.java.connector_metrics import ConnectorMetrics
 from headrace.java.data import java_map, java_value
 from headrace.java.descriptions import Description, described
 from headrace.java.errors import java_errors
+from headrace.java.instances import class_loader_of, held_instance
 from headrace.java.jvm import java_class, jpype
 
 _Offsets = Sequence[tuple[dict[str, Any], dict[str, Any] | None]]
@@ -107,7 +107,7 @@ class HostedConnectors:
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str | None] | None] | None:
         with self._started("taskConfigs") as connector:
-            configs = connector.taskConfigs(max_tasks)
+            configs = connector.taskConfigs(jpype().JInt(max_tasks))
             return None if configs is None else [None if each is None else _texts(each) for each in configs]
 
     def stop(self) -> None:
@@ -129,13 +129,13 @@ class HostedConnectors:
 
     @contextmanager
     def _unstarted(self, class_name: str, method: str) -> Iterator[Any]:
-        connector = jvm.instance(self._jars, class_name)
-        with java_errors(f"{class_name}.{method}"), jvm.class_loader_of(connector):
+        connector = held_instance(self._jars, class_name)
+        with java_errors(f"{class_name}.{method}"), class_loader_of(connector):
             yield connector
 
     @contextmanager
     def _started(self, method: str) -> Iterator[Any]:
-        with java_errors(f"{self._class_name}.{method}"), jvm.class_loader_of(self._connector):
+        with java_errors(f"{self._class_name}.{method}"), class_loader_of(self._connector):
             yield self._connector
 
 

@@ -140,31 +140,15 @@ def plugin_loader(jars: Jars) -> Any:
     return java_class("org.apache.kafka.connect.runtime.isolation.PluginClassLoader")(location, array, system)
 
 
-def load_class(jars: Jars, name: str) -> Any:
-    """Start the JVM if necessary and return a plugin's class by its Java name, such as ``a.b.Outer$Inner``.
+def find_class(jars: Jars, name: str) -> Any:
+    """Start the JVM if necessary and return a plugin's ``java.lang.Class`` by its name, such as ``a.b.Outer$Inner``.
 
     Raises:
         ConfigError: there is no such class in the plugin's jars, or not all that it needs.
     """
     start()
-    bridge = jpype()
     with java_errors(f"Cannot load the Java class {name}"):
-        loaded = java_class("java.lang.Class").forName(name, True, plugin_loader(jars))
-        try:
-            return bridge.JClass(loaded)
-        except java_class("java.lang.LinkageError"):
-            # One of its public nested classes cannot be loaded, which JPype minds once, and Java does not.
-            return bridge.JClass(loaded)
-
-
-def instance(jars: Jars, name: str) -> Any:
-    """Return a new instance of a plugin's class, made by its constructor without arguments."""
-    cls = load_class(jars, name)
-    with java_errors(f"Cannot create an instance of {name}"), class_loader(plugin_loader(jars)):
-        try:
-            return cls.class_.getDeclaredConstructor().newInstance()
-        except java_class("java.lang.reflect.InvocationTargetException") as error:
-            raise error.getCause() from None  # what the constructor has thrown
+        return java_class("java.lang.Class").forName(name, True, plugin_loader(jars))
 
 
 @contextmanager
@@ -177,8 +161,3 @@ def class_loader(loader: Any) -> Iterator[None]:
         yield
     finally:
         thread.setContextClassLoader(saved)
-
-
-def class_loader_of(plugin: Any) -> Any:
-    """Return a context in which the class loader of a plugin's instance is that of the thread."""
-    return class_loader(plugin.getClass().getClassLoader())

@@ -15,7 +15,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.java.errors import java_errors
-from headrace.java.jvm import Jars, class_loader, instance, java_class, jpype
+from headrace.java.instances import class_of, held_instance, public_methods
+from headrace.java.jvm import Jars, class_loader, java_class, jpype
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,8 +35,8 @@ class JavaTask:
     """An instance of a plugin's Java class, called as Java Connect calls it. Starts this process's JVM."""
 
     def __init__(self, jars: Jars, class_name: str) -> None:
-        self._java = instance(jars, class_name)
-        self._loader = self._java.getClass().getClassLoader()
+        self._java = held_instance(jars, class_name)
+        self._loader = class_of(self._java).getClassLoader()
         self._class_name = class_name
 
     @contextmanager
@@ -49,8 +50,10 @@ class JavaTask:
             yield self._java
 
     def overrides(self, method: str, base: str) -> bool:
-        """Return True if a class below ``base`` has the public ``method``, with whatever parameters."""
-        methods = self._java.getClass().getMethods()
+        """Return True if a class below ``base`` may have the public ``method``, with whatever parameters."""
+        methods = public_methods(self._java)
+        if methods is None:
+            return True
         owners = {str(each.getDeclaringClass().getName()) for each in methods if each.getName() == method}
         return bool(owners - {base})
 
