@@ -81,6 +81,10 @@ public class BadSource extends SourceConnector {
             case "print" -> print();
             case "threads" -> startThreads();
             case "fork" -> fork(String.valueOf(configs.get("seconds")));
+            case "forkexit" -> {
+                fork(String.valueOf(configs.get("seconds")));
+                System.exit(3);
+            }
             case "crash" -> crash();
             case "missing" -> new Missing();
             case "long" -> throw new ConnectException("very ".repeat(2 << 20) + "long");
@@ -164,10 +168,6 @@ public class BadSource extends SourceConnector {
         private final Missing missing = new Missing();
     }
 
-    /** A connector whose constructor throws. */
-    public static class ThrowsAtOnce extends BadSource {
-        public ThrowsAtOnce() {
-            throw new IllegalStateException("no licence");
     /** A connector with a method whose type is not in the jar; so are those of its tasks, converters and so on. */
     public static class LacksType extends BadSource {
         @Override
@@ -196,6 +196,10 @@ public class BadSource extends SourceConnector {
         }
     }
 
+    /** A connector whose constructor throws. */
+    public static class ThrowsAtOnce extends BadSource {
+        public ThrowsAtOnce() {
+            throw new IllegalStateException("no licence");
         }
     }
 

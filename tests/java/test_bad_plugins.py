@@ -212,9 +212,10 @@ def test_a_task_fails_with_one_line(bad_worker: WorkerProcess, unique: str, more
     assert re.search(reason, trace(bad_worker, unique, task=True))
 
 
-@pytest.mark.parametrize("deed", ["exit", "crash"])
+@pytest.mark.parametrize("deed", ["exit", "crash", "forkexit"])
 def test_a_task_whose_process_dies_is_restarted(bad_worker: WorkerProcess, unique: str, deed: str) -> None:
-    bad_worker.create(unique, **config(unique, mood=f"poll:{deed}"))
+    """Programs that it has started end, too; so does what its other attempts start."""
+    bad_worker.create(unique, **config(unique, mood=f"poll:{deed}", seconds=seconds(bad_worker)))
     wait_for(lambda: "RESTARTING" in bad_worker.task_states(unique), 60, "its restart")
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -48,12 +49,35 @@ def kill_group(leader: int) -> None:
 
 def kill_descendants(ancestor: int) -> None:
     """Kill the descendants of a process, until none is left."""
+    _kill_all(lambda: _descendants(ancestor))
+
+
+def kill_marked(variable: str) -> None:
+    """Kill the programs that were started with an environment variable, ``NAME=value``, until none is left.
+
+    So programs are found whose ancestors have died. Only on Linux; of other users' processes nothing is seen.
+    """
+    _kill_all(lambda: _marked(variable.encode()))
+
+
+def _kill_all(find: Callable[[], set[int]]) -> None:
     until = time.monotonic() + _UNTIL_GONE_S
-    while (found := _descendants(ancestor)) and time.monotonic() < until:
+    while (found := find()) and time.monotonic() < until:
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
+
+
+def _marked(variable: bytes) -> set[int]:
+    """Return the processes with the variable, without guards and what is below them."""
+    found, guarded = set(), set[int]()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # gone, or another user's
+            if variable in environment.read_bytes().split(b"\0"):
+                found.add(pid := int(environment.parent.name))
+                guarded |= {pid, *_descendants(pid)} if _is_guard(pid) else set()
+    return found - guarded - {os.getpid()}
 
 
 def _descendants(ancestor: int) -> set[int]:

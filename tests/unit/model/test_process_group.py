@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -10,7 +12,7 @@ import psutil
 import pytest
 
 from headrace.connectors.singer import child
-from headrace.model.process_group import GUARD, kill_with_descendants
+from headrace.model.process_group import GUARD, kill_marked, kill_with_descendants
 from tests.support.polling import wait_for
 from tests.support.processes import alive
 
@@ -48,6 +50,22 @@ def test_a_process_is_killed_with_its_descendants() -> None:
 def test_orphans_are_taken_in() -> None:
     done = subprocess.run([sys.executable, "-c", _LEAVES_ONE], capture_output=True, text=True, check=True)
     assert int(done.stdout) not in [each.pid for each in psutil.process_iter() if alive(each)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environments of processes")
+def test_programs_are_found_by_their_mark_after_their_parents_have_died() -> None:
+    environment = {**os.environ, "HEADRACE_TEST_MARK": str(os.getpid())}
+    command = ["sh", "-c", "setsid sleep 78 >/dev/null & echo $!"]
+    marked, other = (
+        int(subprocess.run(command, env=each, stdout=subprocess.PIPE, check=True).stdout)
+        for each in (environment, None)
+    )
+    try:
+        kill_marked(f"HEADRACE_TEST_MARK={os.getpid()}")
+        assert [alive(psutil.Process(pid)) for pid in (marked, other) if psutil.pid_exists(pid)][-1:] == [True]
+        assert not psutil.pid_exists(marked) or not alive(psutil.Process(marked))
+    finally:
+        os.kill(other, signal.SIGKILL)
 
 
 _STARTS_A_GUARD = f"""

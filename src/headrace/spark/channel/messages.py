@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from headrace.api.frames import FrameJob
 from headrace.spark.channel.endpoint import Endpoint
@@ -58,17 +59,22 @@ class FrameJobEnded:
     error: str = ""
 
 
+MARK: Final = "HEADRACE_PROCESS"
+
+
 @dataclass(frozen=True, slots=True)
 class Attach:
     """Up, first: the process ``pid`` on ``machine`` (see ``this_machine``) was started for the launch ``key``.
 
-    ``prints``: the descriptor of a pipe follows, with what the process prints.
+    ``prints``: the descriptor of a pipe follows, with what the process prints. ``mark``: the value of the variable
+    ``MARK`` in the environment of programs that it starts.
     """
 
     key: str
     pid: int
     machine: str
     prints: bool = False
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import AuthenticationError
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from headrace.api.errors import ConnectError
 from headrace.model.process_group import kill_descendants, take_orphans_in
 from headrace.model.set_back_clock import watch_clock
 from headrace.model.stop_signals import outlive_stop_signals
-from headrace.spark.channel.messages import Attach, Start
+from headrace.spark.channel.messages import MARK, Attach, Start
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
 from headrace.spark.process.printed_output import OutputPipe
@@ -50,8 +51,9 @@ def _attach_and_run(endpoint: Endpoint, key: str) -> None:
     take_orphans_in()
     connection = _connect(endpoint)
     output, beside = OutputPipe(), isinstance(endpoint.address, str)
+    os.environ[MARK] = mark = str(uuid4())  # by which the worker finds programs if this process dies
     try:
-        connection.send(Attach(key, os.getpid(), this_machine(), prints=beside))
+        connection.send(Attach(key, os.getpid(), this_machine(), prints=beside, mark=mark))
         if beside:
             output.hand_over(connection)
         start = connection.recv()

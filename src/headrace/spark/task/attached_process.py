@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from headrace.model.process_group import kill_with_descendants
-from headrace.spark.channel.messages import Attach
+from headrace.model.process_group import kill_marked, kill_with_descendants
+from headrace.spark.channel.messages import MARK, Attach
 from headrace.spark.channel.task_channel import AttemptChannel
 from headrace.spark.process.machine import this_machine
 
@@ -23,6 +23,7 @@ class AttachedProcess:
         self.answers = AnswerThreads(name)
         self._local = attach.machine == this_machine()
         """True if its pid is valid here."""
+        self._mark = attach.mark
         self._verdict: SimpleQueue[bool] = SimpleQueue()
 
     def decide(self, served: bool) -> None:
@@ -49,6 +50,11 @@ class AttachedProcess:
         except ProcessLookupError:
             # A child that it forked still holds its end of the channel.
             self.channel.break_off()
+
+    def end_programs(self) -> None:
+        """End what the process has started and left, once it is gone: it may have died by itself. Any thread."""
+        if self._local and self._mark:
+            kill_marked(f"{MARK}={self._mark}")
 
 
 class AnswerThreads:

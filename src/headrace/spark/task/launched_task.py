@@ -280,6 +280,7 @@ class LaunchedTask:
                 self._serve(number, process)
         process.answers.close()
         del self._processes[number]
+        process.end_programs()
 
     def _serve(self, number: int, process: AttachedProcess) -> None:
         try:
