@@ -239,6 +239,15 @@ def test_a_transformation_that_cannot_be_asked(bad_worker: WorkerProcess, unique
     assert any("this transformation is broken" in error and reason in error for error in errors)
 
 
+def test_a_connector_that_defines_no_properties_may_read_any(bad_worker: WorkerProcess, unique: str) -> None:
+    body = {"name": unique, **config(unique, **{"task.max": "1", "transforms.x.type": "Filter"})}
+    answer = bad_worker.rest.put("/connector-plugins/BadSource/config/validate", json=body)
+    assert answer.json()["warnings"] == [
+        "task.max: did you mean 'tasks.max'? The connector does not say which properties it reads",
+        "transforms.x.type: transforms does not list 'x'",
+    ]
+
+
 def test_system_properties_of_the_worker_reach_connectors(bad_worker: WorkerProcess, unique: str) -> None:
     bad_worker.create(unique, **config(unique, mood="start:option"))
     line = trace(bad_worker, unique)

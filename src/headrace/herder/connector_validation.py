@@ -31,7 +31,7 @@ from headrace.herder.frame_checks import Analyse, check_by_frames, check_frame_s
 from headrace.herder.named_plugins import NamedPlugins
 from headrace.herder.plugin_config import plugin_config
 from headrace.herder.unknown_keys import idle_topic_creation, other_versions, unknown_keys
-from headrace.java.connector import JavaConnector
+from headrace.java.connector import JavaConnector, defines_properties
 from headrace.model.cluster_config_state import Config
 from headrace.plugins.config_transformer import ConfigTransformer
 from headrace.plugins.discovery import Plugins
@@ -125,7 +125,7 @@ class ConnectorValidator:
             with _plugin_call(connector, "version"):
                 version = connector.version()
             versions = {CONNECTOR_CLASS: version, **named.versions}
-            unknown = unknown_keys(resolved.config, findings.names)
+            unknown = unknown_keys(resolved.config, findings.names, findings.complete)
             warnings = (*unknown, *other_versions(config, versions), *self._idle(connector, resolved.config))
             return replace(infos, warnings=warnings or None)
 
@@ -203,8 +203,10 @@ class ConnectorValidator:
             if not isinstance(definition, ConfigDef):
                 raise TypeError("it returns no ConfigDef")
         findings.define(definition)
+        in_java = isinstance(connector, JavaConnector)
+        findings.complete = not in_java or defines_properties(definition)
         # A Java connector finds classes in its own jars.
-        refused = {} if isinstance(connector, JavaConnector) else self._refused_classes(definition, raw)
+        refused = {} if in_java else self._refused_classes(definition, raw)
         for name, message in refused.items():
             findings.add_message(name, message)
         # Classes that it would import by itself are left out.

@@ -21,6 +21,8 @@ class Findings:
         self._keys: dict[str, ConfigKey] = {}
         self._values: dict[str, ConfigValue] = {}
         self._groups: dict[str, None] = {}
+        self.complete = True
+        """False if the connector does not say which properties it reads."""
 
     def define(self, definition: ConfigDef) -> None:
         """Add properties; a later definition replaces an earlier one."""

@@ -25,11 +25,16 @@ _NEAR: Final = 0.75
 """The likeness, of 1, from which a name counts as a misspelling of another one."""
 
 
-def unknown_keys(config: Config, known: frozenset[str]) -> Iterator[str]:
-    """Yield a line for each property that has no effect by the definitions, with the nearest ``known`` one."""
+def unknown_keys(config: Config, known: frozenset[str], complete: bool = True) -> Iterator[str]:
+    """Yield a line for each property that has no effect by the definitions, with the nearest ``known`` one.
+
+    If these are not ``complete``, the connector may read any property.
+    """
     for name in config:
         if name not in known and not _is_free(name, config):
-            yield f"{name}{_reason(name, config) or _nearest(name, known) or ': nothing defines this property'}"
+            told = _reason(name, config) or (_undefined(name, known) if complete else _maybe_misspelt(name, known))
+            if told is not None:
+                yield f"{name}: {told}"
 
 
 def other_versions(config: Config, versions: Mapping[str, str]) -> Iterator[str]:
@@ -70,17 +75,26 @@ def _is_free(name: str, config: Config) -> bool:
 
 def _reason(name: str, config: Config) -> str | None:
     if name in IGNORED:
-        return ": the default group has every topic that no other group has"
+        return "the default group has every topic that no other group has"
     for property in CONVERTERS:
         if name.startswith(f"{property}.") and property not in config:
-            return f": it belongs to a {property}, and this connector has the worker's, with the worker's settings"
+            return f"it belongs to a {property}, and this connector has the worker's, with the worker's settings"
     for property in (TRANSFORMS, PREDICATES):
         alias = name.removeprefix(f"{property}.").partition(".")[0]
         if name.startswith(f"{property}.") and alias not in aliases(config, property):
-            return f": {property} does not list '{alias}'"
+            return f"{property} does not list '{alias}'"
     return None
 
 
+def _undefined(name: str, known: frozenset[str]) -> str:
+    near = _nearest(name, known)
+    return f"no such property; did you mean '{near}'?" if near else "nothing defines this property"
+
+
+def _maybe_misspelt(name: str, known: frozenset[str]) -> str | None:
+    near = _nearest(name, known)
+    return f"did you mean '{near}'? The connector does not say which properties it reads" if near else None
+
+
 def _nearest(name: str, known: frozenset[str]) -> str | None:
-    near = difflib.get_close_matches(name, sorted(known), 1, _NEAR)
-    return f": no such property; did you mean '{near[0]}'?" if near else None
+    return next(iter(difflib.get_close_matches(name, sorted(known), 1, _NEAR)), None)

@@ -158,6 +158,11 @@ class JavaSinkConnector(JavaConnector, SinkConnector):
         return bool(self._unstarted("alterOffsets", "alter_sink_offsets", connector_config, dict(offsets)))
 
 
+def defines_properties(definition: ConfigDef) -> bool:
+    """Return False if a connector in Java defines no properties, as some do that read what they want."""
+    return not definition.config_keys.keys() <= _RUNTIMES_OWN.config_keys.keys()
+
+
 def source_connector_class(plugin: JavaPlugin) -> type[JavaSourceConnector]:
     """Return the class of a source connector in Java. Starts no JVM."""
     return type(_simple_name(plugin), (JavaSourceConnector,), {"plugin": plugin})
