@@ -97,6 +97,7 @@ class SinkCommitter:
                 self._report_failure(_PRE_COMMIT, error, line)
             finally:
                 self._task.close(partitions)
+            self._await_reports()
             self._commit_now(plan.offsets)
         finally:
             self._offsets.remove_partitions(partitions)
@@ -122,6 +123,8 @@ class SinkCommitter:
             self._record_failure()
             self._consumer.seek(self._offsets.rewind_to_committed(asked))
             return
+        # Invariant 9: what pre_commit has reported instead of writing it is not lost.
+        self._await_reports()
         if plan.offsets:
             self._started = self._timing.clock()
             self._offsets.begin_commit(plan.offsets)
