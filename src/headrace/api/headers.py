@@ -12,6 +12,9 @@ from headrace.api.logical import scale_of
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 
+RAW = SchemaBuilder.bytes().optional().build()
+"""The schema of a header that a converter of keys or values has added as bytes, which are written as they are."""
+
 
 class Header(NamedTuple):
     """One header, immutable. `schema` None means schemaless data."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.api.headers import Headers
-from headrace.api.schema import Schema
+from headrace.api.headers import RAW, Headers
 from headrace.java.data import java_bytes
 from headrace.java.jvm import java_class
 
@@ -21,13 +20,6 @@ def raw_headers(headers: Mapping[str, bytes | None]) -> Any:
 
 
 def add_new_headers(headers: Headers, raw: Any) -> None:
-    """Add to a record's headers what a converter has added to `raw`, which had none.
-
-    UTF-8 is added as text, which the usual header converters write as the same bytes again; other bytes as bytes.
-    """
+    """Add to a record's headers what a converter has added to `raw`, which had none, as the same bytes."""
     for header in raw.toArray():
-        value = None if header.value() is None else bytes(header.value())
-        try:
-            headers.add_string(str(header.key()), None if value is None else value.decode())
-        except UnicodeDecodeError:
-            headers.add(str(header.key()), value, Schema.BYTES)
+        headers.add(str(header.key()), None if header.value() is None else bytes(header.value()), RAW)

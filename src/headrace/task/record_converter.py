@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
 from headrace.api.converter import Converter, HeaderConverter
-from headrace.api.headers import Headers
+from headrace.api.headers import RAW, Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
@@ -67,7 +67,9 @@ class HeadersConverter:
         if self._converter is None:
             self._converter = self._create()
         convert = self._converter.from_connect_header
-        return [(h.key, convert(topic, h.key, h.schema, h.value)) for h in headers] or None
+        return [
+            (h.key, h.value if h.schema is RAW else convert(topic, h.key, h.schema, h.value)) for h in headers
+        ] or None
 
     def close(self) -> None:
         if self._converter is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.api.converter import Converter, HeaderConverter
 from headrace.api.errors import DataError, RetriableError
-from headrace.api.headers import Headers
+from headrace.api.headers import RAW, Headers
 from headrace.api.schema import Schema
 from headrace.plugins.discovery import Plugins
 from headrace.task.errors.processing_context import Operation, Stage
@@ -211,13 +211,13 @@ def test_a_converter_that_wants_headers_is_given_them_and_may_add_some(record: A
     class WithHeaders(support_plugins.Plain):
         def from_connect_data_with_headers(self, topic: str, headers: Any, schema: Any, value: Any) -> bytes | None:
             names = [h.key for h in headers]
-            headers.add_string("added", "")
+            headers.add_string("added", "").add("raw", b"\xff", RAW).add("none", None, RAW)
             return f"{value} {names}".encode()
 
     converter = scripted(errors(), value=WithHeaders())
     [batch] = batches_of(converter, [record("v", headers=Headers().add_string("h", "x"), key="k")])
     assert (batch.values, batch.keys) == ([b"v ['h']"], [b"k"])
-    assert batch.headers == [[("h", b"h"), ("added", b"added")]]
+    assert batch.headers == [[("h", b"h"), ("added", b"added"), ("raw", b"\xff"), ("none", None)]]
     assert converter.convert_table(pa.table({"topic": ["t"], "value": ["1"]})) is None
 
 
