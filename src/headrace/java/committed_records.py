@@ -8,20 +8,19 @@ from typing import Any, Final
 
 from headrace.api.source import RecordMetadata
 from headrace.java.functions import after, array_element, as_interface, constructor, method, of_same, with_values
+from headrace.java.instances import HeldInstance
 from headrace.java.jvm import java_class
 from headrace.java.partitions import java_partition
 
 Place = tuple[int, int, int, int | None]
 """Of a record that is in Kafka: its index in its batch, its partition, offset and timestamp."""
-_TASK: Final = "org.apache.kafka.connect.source.SourceTask"
 _METADATA: Final = "org.apache.kafka.clients.producer.RecordMetadata"
 _PARTITION: Final = "org.apache.kafka.common.TopicPartition"
-_RECORD: Final = "org.apache.kafka.connect.source.SourceRecord"
 _UNKNOWN: Final = -1
 """Java's number for a timestamp or a size that is not known."""
 
 
-def commit_in_java(task: Any, topic: str, records: Any, places: Sequence[Place]) -> None:
+def commit_in_java(task: HeldInstance, topic: str, records: Any, places: Sequence[Place]) -> None:
     """Call a Java task's `commitRecord` for records of a Java list, in their order within each partition."""
     by_partition: dict[int, list[Place]] = {}
     for place in places:
@@ -33,7 +32,7 @@ def commit_in_java(task: Any, topic: str, records: Any, places: Sequence[Place])
             record_metadata(topic, partition), array_element("long", offsets), array_element("long", times)
         )
         record = after(array_element("int", rows), method("java.util.List", "get", "int").bindTo(records))
-        commit = of_same(method(_TASK, "commitRecord", _RECORD, _METADATA).bindTo(task), record, metadata)
+        commit = of_same(task.handle("commitRecord", 2), record, metadata)
         numbers = java_class("java.util.stream.IntStream").range(0, len(found))
         numbers.forEach(as_interface("IntConsumer", commit))
 

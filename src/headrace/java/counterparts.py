@@ -9,7 +9,7 @@ from typing import Any, Final
 from headrace.java.converters import JavaConverter, PluginInstance
 from headrace.java.data import java_map
 from headrace.java.errors import java_errors
-from headrace.java.jvm import instance
+from headrace.java.instances import HeldInstance, instance
 
 _KAFKA: Final = "org.apache.kafka.connect."
 _OURS: Final = "headrace."
@@ -24,7 +24,7 @@ def counterpart(plugin: object, java_name: str, configs: Mapping[str, Any], *mor
     if isinstance(plugin, JavaConverter) and plugin.uses_headers:
         return None
     if isinstance(plugin, PluginInstance):
-        return plugin.java
+        return None if isinstance(plugin.java, HeldInstance) else plugin.java
     if not java_name.startswith(_KAFKA) or not type(plugin).__module__.startswith(_OURS):
         return None
     made = instance((), java_name)

@@ -99,11 +99,15 @@ class HeldInstance:
             raise AttributeError(f"{self.java_class.getName()} has no {name} that Kafka Connect knows")
         return partial(self._invoke, name)
 
+    def handle(self, name: str, parameters: int) -> Any:
+        """Return the method handle of a method, by the number of its parameters, which are objects. It may throw."""
+        return _handle(self._methods[name, parameters], self._place)
+
     def _invoke(self, name: str, *arguments: Any) -> Any:
         key = name, len(arguments)
         handle = self._handles.get(key)
         if handle is None:
-            handle = self._handles[key] = _handle(self._methods[key], self._place)
+            handle = self._handles[key] = _caught(_handle(self._methods[key], self._place))
         return _call(handle, *arguments)
 
 
@@ -142,7 +146,7 @@ def _handle(method: Any, place: Any) -> Any:
     handles, array = java_class("java.lang.invoke.MethodHandles"), _array_class()
     called = handles.publicLookup().unreflect(method)
     taken = handles.insertArguments(handles.arrayElementGetter(array), 0, place, jpype().JInt(0))
-    return _caught(handles.foldArguments(called.asType(called.type().generic()), taken))
+    return handles.foldArguments(called.asType(called.type().generic()), taken)
 
 
 def _caught(handle: Any) -> Any:
