@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,17 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from bench import control_plane, exactly_once, executor_loss, java_connect, postgres, sinks, spark_sinks, sql_steps
+from bench import (
+    control_plane,
+    exactly_once,
+    executor_loss,
+    java_connect,
+    java_plugins,
+    postgres,
+    sinks,
+    spark_sinks,
+    sql_steps,
+)
 from bench.conditions import conditions_now
 from bench.engines import JSON_CONVERTER, STRING_CONVERTER, Engine, Headrace
 from bench.measure import Bench, Latency, Throughput, write_lines
@@ -60,6 +70,7 @@ class Part(StrEnum):
     EXECUTOR_LOSS = "executor-loss"
     POSTGRES = "postgres"
     SPARK_SINK = "spark-sink"
+    JAVA_PLUGINS = "java-plugins"
 
 
 class Converter(StrEnum):
@@ -301,6 +312,11 @@ def _spark_sink(engine: Engine, _: Engine, figures: Figures) -> None:
     figures["spark_postgres_total_s"].append(measured.postgres_s)
 
 
+def _java_plugins(engine: Engine, _: Engine, figures: Figures) -> None:
+    for name, value in asdict(java_plugins.rates(engine)).items():
+        figures[f"java_{name}"].append(value)
+
+
 def _sink(bench: Bench, plan: Plan, figures: Figures, kind: str = "sink", connector: str = sinks.FILE_SINK) -> None:
     with sinks.full_topic(bench.bootstrap_servers, plan.lines) as topic:
         sinks.throughput(bench, topic, plan.lines, connector)  # lets the JIT compile
@@ -352,6 +368,7 @@ _MEASURE_STARTS: dict[Part, Callable[[Engine, Engine, Figures], None]] = {
     Part.EXECUTOR_LOSS: _executor_loss,
     Part.POSTGRES: _postgres,
     Part.SPARK_SINK: _spark_sink,
+    Part.JAVA_PLUGINS: _java_plugins,
 }
 _SPARK_ONLY = {Part.EXECUTOR_LOSS, Part.POSTGRES, Part.SPARK_SINK}
 

@@ -140,6 +140,13 @@ ROWS = (
     Row("spark_parquet_total_s", "  create to last record", "s", digits=2),
     Row("spark_postgres_rate", "SparkSink to PostgreSQL; Java: FileStreamSink", "records/s", "higher", digits=0),
     Row("spark_postgres_total_s", "  create to last record", "s", digits=2),
+    Row("java_file", "Java plugins: FileStreamSource, poll", "records/s", "higher", times_faster(1), 0),
+    Row("java_mirror", "  MirrorSource", "records/s", "higher", times_faster(0.8), 0),
+    Row("java_snapshot", "  Debezium PostgreSQL, snapshot", "records/s", "higher", times_faster(0.9), 0),
+    Row("java_stream", "  Debezium PostgreSQL, changes", "records/s", "higher", times_faster(0.9), 0),
+    Row("java_jdbc_sink", "  Debezium JDBC sink", "records/s", "higher", times_faster(0.8), 0),
+    Row("java_first_record_s", "  create to first record", "s", target=at_most(3, "s"), digits=2),
+    Row("java_task_mb", "  PSS of an idle connector with its task", "MB", digits=0),
     Row("offsets_read_s", f"start, and {OFFSETS:,} offset records read", "s", target=at_most(5, "s"), digits=2),
 )
 
