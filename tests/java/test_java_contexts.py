@@ -101,6 +101,19 @@ def test_transactions_end_at_the_records_that_the_task_names() -> None:
     assert boundary.plan(4, records, 0) == (Step(4, End.COMMIT),)
 
 
+def test_a_transaction_ends_at_a_record_that_is_equal_to_the_one_that_the_task_names() -> None:
+    """As in Java; a record of the same identity is preferred."""
+    worker = WorkerTransactionContext()
+    transactions = JavaTransactions(worker)
+    context = seen_by_java(transactions.java_context(), f"{CONNECT}.source.TransactionContext")
+    polled = java_records(1, 2, 3, 3)
+    context.commitTransaction(java_records(2)[0])
+    context.abortTransaction(polled[3])
+    records = PolledRecords(polled)
+    transactions.pass_on(records)
+    assert ConnectorBoundary(worker).plan(4, records, 0) == (Step(2, End.COMMIT), Step(4, End.ABORT))
+
+
 def test_a_request_waits_for_its_record() -> None:
     worker = WorkerTransactionContext()
     transactions = JavaTransactions(worker)

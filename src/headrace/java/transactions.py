@@ -17,8 +17,9 @@ _CONTEXT: Final = "org.apache.kafka.connect.source.TransactionContext"
 class JavaTransactions:
     """Passes on where a Java task wants its transactions to end.
 
-    The task names Java's records before they are the runtime's. So requests are kept until their records are polled;
-    one for a record that is never polled has no effect, as in Java. Task's thread only, but for the calls from Java.
+    The task names Java's records before they are the runtime's, or records that are equal to those. So requests are
+    kept until their records are polled; one for a record that is never polled has no effect, as in Java. Task's thread
+    only, but for the calls from Java.
     """
 
     def __init__(self, transactions: TransactionContext) -> None:
@@ -35,7 +36,7 @@ class JavaTransactions:
         )
 
     def pass_on(self, records: PolledRecords) -> None:
-        """Pass on the requests for records of a batch. Java's records are compared by identity."""
+        """Pass on the requests for records of a batch: for the same record, or else the first that is equal to it."""
         if not self._requests:
             return
         requests, self._requests = self._requests, []
@@ -44,10 +45,12 @@ class JavaTransactions:
             places.put(java, place)
         for java, commits in requests:
             place = places.get(java)
-            if place is None:
+            # Java's runtime compares by equality alone, which takes long for batches of many requests.
+            found = records.java.indexOf(java) if place is None else int(place)
+            if found < 0:
                 self._requests.append((java, commits))
             else:
-                self._end_transaction(commits, records[int(place)])
+                self._end_transaction(commits, records[found])
 
     def _request(self, commits: bool, *record: Any) -> None:
         if not record:
