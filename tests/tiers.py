@@ -68,6 +68,7 @@ SLOW: Final = (
     "integration/test_wheel.py",
     "integration/test_session_plugins.py",
     "integration/test_java_on_spark_cluster.py",
+    "integration/test_java_retries.py",
     "integration/test_spark_cluster.py",
     "integration/test_standalone.py",
     # requests that start processes, and all permissions one by one

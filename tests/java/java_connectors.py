@@ -46,16 +46,22 @@ def debezium() -> Plugin:
 
 def odd_source(directory: Path) -> Plugin:
     """OddSource.java, compiled; the test is skipped without a compiler."""
+    return compiled(directory, "OddSource")
+
+
+def compiled(directory: Path, class_name: str) -> Plugin:
+    """Return a class of this directory, compiled to a jar in ``directory``; skip the test without a compiler."""
     home = find_java().home
     if not (home / "bin" / "javac").exists():
         pytest.skip(f"{home} has no javac")
     jars = or_skip(runtime_jars)
-    source = Path(__file__).with_name("OddSource.java")
+    source = Path(__file__).with_name(f"{class_name}.java")
     classpath = ":".join(map(str, jars))
     subprocess.run([home / "bin" / "javac", "-cp", classpath, "-d", directory, source], check=True)
-    jar = directory / "odd.jar"
-    subprocess.run([home / "bin" / "jar", "cf", jar, "-C", directory, "."], check=True)
-    return Plugin("OddSource", (jar,))
+    jar = directory / f"{class_name}.jar"
+    classes = sorted(file.name for file in directory.glob("*.class"))
+    subprocess.run([home / "bin" / "jar", "cf", jar, *classes], check=True, cwd=directory)
+    return Plugin(class_name, (jar,))
 
 
 class KeptOffsets(OffsetStorageReader):
