@@ -20,7 +20,7 @@ from headrace.java.functions import BatchFunction, method
 from headrace.java.jvm import java_class
 from headrace.java.polled_records import PolledRecords
 from headrace.java.records import java_source_record
-from headrace.plugins.discovery import plugins_of
+from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.processing_context import ProcessingContext
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
 from headrace.task.record_converter import create_record_converter
@@ -31,6 +31,7 @@ from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import create_transformation_chain
+from tests.java.java_connectors import compiled
 
 KAFKA: Final = "org.apache.kafka.connect"
 BASE: Final = {"name": "c", "connector.class": "FileStreamSource", "errors.tolerance": "all"}
@@ -62,6 +63,14 @@ FAILING: Final = {
     "transforms.number.spec": "int32",
 }
 """Texts that are no numbers fail in the transformation, and keys that are no longs in their converter."""
+REFUSING: Final = {
+    "key.converter": "StringConverter",
+    "value.converter": "RefusingPlugins$RefusingConverter",
+    "transforms": "refuse",
+    "transforms.refuse.type": "RefusingPlugins$RefusingTransformation",
+    "errors.retry.timeout": "60000",
+}
+NUMBERS: Final = [f"{'odd' if number % 2 else 'even'} {number}" for number in range(6)]
 CHAINS: Final = {"json": JSON, "text": TEXT, "routed": ROUTED, "failing": FAILING}
 DATA: Final = st.sampled_from(
     [
@@ -110,9 +119,10 @@ def both(props: Mapping[str, str]) -> Callable[[Sequence[SourceRecord]], tuple[A
     return converted
 
 
-def batches_of(props: Mapping[str, str], in_java: bool) -> tuple[Any, Failures]:
+def batches_of(props: Mapping[str, str], in_java: bool, plugins: Plugins | None = None) -> tuple[Any, Failures]:
     """The batches of a connector with these properties, record by record or in Java, and the failures of them."""
-    config, plugins, failures = SourceConnectorConfig({**BASE, **props}), plugins_of({}), Failures()
+    config, failures = SourceConnectorConfig({**BASE, **props}), Failures()
+    plugins = plugins or plugins_of({})
     errors, converters = handling(failures, config.error_handling), TaskConverters(config.raw, {}, plugins)
     chain, converter = create_transformation_chain(config, plugins, errors), create_record_converter(converters, errors)
     if not in_java:
@@ -186,3 +196,38 @@ def test_what_is_not_tolerated_fails_with_the_record() -> None:
     with pytest.raises(ToleranceExceededError, match=r"TRANSFORMATION number .*source partition \{'a': 1\} and offset"):
         batches.convert(PolledRecords([java_source_record(record) for record in records]))
     assert batches.convert(PolledRecords([java_source_record(records[0])])).size == 1
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Plugins:
+    directory = tmp_path_factory.mktemp("plugins")
+    (directory / "refusing").mkdir()
+    compiled(directory / "refusing", "RefusingPlugins")
+    return plugins_of({"plugin.path": str(directory)})
+
+
+@pytest.mark.parametrize("in_java", [True, False], ids=["java", "python"])
+def test_what_can_be_retried_is_retried_and_the_batch_goes_on(refusing: Plugins, in_java: bool) -> None:
+    """Each record is retried by itself, in its place; those before and after it are converted once."""
+    batches, failures = batches_of(REFUSING, in_java, refusing)
+    polled = text_records(NUMBERS)
+    batch = batches.convert(polled)
+    assert batch.topic_batches[0].values == [b"%s!?" % text.encode() for text in NUMBERS]
+    assert ([offset_of(each) for each in batch.topic_batches[0].sources], batch.size) == ([0, 1, 2, 3, 4, 5], 6)
+    assert failures.found == []
+
+
+@pytest.mark.parametrize("in_java", [True, False], ids=["java", "python"])
+def test_what_may_not_be_retried_is_skipped(refusing: Plugins, in_java: bool) -> None:
+    batches, failures = batches_of({**REFUSING, "errors.retry.timeout": "0"}, in_java, refusing)
+    batch = batches.convert(text_records(NUMBERS))
+    assert batch.topic_batches[0].values == [b"even 0!?", b"even 2!?", b"even 4!?"]
+    assert [offset_of(each) for each in batch.dropped] == [1, 3, 5]
+    assert failures.found == [("TRANSFORMATION refuse (RefusingPlugins$RefusingTransformation)", n) for n in (1, 3, 5)]
+
+
+def text_records(texts: Sequence[str]) -> PolledRecords:
+    records = [
+        SourceRecord({"a": 1}, {"at": at}, "t", value_schema=Schema.STRING, value=text) for at, text in enumerate(texts)
+    ]
+    return PolledRecords([java_source_record(record) for record in records])
