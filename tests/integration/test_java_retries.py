@@ -82,8 +82,10 @@ def test_transactions_of_a_java_task_are_exactly_once(
 def test_transactions_end_where_they_end_in_java(
     java_worker: WorkerProcess, java_connect: JavaConnect, broker: EmbeddedBroker, unique: str
 ) -> None:
-    """At the records that the task names, or that are equal to those: in the middle of batches, too."""
-    bootstrap, kinds = broker.bootstrap_servers, {"same": {}, "equal": {"copies": "true"}}
+    """At the records that the task names, or that are equal to those, whether they stay in the JVM or not."""
+    bootstrap = broker.bootstrap_servers
+    converter = {"value.converter": "CountingSource$MarkingConverter"}
+    kinds = {"same": {}, "equal": {"copies": "true"}, "marked": converter}
     for kind, more in kinds.items():
         own, java = f"{unique}-{kind}", f"{unique}-{kind}-java"
         config = {"connector.class": "CountingSource", **OWN, **more, "count": "60"}
@@ -96,6 +98,9 @@ def test_transactions_end_where_they_end_in_java(
         found = transactions(bootstrap, own)
         assert found == transactions(bootstrap, java), kind
         assert found[:3] == [[b"0", b"1"], [b"2", b"3", b"4", b"5"], [b"6", b"7"]], kind
+        marks = [each.headers for each in read_committed(bootstrap, own)]
+        assert marks == [each.headers for each in read_committed(bootstrap, java)], kind
+        assert marks == [[("mark", b"\xff\x00\x07"), ("nothing", None)] if kind == "marked" else []] * 60, kind
         java_worker.delete(own)
 
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.errors.RetriableException;
@@ -13,6 +14,7 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.source.TransactionContext;
+import org.apache.kafka.connect.storage.StringConverter;
 
 /** A connector of one task that counts up to the property {@code count}, and defines its transactions. */
 public class CountingSource extends SourceConnector {
@@ -54,6 +56,15 @@ public class CountingSource extends SourceConnector {
     @Override
     public ConnectorTransactionBoundaries canDefineTransactionBoundaries(Map<String, String> configs) {
         return ConnectorTransactionBoundaries.SUPPORTED;
+    }
+
+    /** Adds a header that is no text, and one without a value. */
+    public static class MarkingConverter extends StringConverter {
+        @Override
+        public byte[] fromConnectData(String topic, Headers headers, Schema schema, Object value) {
+            headers.add("mark", new byte[] {(byte) 0xff, 0, 7}).add("nothing", null);
+            return super.fromConnectData(topic, headers, schema, value);
+        }
     }
 
     /**
