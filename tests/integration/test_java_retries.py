@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,10 +99,19 @@ def test_transactions_end_where_they_end_in_java(
         found = transactions(bootstrap, own)
         assert found == transactions(bootstrap, java), kind
         assert found[:3] == [[b"0", b"1"], [b"2", b"3", b"4", b"5"], [b"6", b"7"]], kind
+        offsets = offsets_one_by_one(bootstrap, java_worker.properties["offset.storage.topic"], own)
+        assert offsets == offsets_one_by_one(bootstrap, f"{java_connect.group}-offsets", java), kind
+        assert offsets[:6] == [1, 1, 5, 5, 7, 7], "those of aborted records are committed, too"
         marks = [each.headers for each in read_committed(bootstrap, own)]
         assert marks == [each.headers for each in read_committed(bootstrap, java)], kind
         assert marks == [[("mark", b"\xff\x00\x07"), ("nothing", None)] if kind == "marked" else []] * 60, kind
         java_worker.delete(own)
+
+
+def offsets_one_by_one(bootstrap: str, topic: str, connector: str) -> list[int]:
+    """The numbers of all offsets that were ever committed."""
+    key = json.dumps([connector, {"counter": "c"}], separators=(",", ":")).encode()
+    return [json.loads(each.value or b"")["number"] for each in read_committed(bootstrap, topic) if each.key == key]
 
 
 def transactions(bootstrap: str, topic: str) -> list[list[bytes]]:
