@@ -65,6 +65,7 @@ SLOW: Final = (
     "integration/test_plan_and_apply.py",
     "integration/test_guide_of_continuous_integration.py",
     "integration/test_offset_transfer.py",
+    "integration/test_deferred_errors.py",
     "integration/test_wheel.py",
     "integration/test_session_plugins.py",
     "integration/test_java_on_spark_cluster.py",

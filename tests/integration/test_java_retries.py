@@ -31,7 +31,7 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plugins")
     for name in ("CountingSource", "CollectingSink"):
         (path / name).mkdir()
-        compiled(path / name, name)
+        compiled(name, path / name)
     return path
 
 

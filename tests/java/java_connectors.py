@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java connectors for tests: Kafka's own, Debezium's, and one that is compiled here, which hangs and dies."""
+"""Java connectors for tests: Kafka's own, Debezium's, and those that are compiled here."""
 
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,23 +46,22 @@ def debezium() -> Plugin:
 
 
 def odd_source(directory: Path) -> Plugin:
-    """OddSource.java, compiled; the test is skipped without a compiler."""
-    return compiled(directory, "OddSource")
+    return compiled("OddSource", directory)
 
 
-def compiled(directory: Path, class_name: str) -> Plugin:
-    """Return a class of this directory, compiled to a jar in ``directory``; skip the test without a compiler."""
+def compiled(name: str, directory: Path) -> Plugin:
+    """A connector of this directory, compiled into a jar of its own; the test is skipped without a compiler."""
     home = find_java().home
     if not (home / "bin" / "javac").exists():
         pytest.skip(f"{home} has no javac")
     jars = or_skip(runtime_jars)
-    source = Path(__file__).with_name(f"{class_name}.java")
+    source, jar = Path(__file__).with_name(f"{name}.java"), directory / f"{name}.jar"
+    directory.mkdir(parents=True, exist_ok=True)
     classpath = ":".join(map(str, jars))
-    subprocess.run([home / "bin" / "javac", "-cp", classpath, "-d", directory, source], check=True)
-    jar = directory / f"{class_name}.jar"
-    classes = sorted(file.name for file in directory.glob("*.class"))
-    subprocess.run([home / "bin" / "jar", "cf", jar, *classes], check=True, cwd=directory)
-    return Plugin(class_name, (jar,))
+    with tempfile.TemporaryDirectory() as classes:
+        subprocess.run([home / "bin" / "javac", "-cp", classpath, "-d", classes, source], check=True)
+        subprocess.run([home / "bin" / "jar", "cf", jar, "-C", classes, "."], check=True)
+    return Plugin(name, (jar,))
 
 
 class KeptOffsets(OffsetStorageReader):

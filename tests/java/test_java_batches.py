@@ -202,7 +202,7 @@ def test_what_is_not_tolerated_fails_with_the_record() -> None:
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Plugins:
     directory = tmp_path_factory.mktemp("plugins")
     (directory / "refusing").mkdir()
-    compiled(directory / "refusing", "RefusingPlugins")
+    compiled("RefusingPlugins", directory / "refusing")
     return plugins_of({"plugin.path": str(directory)})
 
 

@@ -18,6 +18,7 @@ from headrace.java.jvm import java_class, jpype
 from headrace.java.offset_reader import java_offset_reader
 from headrace.java.partitions import java_offsets, java_partition, python_offsets
 from headrace.java.polled_records import PolledRecords
+from headrace.java.put_records import java_put_records
 from headrace.java.records import java_sink_record, java_source_record, python_source_record
 from headrace.java.task_contexts import sink_task_context, source_task_context
 from headrace.java.transactions import JavaTransactions
@@ -179,8 +180,8 @@ def test_a_record_is_reported_as_it_was_put(records: list[SinkRecord]) -> None:
     reports = KeptReports()
     errant = ErrantRecords(reports)
     java = seen_by_java(errant.java_reporter(), f"{CONNECT}.sink.ErrantRecordReporter")
-    put = errant.tracked([java_sink_record(record) for record in records], records)
-    errant.tracked([java_sink_record(record) for record in records[:1]], records[:1])
+    put = java_put_records(records)
+    java_put_records(records[:1])
     changed = put[2].newRecord("other", java_class("java.lang.Integer")(1), None, None, None, "changed", None)
     cause = java_class(f"{CONNECT}.errors.DataException")("bad value")
     future = java.report(changed, cause)

@@ -34,6 +34,7 @@ from headrace.java.source_task import source_task_class
 from headrace.java.task_calls import JavaTask
 from headrace.kafka.errors import RetriableKafkaError
 from headrace.task.source.source_task_calls import CommitNotifier
+from tests.java.java_connectors import compiled
 from tests.java.task_contexts import KeptOffsets, SinkContext, SourceContext
 from tests.support.debian import or_skip
 
@@ -256,6 +257,20 @@ def test_records_are_put_and_only_those_of_the_given_partitions_flushed(capfd: p
         ("k0", "v0", 0),
     ]
     assert [line["seqno"] for line in printed if line.get("flushed")] == ["v0", "v1"]
+
+
+def test_records_know_what_was_consumed(tmp_path: Path) -> None:
+    """A task that keeps an error of `put` names the offset of the first record that it has refused."""
+    jars, refuse, where = compiled("DeferringSink", tmp_path).jars, tmp_path / "refuse", TopicPartition("consumed", 0)
+    task = sink_task_class(jars, "DeferringSink$DeferringTask")()
+    task.initialize(SinkContext())
+    task.start({"file": str(tmp_path / "out"), "refuse": str(refuse)})
+    refuse.touch()
+    origin: Any = {"original_topic": "consumed", "original_kafka_partition": 0}
+    task.put([SinkRecord("renamed", 3, None, None, None, "v", n, **origin) for n in (7, 8)])
+    assert task.pre_commit({where: OffsetAndMetadata(9)}) == {where: OffsetAndMetadata(7)}
+    with pytest.raises(ConnectError, match="kept"):
+        task.put([])
 
 
 def test_a_mock_sink_asks_to_be_called_again_and_fails() -> None:

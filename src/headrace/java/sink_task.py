@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from headrace.api.record import SinkRecord
 from headrace.api.sink import OffsetAndMetadata, SinkTask, SinkTaskContext, TopicPartition
@@ -13,7 +13,7 @@ from headrace.java.data import java_map
 from headrace.java.errant_records import ErrantRecords
 from headrace.java.jvm import java_class
 from headrace.java.partitions import java_offsets, java_partitions, python_offsets
-from headrace.java.records import java_sink_record
+from headrace.java.put_records import java_put_records
 from headrace.java.task_calls import JavaTask
 from headrace.java.task_contexts import sink_task_context
 
@@ -29,7 +29,6 @@ class JavaSinkTask(SinkTask):
 
     def __init__(self) -> None:
         self._task = JavaTask(self.jars, self.class_name)
-        self._errant: ErrantRecords | None = None
 
     def version(self) -> str:
         with self._task.calling("version") as java:
@@ -38,9 +37,9 @@ class JavaSinkTask(SinkTask):
     def initialize(self, context: SinkTaskContext) -> None:
         super().initialize(context)
         reporter = context.errant_record_reporter
-        self._errant = ErrantRecords(reporter) if reporter is not None else None
+        errant = ErrantRecords(reporter) if reporter is not None else None
         with self._task.calling("initialize") as java:
-            java.initialize(sink_task_context(context, self._errant))
+            java.initialize(sink_task_context(context, errant))
 
     def start(self, props: Mapping[str, str]) -> None:
         with self._task.calling("start") as java:
@@ -55,7 +54,8 @@ class JavaSinkTask(SinkTask):
             java.close(java_partitions(partitions))
 
     def put(self, records: Collection[SinkRecord]) -> None:
-        java_records = self._converted(list(records))
+        fixed = java_class("java.util.Arrays").asList(java_put_records(list(records)))
+        java_records = java_class("java.util.ArrayList")(fixed)  # the task may change it
         with self._task.calling("put") as java:
             java.put(java_records)
 
@@ -73,13 +73,6 @@ class JavaSinkTask(SinkTask):
     def stop(self) -> None:
         with self._task.calling("stop") as java:
             java.stop()
-
-    def _converted(self, records: Sequence[SinkRecord]) -> Any:
-        """Return a Java list of the records, which the task may change."""
-        java_records = [java_sink_record(record) for record in records]
-        if self._errant is not None:
-            java_records = self._errant.tracked(java_records, records)
-        return java_class("java.util.ArrayList")(java_class("java.util.Arrays").asList(java_records))
 
 
 def sink_task_class(jars: Sequence[Path], name: str) -> type[SinkTask]:
