@@ -36,7 +36,8 @@ def deferring(
     directory = tmp_path_factory.mktemp(kind.name)
     compiled("DeferringSink", directory)
     engine = kind(broker.bootstrap_servers, tmp_path_factory.mktemp("worker"), group=f"deferring-{kind.name}")
-    engine.more |= {"plugin.path": str(directory), "plugin.discovery": "only_scan"}
+    # The next `put` comes after the next commit at the latest.
+    engine.more |= {"plugin.path": str(directory), "plugin.discovery": "only_scan", "offset.flush.interval.ms": "2000"}
     with engine:
         yield engine
 
