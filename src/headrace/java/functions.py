@@ -7,7 +7,7 @@ So methods are joined to functions by method handles, and a list takes one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
@@ -46,11 +46,16 @@ def with_values(function: Handle, values: Mapping[int, Any]) -> Handle:
     return function
 
 
-def array_element(kind: str, numbers: Sequence[int]) -> Handle:
-    """Return the function that returns the number at an index; ``kind`` is int or long."""
-    bridge = jpype()
-    array = bridge.JArray(bridge.JInt if kind == "int" else bridge.JLong)(numbers)
+def array_element(kind: str, elements: Sequence[Any]) -> Handle:
+    """Return the function that returns the element at an index; ``kind`` is a class, int, long or boolean."""
+    array = jpype().JArray(_primitives().get(kind) or java_class(kind))(elements)
     return _invoke().handles.arrayElementGetter(array.getClass()).bindTo(array)
+
+
+def always(kind: str, value: Any, parameter: str) -> Handle:
+    """Return the function of one parameter that returns ``value``, or null, of the class ``kind``."""
+    handles, (returned, parameters) = _invoke().handles, _classes([kind, parameter])
+    return handles.dropArguments(handles.constant(returned, value), 0, [parameters])
 
 
 def of_same(function: Handle, *arguments: Handle) -> Handle:
@@ -130,10 +135,29 @@ class BatchFunction:
             results.clear()
 
 
+def without(elements: Any, rows: Iterable[int]) -> Any:
+    """Return a Java list of the elements but those of some rows."""
+    rest = java_class("java.util.ArrayList")(elements)
+    for row in rows:
+        rest.set(row, None)
+    return without_nulls(rest)
+
+
+def without_nulls(elements: Any) -> Any:
+    """Return a Java list, of which nulls are removed."""
+    if elements.indexOf(None) >= 0:
+        elements.removeIf(as_interface("Predicate", method("java.util.Objects", "isNull", "java.lang.Object")))
+    return elements
+
+
 def _classes(names: Sequence[str]) -> list[Any]:
+    return [(_primitives().get(name) or java_class(name)).class_ for name in names]
+
+
+@cache
+def _primitives() -> dict[str, Any]:
     bridge = jpype()
-    primitives = {"int": bridge.JInt, "long": bridge.JLong}
-    return [primitives[name].class_ if name in primitives else java_class(name).class_ for name in names]
+    return {"boolean": bridge.JBoolean, "int": bridge.JInt, "long": bridge.JLong}
 
 
 def _thrown(error: Any) -> Any:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate
 from types import SimpleNamespace
@@ -48,15 +47,6 @@ def conversion_function(converter: Any, is_key: bool) -> Handle:
     convert = method(f"{_CONNECT}.storage.Converter", "fromConnectData", _STRING, _SCHEMA, _OBJECT).bindTo(converter)
     parts = ("keySchema", "key") if is_key else ("valueSchema", "value")
     return of_same(convert, *(method(RECORD, name) for name in ("topic", *parts)))
-
-
-def without(records: Any, rows: Iterable[int]) -> Any:
-    """Return a list of the records but those of some rows."""
-    rest = java_class("java.util.ArrayList")(records)
-    for row in rows:
-        rest.set(row, None)
-    rest.removeIf(_functions().null)
-    return rest
 
 
 def bytes_column(column: Any) -> list[bytes | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.api.errors import DataError
 from headrace.api.headers import Header, Headers
@@ -18,16 +18,18 @@ from headrace.java.jvm import java_class, jpype
 from headrace.java.to_java import java_map, java_schema, java_value
 from headrace.java.to_python import python_schema, python_value, schemaless
 
+S = TypeVar("S", bound=SinkRecord)
+
 
 def python_source_record(record: Any) -> SourceRecord:
     """Return a Java `SourceRecord` as headrace's. Raise DataError if Python cannot hold its data."""
     return SourceRecord(schemaless(record.sourcePartition()), schemaless(record.sourceOffset()), *contents(record))
 
 
-def python_sink_record(record: Any) -> SinkRecord:
-    """Return a Java `SinkRecord` as headrace's. Raise DataError if Python cannot hold its data."""
+def python_sink_record(record: Any, cls: type[S] = SinkRecord) -> S:  # type: ignore[assignment]
+    """Return a Java `SinkRecord` as headrace's, of a class. Raise DataError if Python cannot hold its data."""
     topic, partition, key_schema, key, value_schema, value, timestamp, headers = contents(record)
-    return SinkRecord(
+    return cls(
         topic,
         partition,
         key_schema,

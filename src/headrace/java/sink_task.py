@@ -11,9 +11,8 @@ from headrace.api.record import SinkRecord
 from headrace.api.sink import OffsetAndMetadata, SinkTask, SinkTaskContext, TopicPartition
 from headrace.java.data import java_map
 from headrace.java.errant_records import ErrantRecords
-from headrace.java.jvm import java_class
 from headrace.java.partitions import java_offsets, java_partitions, python_offsets
-from headrace.java.put_records import java_put_records
+from headrace.java.put_records import PutRecords, java_put_records
 from headrace.java.task_calls import JavaTask
 from headrace.java.task_contexts import sink_task_context
 
@@ -54,8 +53,7 @@ class JavaSinkTask(SinkTask):
             java.close(java_partitions(partitions))
 
     def put(self, records: Collection[SinkRecord]) -> None:
-        fixed = java_class("java.util.Arrays").asList(java_put_records(list(records)))
-        java_records = java_class("java.util.ArrayList")(fixed)  # the task may change it
+        java_records = java_put_records(records if isinstance(records, PutRecords) else list(records))
         with self._task.calling("put") as java:
             java.put(java_records)
 

@@ -11,7 +11,6 @@ from headrace.api.record import SinkRecord
 from headrace.api.sink import ColumnarSinkTask, SinkTask, TopicPartition
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.task.frames.frame_chain import FrameChain
-from headrace.task.sink.sink_record_converter import SinkRecordConverter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +33,16 @@ class SinkBatch:
         return len(self.records) if self.table is None else int(self.table.num_rows)
 
 
+class RecordsOfMessages(Protocol):
+    """The part of ``SinkRecordConverter``, which documents it, that batches use."""
+
+    def records(self, messages: ConsumedMessages) -> Sequence[SinkRecord]: ...
+
+    def table(self, messages: ConsumedMessages, columns: Set[str]) -> pa.Table | None: ...
+
+    def close(self) -> None: ...
+
+
 class PutBatches(Protocol):
     """The part of ``SinkBatches``, which documents it, that the loop uses."""
 
@@ -52,7 +61,7 @@ class SinkBatches:
     """Converts messages to batches and puts them. Task's thread only."""
 
     def __init__(
-        self, task: SinkTask, converter: SinkRecordConverter, frames: FrameChain[Sequence[SinkRecord]] | None = None
+        self, task: SinkTask, converter: RecordsOfMessages, frames: FrameChain[Sequence[SinkRecord]] | None = None
     ) -> None:
         """``frames`` is the chain if it has steps on frames; any other chain is the converter's."""
         self._task = task
@@ -102,7 +111,7 @@ class SinkBatches:
             self._columnar.put_table(batch.table)
         else:
             # A copy: the batch may have to be put again.
-            self._task.put(list(batch.records))
+            self._task.put(list(batch.records) if isinstance(batch.records, list) else batch.records)
 
     def close(self) -> None:
         if self._frames is not None:

@@ -83,8 +83,8 @@ class SinkRecordConverter:
         reportable: bool,
     ) -> None:
         """``reportable`` records keep a reference to the messages they were made of."""
-        self._key = key
-        self._value = value
+        self.key = key
+        self.value = value
         self._headers = headers
         self._chain = chain
         self._errors = errors
@@ -96,8 +96,8 @@ class SinkRecordConverter:
         ToleranceExceededError for one that fails, StoppedWhileRetryingError if the task is to stop meanwhile.
         """
         rows = _Rows(messages, self._errors)
-        rows.read("key", self._key)
-        rows.read("value", self._value)
+        rows.read("key", self.key)
+        rows.read("value", self.value)
         if any(rows.messages.headers):
             headers = self._headers
             rows.fill("headers", headers.operation, headers.read, rows.messages.topics, rows.messages.headers)
@@ -109,9 +109,9 @@ class SinkRecordConverter:
 
     def table(self, messages: ConsumedMessages, columns: Set[str]) -> pa.Table | None:
         """Return a table of ``columns``, without an object per record; None if that is not possible."""
-        if self._chain or self._key.with_headers or self._value.with_headers:
+        if self._chain or self.key.with_headers or self.value.with_headers:
             return None
-        return _sink_table(messages, columns, self._key.converter, self._value.converter)
+        return _sink_table(messages, columns, self.key.converter, self.value.converter)
 
     def original(self, record: SinkRecord) -> ConsumedRecord:
         """Return a record as it was consumed; one that the task has created is converted back, as in Java."""
@@ -124,8 +124,8 @@ class SinkRecordConverter:
             topic,
             record.kafka_partition or 0,
             record.kafka_offset,
-            self._key.converter.from_connect_data(topic, record.key_schema, record.key),
-            self._value.converter.from_connect_data(topic, record.value_schema, record.value),
+            self.key.converter.from_connect_data(topic, record.key_schema, record.key),
+            self.value.converter.from_connect_data(topic, record.value_schema, record.value),
             [(each.key, headers(topic, each.key, each.schema, each.value)) for each in record.headers],
             record.timestamp,
             record.timestamp_type,
@@ -133,7 +133,7 @@ class SinkRecordConverter:
 
     def close(self) -> None:
         self._chain.close()
-        for reader in (self._key, self._value, self._headers):
+        for reader in (self.key, self.value, self._headers):
             reader.converter.close()
 
 

@@ -16,6 +16,7 @@ from headrace.config.client_configs import dead_letter_admin
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.java.plugin import java_class_of
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_ids import TopicIds
 from headrace.kafka.data.sink_consumer import SinkConsumer
@@ -27,7 +28,7 @@ from headrace.task.frames.frame_chain import FrameChain
 from headrace.task.frames.sink_frames import create_sink_frame_chain
 from headrace.task.sink.errant_record_reporter import SinkDeadLetters, WorkerErrantRecordReporter
 from headrace.task.sink.observed_batches import ObservedSinkBatches, TracedSinkBatches
-from headrace.task.sink.sink_batch import PutBatches, SinkBatches
+from headrace.task.sink.sink_batch import PutBatches, RecordsOfMessages, SinkBatches
 from headrace.task.sink.sink_committer import CommitTiming, SinkCommitter
 from headrace.task.sink.sink_lag import SinkLag
 from headrace.task.sink.sink_offset_commit import SinkOffsetCommit
@@ -91,7 +92,7 @@ def create_sink_task(spec: TaskSpec, link: WorkerLink, control: TaskControl) -> 
     """Return the task that ``spec`` describes, not started, and in no group yet."""
     assembly: Assembly = TaskAssembly(spec, SinkConnectorConfig(spec.connector_config), link, control)
     task: SinkTask = assembly.create_task(SinkTask)
-    records = _create_records(assembly)
+    records = _create_records(assembly, task)
     errors = ReadErrors(assembly.reports)
     consumer = SinkConsumer(spec.consumer, assembly.client_statistics(), errors.met)
     progress = Progress(SinkOffsetCommit(), PartitionPauses())
@@ -133,6 +134,7 @@ class _Records:
     """The parts that convert records, transform them and handle those that fail."""
 
     converter: SinkRecordConverter
+    batches: RecordsOfMessages
     frames: FrameChain[Sequence[SinkRecord]] | None
     reporter: WorkerErrantRecordReporter | None
     dead_letters: SinkDeadLetters | None
@@ -150,7 +152,7 @@ class _Records:
             self.dead_letters.close()
 
 
-def _create_records(assembly: Assembly) -> _Records:
+def _create_records(assembly: Assembly, task: SinkTask) -> _Records:
     config, plugins, queue = assembly.config, assembly.plugins, assembly.dead_letter_queue()
     dead_letters = SinkDeadLetters(queue.topic, assembly.spec.producer, assembly.metrics) if queue is not None else None
     errors = assembly.create_error_handling(dead_letters.send if dead_letters is not None else None)
@@ -160,16 +162,33 @@ def _create_records(assembly: Assembly) -> _Records:
         # A record that fails after a step on frames is reported as it was consumed.
         converter = _create_converter(assembly, TransformationChain((), errors), errors, reportable=True)
         frames = create_sink_frame_chain(config, plugins, errors, assembly.link.frames, converter.original, monitor)
+        batches: RecordsOfMessages = converter
     else:
         chain = create_transformation_chain(config, plugins, errors, monitor)
         converter, frames = _create_converter(assembly, chain, errors, reportable=reportable), None
+        batches = _in_java(assembly, task, chain, converter, errors) or converter
     reporter = WorkerErrantRecordReporter(_PUT, errors, converter.original, dead_letters) if reportable else None
-    return _Records(converter, frames, reporter, dead_letters)
+    return _Records(converter, batches, frames, reporter, dead_letters)
+
+
+def _in_java(
+    assembly: Assembly,
+    task: SinkTask,
+    chain: TransformationChain[ConsumedRecord, SinkRecord],
+    converter: SinkRecordConverter,
+    errors: RetryWithTolerance[ConsumedRecord],
+) -> RecordsOfMessages | None:
+    if java_class_of(type(task)) is None:
+        return None
+    # A process without a JVM imports none of it.
+    from headrace.task.sink.java_sink_records import create_java_converter
+
+    return create_java_converter(assembly, chain, converter, errors)
 
 
 def _create_batches(assembly: Assembly, task: SinkTask, records: _Records) -> PutBatches:
     spec = assembly.spec
-    batches: PutBatches = SinkBatches(task, records.converter, records.frames)
+    batches: PutBatches = SinkBatches(task, records.batches, records.frames)
     if assembly.schemas is not None:
         batches = ObservedSinkBatches(batches, assembly.schemas)
     if assembly.tracing.provider is not None:

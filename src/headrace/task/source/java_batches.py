@@ -12,25 +12,17 @@ from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
 from headrace.java import record_functions
 from headrace.java.data import python_value
-from headrace.java.errors import java_errors, python_error
-from headrace.java.functions import BatchFunction, Recover
+from headrace.java.functions import Recover, without
 from headrace.java.polled_records import PolledRecords
 from headrace.java.records import headers_of
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
+from headrace.task.java_chain import JavaStep, recover
 from headrace.task.record_converter import HeadersConverter, Polled
 from headrace.task.source.source_batch import OffsetsByKey, SourceBatch, SourceDeadLetters, put_offset
 from headrace.task.topic_batch import SelectedRecords, TopicBatch
 
 Errors = RetryWithTolerance[SourceRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class JavaStep:
-    """A function of a Java record, and the operation that its failures are reported as."""
-
-    operation: Operation
-    function: BatchFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +163,7 @@ class _Rows:
         yield from by_topic.items()
 
     def _recover(self, operation: Operation, skipped: set[int]) -> Recover:
-        def again(call: Callable[[], Any]) -> Any:
-            with java_errors():
-                return call()
-
-        def recover(row: int, error: Any, call: Callable[[], Any]) -> Any:
-            result = self._errors.recover(operation, self._original(row), python_error(error), partial(again, call))
-            if result is SKIPPED:
-                skipped.add(row)
-                return None
-            return result
-
-        return recover
+        return recover(self._errors, operation, self._original, skipped)
 
     def _original(self, row: int) -> SourceRecord:
         record: SourceRecord = self._polled[self._places[row]]
@@ -195,7 +176,7 @@ class _Rows:
         kept = [row for row in range(len(self)) if row not in rows]
         self._places = [self._places[row] for row in kept]
         self._columns = {name: _selected(column, kept) for name, column in self._columns.items()}
-        self.records = record_functions.without(self.records, rows)
+        self.records = without(self.records, rows)
 
     def _headers(self, converter: HeadersConverter, topic: str, headers: Headers | None) -> Any:
         return None if headers is None else converter.convert_one(topic, headers)
