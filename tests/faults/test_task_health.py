@@ -108,7 +108,9 @@ def test_a_database_that_is_killed_and_started_again(
     wait_for_values(broker.bootstrap_servers, unique, 2000, 60)
     found = [json.loads(value or b"null")["id"] for value in values(broker.bootstrap_servers, unique)]
     assert found == list(range(1, 2001)), "each row, once, in order"
-    assert len(health.lines("refused")) == 1, "one line, with the trace, however often it is retried"
+    reasons = [line.partition(" s: ")[2].partition(" (")[0] for line in health.lines("refused")]
+    # The driver's connection and an executor's are refused in different words, if both were about to be made.
+    assert 1 <= len(reasons) == len({*reasons}) <= 2, "one line each, with the trace, however often it is retried"
     assert len(health.lines("poll succeeded again after")) == 1
     jdbc_worker.delete(unique)
 

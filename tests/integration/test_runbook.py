@@ -154,7 +154,8 @@ def test_another_task_with_the_transactional_id(
     found = await_health(its_worker, unique, "degraded", often)
     assert "fenced" in _restarts(its_worker, unique)["reason"] and reason in its_worker.log
     assert "group.id" in found["tasks"][0]["last_error"]["hint"]
-    assert f'{metric}{{connector="{unique}",task="0"}} 3.0' in its_worker.rest.get("/metrics").text
+    line = f'{metric}{{connector="{unique}",task="0"}} 3.0'
+    wait_for(lambda: line in its_worker.rest.get("/metrics").text, 30, lambda: its_worker.rest.get("/metrics").text)
 
 
 def _restarts(worker: WorkerProcess, name: str) -> dict[str, Any]:
