@@ -373,8 +373,8 @@ def test_each_record_is_reported_with_its_own_place(make: MakeProducer, broker: 
     writer = TransactionalWriter(make(every_delivery=True), f"{topic}-offsets", 30, remember=True)
     writer.init()
     writer.write([TopicBatch(topic, [b"0", b"1", b"2"], sources=polled)], 3)
-    _, delivered = writer.commit()
-    assert [(record.value, metadata and metadata.offset) for record, metadata in delivered] == [
+    _, (delivered,) = writer.commit()
+    assert [(record.value, metadata.offset) for record, metadata in delivered] == [
         ("0", 0),
         ("1", 1),
         ("2", 2),
