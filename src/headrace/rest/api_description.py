@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from headrace.rest.api_schemas import SCHEMAS, Schema, array, mapping, ref
-from headrace.rest.dead_letter_schemas import DEAD_LETTER_SCHEMAS
+from headrace.rest.api_schemas import SCHEMAS
+from headrace.rest.schema_parts import Schema, array, mapping, ref
 
 Answers = Mapping[int, Schema | None]
 """The schemas of answers by status; None for an answer without a body."""
@@ -116,7 +116,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         operation["responses"].pop("422", None)
         for header in _location_headers(operation["operationId"]):
             operation["responses"]["201"]["headers"] = header
-    document.setdefault("components", {})["schemas"] = SCHEMAS | DEAD_LETTER_SCHEMAS
+    document.setdefault("components", {})["schemas"] = SCHEMAS
     return document
 
 

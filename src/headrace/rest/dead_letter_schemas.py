@@ -9,7 +9,7 @@ from typing import Any, Final
 from headrace.inspection.dead_letters.redrive import Counts
 from headrace.inspection.dead_letters.redrive_job import JobState
 from headrace.inspection.dead_letters.redrive_rules import Action
-from headrace.rest.api_schemas import Schema, array, exactly, nullable, ref
+from headrace.rest.schema_parts import Schema, array, exactly, nullable, ref
 
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXT_OR_NULL: Final = nullable(_TEXT)

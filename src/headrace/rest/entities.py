@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON of the REST API's answers, made from the model's dataclasses, whose fields have Kafka Connect's JSON names.
 
-``api_schemas`` describes the same dataclasses by the same rules. Java: the package ``rest.entities``.
+``schema_parts`` describes the same dataclasses by the same rules. Java: the package ``rest.entities``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from headrace.api.validators import NonEmptyStringWithoutControlChars
 from headrace.herder.errors import BadRequestError
 from headrace.model.state import TargetState
-from headrace.rest.api_schemas import body_doc
 from headrace.rest.raw_path import encoded
+from headrace.rest.schema_parts import body_doc
 from headrace.storage import json_bytes
 
 _MAX_ENCODED_NAME: Final = 4096

@@ -9,8 +9,8 @@ import pytest
 
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorInfo, ConnectorState, PluginInfo, SparkAttempt, TaskState
-from headrace.rest.api_schemas import Schema, derived
 from headrace.rest.entities import to_json
+from headrace.rest.schema_parts import Schema, derived
 
 TASK = ConnectorTaskId("c", 1)
 

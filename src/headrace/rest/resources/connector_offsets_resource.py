@@ -14,12 +14,12 @@ from headrace.herder.errors import BadRequestError
 from headrace.herder.herder import Herder
 from headrace.model.info import ConnectorOffset, OffsetsChange, OffsetsChanged
 from headrace.rest.access.change_audit import note, note_no_change, offsets_text
-from headrace.rest.api_schemas import body_doc
 from headrace.rest.entities import connector_offsets, offsets_changed, to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.request_body import malformed
 from headrace.rest.resources.connectors_resource import Name
 from headrace.rest.routing import JSON, accepted_types, json_router
+from headrace.rest.schema_parts import body_doc
 from headrace.storage import json_bytes
 
 OFFSETS_DOC: Final = body_doc("NewOffsets")

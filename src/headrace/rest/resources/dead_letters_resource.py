@@ -19,11 +19,11 @@ from headrace.inspection.dead_letters.letter_view import MOST_LETTERS, LetterQue
 from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest
 from headrace.logs import audit
 from headrace.rest.access.change_audit import note, note_no_change
-from headrace.rest.api_schemas import body_doc
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.request_body import connector_config, malformed
 from headrace.rest.resources.connectors_resource import Name
 from headrace.rest.routing import json_router
+from headrace.rest.schema_parts import body_doc
 from headrace.storage import json_bytes
 
 _COMMON: Final = frozenset({"filter", "limit", "dry_run"})

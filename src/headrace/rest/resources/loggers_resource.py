@@ -15,12 +15,12 @@ from headrace.herder.herder import Herder
 from headrace.logs.audit import cut
 from headrace.logs.loggers import Loggers, level_of
 from headrace.rest.access.change_audit import note
-from headrace.rest.api_schemas import body_doc
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.raw_path import decoded
 from headrace.rest.request_body import json_object
 from headrace.rest.routing import json_router
+from headrace.rest.schema_parts import body_doc
 
 log = logging.getLogger(__name__)
 
