@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from headrace.kafka.group.group_membership import GroupMember, GroupSettings
@@ -113,6 +114,33 @@ def test_a_group_of_one_rejoins_in_milliseconds(broker: EmbeddedBroker, join: Jo
         assert (generation, assignment) == (expected, str(expected).encode()[::-1])
         took.append(float(str(at)) - begun)
     assert sorted(took)[5] < 0.1, took
+
+
+def test_a_group_that_outgrows_one_record(
+    own_broker: EmbeddedBroker, join: Join, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer to the leader is larger than kafka-python reads by default, the record than a broker takes."""
+    join(own_broker.bootstrap_servers).next("assigned")  # makes the topic
+    worker = join(own_broker.bootstrap_servers, metadata=b"a" * 1_020_000 + b"b")
+    wait_for(
+        lambda: "increase max.message.bytes of the topic __consumer_offsets" in caplog.text, 30, lambda: caplog.text
+    )
+    larger = ConfigEntry("max.message.bytes", "10485760", incremental_operation=AlterConfigOpType.SET)
+    topic = ConfigResource(ConfigResource.Type.TOPIC, "__consumer_offsets", incremental_configs=[larger])
+    admin = AdminClient({"bootstrap.servers": own_broker.bootstrap_servers})
+    admin.incremental_alter_configs([topic])[topic].result(30)
+    assert worker.next("assigned")[3] == b"b" + b"a" * 1_020_000
+
+
+def test_a_coordinator_that_is_gone_is_said_and_looked_for(own_broker: EmbeddedBroker, join: Join) -> None:
+    worker = join(own_broker.bootstrap_servers)
+    worker.next("assigned")
+    own_broker.kill()
+    worker.next("lost")
+    wait_for(lambda: "name no coordinator" in (worker.member.trouble() or ""), 30, lambda: str(worker.member.trouble()))
+    own_broker.start()
+    worker.next("assigned", 60)
+    wait_for(lambda: worker.member.trouble() is None, 10, lambda: str(worker.member.trouble()))
 
 
 def test_a_member_that_is_not_ready_keeps_its_session_and_joins_when_it_is(broker: EmbeddedBroker, join: Join) -> None:

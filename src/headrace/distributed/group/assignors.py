@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import or_
 
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -95,7 +93,9 @@ def all_work(config: ClusterConfigState) -> Share:
 
 def union(shares: Iterable[Share]) -> Share:
     """Return all work that is in any of the shares."""
-    return reduce(or_, shares, NOTHING)
+    each = list(shares)
+    connectors = frozenset[str]().union(*(share.connectors for share in each))
+    return Share(connectors, frozenset[ConnectorTaskId]().union(*(share.tasks for share in each)))
 
 
 def share_of(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> Share:

@@ -50,11 +50,15 @@ def _kept(members: Mapping[str, Member], work: Share, memory: LeaderMemory) -> d
 
     Work that two members claim stays with the one that the last round gave it to, else with the first one.
     """
-    kept = {id: members[id].owned & work & _remembered(memory, id) for id in sorted(members)}
+    claimed = {id: members[id].owned & work for id in sorted(members)}
+    if len(union(claimed.values())) == sum(map(len, claimed.values())):
+        return claimed
+    kept = {id: share & _remembered(memory, id) for id, share in claimed.items()}
     taken = union(kept.values())
-    for id in kept:
-        kept[id] |= (members[id].owned & work) - taken
-        taken |= kept[id]
+    for id, share in claimed.items():
+        more = share - taken
+        kept[id] |= more
+        taken |= more
     return kept
 
 

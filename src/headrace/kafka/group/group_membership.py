@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from kafka.coordinator.base import BaseCoordinator
 from kafka.coordinator.heartbeat import Heartbeat
-from kafka.errors import InconsistentGroupProtocolError, KafkaError
+from kafka.errors import InconsistentGroupProtocolError, KafkaError, UnknownError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.wakeup_notifier import WakeupNotifier
 
@@ -31,12 +31,18 @@ log = logging.getLogger(__name__)
 _RETRY_BACKOFF = 0.1
 """Seconds between attempts to join while the brokers do not answer or refuse."""
 _RECONNECT_BACKOFF_MAX_MS = 1000
+_RECEIVE_MAX_BYTES = 100_000_000
+"""The largest answer that is read; the leader's has the metadata of all members. The client's default is a megabyte."""
 _LEAVE_TIMEOUT_MS = 5000
 _READY_CHECK_INTERVAL = 0.02
 """Seconds between two questions whether the rest of the worker is ready to join."""
 _NOTHING_IN_COMMON = (
     "a member of the group speaks no protocol that this worker does, which is {}; look at connect.protocol and "
     "connect.protocol.minimum of all workers, and whether anybody else uses the group.id"
+)
+_BROKER_FAILED = (
+    "the group coordinator failed, and its broker's log says why. If that is RecordTooLargeException, the group's work "
+    "does not fit into one record: increase max.message.bytes of the topic __consumer_offsets"
 )
 _MIN_PAUSE = 0.1
 """Seconds between two heartbeats, at least."""
@@ -87,7 +93,11 @@ class GroupMember:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``client_config`` is kafka-python's (``headrace.kafka.clients.client_config.kafka_python_config``)."""
-        self._client_config = {"reconnect_backoff_max_ms": _RECONNECT_BACKOFF_MAX_MS, **client_config}
+        self._client_config = {
+            "reconnect_backoff_max_ms": _RECONNECT_BACKOFF_MAX_MS,
+            "receive_message_max_bytes": _RECEIVE_MAX_BYTES,
+            **client_config,
+        }
         self._settings = settings
         self._listener = listener
         self._clock = clock
@@ -188,7 +198,10 @@ class GroupMember:
         while not self._leaving:
             try:
                 await self._client._manager.bootstrap_async(refresh=False)
-                await coordinator.ensure_active_group_async()
+                if not await coordinator.ensure_active_group_async(int(self._settings.session_timeout * 1000)):
+                    # A pending JoinGroup is awaited further: others may need the rebalance timeout for their part.
+                    coordinator.look_up_anew()
+                    continue
                 coordinator.poll_heartbeat()
                 self._trouble = None
             except Exception as error:
@@ -245,6 +258,8 @@ class GroupMember:
         trouble = f"{type(error).__name__}: {error}"
         if isinstance(error, InconsistentGroupProtocolError):
             trouble = _NOTHING_IN_COMMON.format(", ".join(name for name, _ in self._listener.offered_protocols()))
+        elif isinstance(error, UnknownError):
+            trouble = f"{trouble}: {_BROKER_FAILED}"
         if self._leaving or trouble == self._trouble:
             return
         self._trouble = trouble
@@ -315,6 +330,18 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
 
     async def _on_join_complete_async(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
         self._callbacks.joined(generation, member_id, protocol, bytes(assignment))
+
+    def look_up_anew(self) -> None:
+        """End a look-up of the coordinator that has no answer, and its connections. Raise KafkaClientError if so.
+
+        kafka-python itself waits for it without an end and without a word.
+        """
+        if not self.coordinator_unknown():
+            return
+        self._find_coordinator_future = None
+        for node in list(self._manager._conns):
+            self._manager.close(node)
+        raise KafkaClientError("the brokers name no coordinator of the group that can be reached")
 
     async def leave_and_rejoin(self, reason: str, until: float) -> None:
         self._away_until = until
