@@ -261,10 +261,18 @@ class ClusterQueries:
         yield from (broker.id for broker in self.brokers())
 
     def _send(self, request: Any, node: int | None = None) -> Any:
-        try:
-            return self._manager.run(lambda: self._manager.send(request, node_id=node))
-        except kafka_errors.KafkaError as error:
-            raise self._error(error) from error
+        """Send a request, which changes nothing, to a broker or to any of them.
+
+        A broker that has just died is still known: then another one is asked.
+        """
+        others = len(self.brokers()) if node is None else 0
+        while True:
+            try:
+                return self._manager.run(lambda: self._manager.send(request, node_id=node))
+            except kafka_errors.KafkaError as error:
+                if not others or not isinstance(error, kafka_errors.KafkaConnectionError):
+                    raise self._error(error) from error
+                others -= 1
 
     def _error(self, error: Exception) -> KafkaClientError | RetriableKafkaError:
         message = f"The brokers at bootstrap.servers={self._servers} do not answer: {error}"
