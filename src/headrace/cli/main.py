@@ -18,6 +18,7 @@ from headrace.cli.init import init
 from headrace.cli.mirror.command import mirror
 from headrace.cli.offsets import offsets
 from headrace.cli.quickstart.command import quickstart
+from headrace.cli.shell_completion import use_own_scripts
 from headrace.cli.singer import singer
 
 app = typer.Typer(
@@ -99,6 +100,7 @@ app.add_typer(offsets)
 app.add_typer(audit)
 app.add_typer(singer)
 add_operator_commands(app, offsets)
+use_own_scripts()
 
 
 @app.command(epilog=examples("headrace prepare", "headrace prepare --log-level info"))
