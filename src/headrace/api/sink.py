@@ -23,7 +23,7 @@ A minimal task::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,15 +80,29 @@ class OffsetJobs:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetCheck:
+    """A look at a sink's target that needs Spark: ``notes`` says what the result of ``job``, which only reads, means.
+
+    ``subject`` is what is not known if the job fails: "the columns are not compared". Not in Java.
+    """
+
+    subject: str
+    job: FrameJob
+    notes: Callable[[pa.Table], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
 class DryRun:
     """The rows that a sink would write: JSON-like values, texts, bytes, or Structs. Not in Java.
 
     ``schema`` is a text for people, with the columns or types of the target. ``notes`` say what differs from a write.
+    ``checks`` are run by a preview, which adds their notes.
     """
 
     rows: Sequence[Any]
     schema: str | None = None
     notes: Sequence[str] = ()
+    checks: Sequence[TargetCheck] = ()
 
 
 class SinkConnector(Connector):

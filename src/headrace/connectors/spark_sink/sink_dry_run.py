@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from headrace.api import arrow
 from headrace.api.errors import DataError
-from headrace.api.sink import DryRun
+from headrace.api.sink import DryRun, TargetCheck
+from headrace.connectors.common.spark_reader import JDBC
 from headrace.connectors.spark_sink.sink_frame import PREFIX, listed, refuse_both
 from headrace.connectors.spark_sink.spark_sink_config import (
     INCLUDE,
@@ -30,6 +31,7 @@ from headrace.connectors.spark_sink.spark_sink_config import (
     SinkSettings,
 )
 from headrace.connectors.spark_sink.spark_types import column_name, ddl_fields, spark_type
+from headrace.connectors.spark_sink.target_columns import columns_job, differences
 from headrace.connectors.spark_sink.written_files import not_compared, written_columns
 
 Settings = Mapping[str, str]
@@ -51,6 +53,7 @@ def dry_run(settings: SinkSettings, tables: Sequence[tuple[str, pa.Table]]) -> D
     """Return what would be written of tables, each of one topic. Raise DataError for records that cannot be written."""
     rows: list[dict[str, Any]] = []
     schemas: dict[str, None] = {}
+    checks: list[TargetCheck] = []
     notes: dict[str, None] = {}
     for topic, table in tables:
         job = settings.job(topic, ())
@@ -59,8 +62,10 @@ def dry_run(settings: SinkSettings, tables: Sequence[tuple[str, pa.Table]]) -> D
         target = f"{job.get(TABLE) or job.get(PATH)}: " if settings.by_topic else ""
         schemas[target + ", ".join(f"{column_name(each.name)} {each.type}" for each in columns)] = None
         notes |= dict.fromkeys(_differences(columns, settings.format, job))
+        if settings.format == JDBC:
+            checks.append(_check(columns, job))
     notes |= dict.fromkeys(_unshown(settings.shape))
-    return DryRun(rows, "; ".join(schemas) or None, tuple(notes))
+    return DryRun(rows, "; ".join(schemas) or None, tuple(notes), tuple(checks))
 
 
 def _rows(columns: Sequence[Column], count: int) -> list[dict[str, Any]]:
@@ -184,6 +189,13 @@ def _differences(columns: Sequence[Column], format: str, job: Settings) -> Itera
             yield f"{column_name(name)} is {each.type}, and {there[name]} in {found.file}"
     for name in (name for name in there if name not in new):
         yield f"{found.file} has the column {column_name(name)} {there[name]}, which these records have not"
+
+
+def _check(columns: Sequence[Column], job: Settings) -> TargetCheck:
+    """Return the comparison of the columns with those of a database's table; Spark converts values as it writes."""
+    target, written = job[TABLE], {each.name: each.type for each in columns}
+    subject = f"the columns are not compared with those of {target}"
+    return TargetCheck(subject, columns_job(job), lambda found: differences(written, found, target))
 
 
 def _unshown(shape: Settings) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from headrace.connectors.common.spark_reader import JDBC
 from headrace.connectors.spark_sink.spark_sink_config import FILE_FORMATS
 from headrace.connectors.spark_sink.spark_types import spark_type
 
@@ -48,13 +49,13 @@ def written_columns(format: str, path: str | None) -> WrittenColumns | None:
 
 
 def not_compared(format: str, path: str | None, table: str | None) -> str | None:
-    """Return why the columns of a target cannot be read without Spark; None if those of files here can be."""
+    """Return why the columns of a target are not compared; None for files here, and for databases."""
     if format == _FORMAT:
         reason = None if _LOCAL.fullmatch(path or "") else "without Spark, only files on this machine are read"
     elif format in FILE_FORMATS:
         reason = f"without Spark, the types of columns are read of {_FORMAT} only"
-    elif format == "jdbc":
-        reason = "only Spark's JDBC driver reads them"
+    elif format == JDBC:
+        reason = None  # Spark is asked: see ``target_columns``
     else:
         reason = f"only Spark reads the tables of spark.format={format}"
     return reason and f"the columns are not compared with those of {table or path}: {reason}"

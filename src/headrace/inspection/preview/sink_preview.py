@@ -7,12 +7,14 @@ Neither the connector nor a task is started, no group is joined and nothing is c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final
 
+from headrace.api.error_text import error_text
+from headrace.api.errors import ConnectError
 from headrace.api.record import SinkRecord
-from headrace.api.sink import SinkConnector
+from headrace.api.sink import SinkConnector, TargetCheck
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
@@ -63,11 +65,20 @@ def preview_sink(
         if dry_run is not None:
             rows = [ReadableJson(PART_SIZE).value(row) for row in dry_run.rows]
             progress.emit("dryRun", {"rows": rows, "schema": dry_run.schema})
-            for note in dry_run.notes:
+            for note in (*dry_run.notes, *_checked(dry_run.checks, previewed.frames)):
                 progress.emit("note", note)
     if dry_run is None and found:
         progress.emit("note", "what put makes of these records is not previewed: the connector has no dry_run")
     progress.end("records" if len(consumed) >= spec["records"] else ends)
+
+
+def _checked(checks: Sequence[TargetCheck], frames: OfferedFrames) -> Iterator[str]:
+    """Yield the notes of checks that need Spark, or why there are none; jobs end when the preview does."""
+    for check in checks:
+        try:
+            yield from check.notes(frames.run(check.job))
+        except ConnectError as error:
+            yield f"{check.subject}: {error_text(error)}"
 
 
 def _read(
