@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headrace.broker.embedded_broker import EmbeddedBroker
 from tests.support.polling import wait_for
-from tests.support.topics import committed_offsets, values, wait_for_values
+from tests.support.topics import committed_offsets, read_committed, values, wait_for_values
 from tests.support.worker_process import WorkerProcess
 
 
@@ -158,6 +158,39 @@ def test_javas_class_name_and_json_converter(
     )
     (value,) = wait_for_values(broker.bootstrap_servers, unique, 1)
     assert value == b'{"schema":{"type":"string","optional":false},"payload":"say \\"hi\\""}'
+    worker.delete(unique)
+
+
+def test_lines_through_a_chain_by_columns(
+    worker: WorkerProcess, broker: EmbeddedBroker, unique: str, tmp_path: Path
+) -> None:
+    """Lines that no column can have as numbers go one by one, and their neighbours in the file by columns."""
+    numbers = [str(n) for n in range(5000)]
+    lines = [*numbers, 'none "\U0001f30a"', *numbers]
+    file = tmp_path / "lines.txt"
+    file.write_text("\n".join(lines) + "\n")
+    steps = {
+        "number": {"type": "Cast$Value", "spec": "int64"},
+        "hoist": {"type": "HoistField$Value", "field": "n"},
+        "insert": {"type": "InsertField$Value", "static.field": "origin", "static.value": 'a "file"'},
+        "route": {"type": "RegexRouter", "regex": ".*", "replacement": f"{unique}-routed"},
+        "mark": {"type": "InsertHeader", "header": "h", "value.literal": "7"},
+    }
+    worker.create(
+        unique,
+        **{
+            **{"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(file), "topic": unique},
+            **{"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"},
+            **{"errors.tolerance": "all", "transforms": ",".join(steps)},
+            **{f"transforms.{a}.{key}": value for a, step in steps.items() for key, value in step.items()},
+        },
+    )
+    found = wait_for_values(broker.bootstrap_servers, f"{unique}-routed", 10_000)
+    assert found == [b'{"n":%s,"origin":"a \\"file\\""}' % line.encode() for line in [*numbers, *numbers]]
+    offsets = committed_offsets(broker.bootstrap_servers, worker.properties["offset.storage.topic"], unique)
+    assert offsets == {json.dumps({"filename": str(file)}): {"position": file.stat().st_size}}
+    records = read_committed(broker.bootstrap_servers, f"{unique}-routed")
+    assert {tuple(record.headers or ()) for record in records} == {(("h", b"7"),)}
     worker.delete(unique)
 
 

@@ -288,7 +288,7 @@ def tables_by_topic(table: pa.Table) -> list[tuple[str, pa.Table]]:
     import pyarrow.compute as pc
 
     validate_table(table)
-    topics = _distinct_topics(table.column(TOPIC))
+    topics = topics_of(table)
     if len(topics) > 1:
         for index, name in enumerate(table.column_names):
             table = table.set_column(index, name, decoded(table.column(name)))
@@ -301,11 +301,12 @@ def tables_by_topic(table: pa.Table) -> list[tuple[str, pa.Table]]:
     return [(topic, table.filter(pc.equal(table.column(TOPIC), topic))) for topic in topics]
 
 
-def _distinct_topics(column: pa.ChunkedArray) -> list[str]:
+def topics_of(table: pa.Table) -> list[str]:
+    """Return the distinct topics of a valid table, in the order of their first row."""
     import pyarrow as pa
 
     found: dict[str, None] = {}
-    for chunk in column.chunks:
+    for chunk in table.column(TOPIC).chunks:
         if pa.types.is_run_end_encoded(chunk.type):
             chunk = chunk.values.slice(chunk.find_physical_offset(), chunk.find_physical_length())
         found.update(dict.fromkeys(decoded(chunk).unique().to_pylist()))

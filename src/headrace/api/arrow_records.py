@@ -43,10 +43,10 @@ def table_to_records(table: pa.Table) -> list[SourceRecord]:
     return list(
         map(
             SourceRecord,
-            _plain(table, SOURCE_PARTITION),
-            _plain(table, SOURCE_OFFSET),
-            _plain(table, TOPIC),
-            _plain(table, PARTITION),
+            plain_values(table, SOURCE_PARTITION),
+            plain_values(table, SOURCE_OFFSET),
+            plain_values(table, TOPIC),
+            plain_values(table, PARTITION),
             key_schemas,
             keys,
             value_schemas,
@@ -57,7 +57,8 @@ def table_to_records(table: pa.Table) -> list[SourceRecord]:
     )
 
 
-def _plain(table: pa.Table, name: str) -> Iterable[Any]:
+def plain_values(table: pa.Table, name: str) -> Iterable[Any]:
+    """Iterate over the Python form that pyarrow gives a column's values; over None without end if it is missing."""
     if name not in table.column_names:
         return repeat(None)
     return chain.from_iterable(map(_values, table.column(name).chunks))
@@ -93,11 +94,17 @@ def _data(table: pa.Table, name: str) -> tuple[Iterable[Schema | None], Iterable
     schema = schema_of(column.type, name)
     if schema is None:
         return nothing
-    convert = _optional(_from_python(schema))
-    values = column.to_pylist() if convert is _identity else [convert(value) for value in column.to_pylist()]
+    values = data_values(schema, column)
     if not column.null_count:
         return repeat(schema), values
     return [None if value is None else schema for value in values], values
+
+
+def data_values(schema: Schema, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as Connect data of a schema that fits its type; None for null."""
+    convert = _optional(_from_python(schema))
+    values: list[Any] = decoded(column).to_pylist()
+    return values if convert is _identity else [convert(value) for value in values]
 
 
 def _headers(table: pa.Table) -> Iterable[Headers | None]:

@@ -79,6 +79,17 @@ class Converter(ABC):
         """
         return None
 
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes of a column as `from_arrow`, of data that transformations have made; None for single rows.
+
+        All rows, null ones too, have `schema`. By default this is `from_arrow` where that says the same.
+        """
+        from headrace.api.arrow import schema_of
+
+        if column.null_count or schema != schema_of(column.type, "value"):
+            return None
+        return self.from_arrow(topic, column)
+
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
         """Return the Connect data of a whole column of binary; None if this converter needs single rows for it.
 

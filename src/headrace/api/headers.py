@@ -8,6 +8,7 @@ import decimal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from headrace.api.data_column import DataColumn
 from headrace.api.logical import scale_of
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
@@ -77,7 +78,7 @@ class Headers:
 
     def add(self, key: str, value: Any, schema: Schema | None = None) -> Headers:
         """Append a header. Raise DataError if `schema` is given and the value does not fit it."""
-        if schema is not None:
+        if schema is not None and value.__class__ is not DataColumn:
             schema.validate_value(value, name=key)
         self._headers.append(Header(key, value, schema))
         return self

@@ -32,6 +32,17 @@ R = TypeVar("R", bound=ConnectRecord)
 class Transformation(ABC, Generic[R]):
     """A change of one record at a time (Java: `Transformation`). Each task has its own instances, for its thread."""
 
+    columnwise: ClassVar[bool] = False
+    """True if one call of `apply` can stand for all records of a polled Arrow table. Not in Java.
+
+    The call's record has columns (`headrace.api.data_column`) in the place of values, as its key and value or within
+    their structs, and as its partition, timestamp and headers' values. So `apply` may move, copy, drop and rename data,
+    and add the same to each record, by its topic, its schemas and the names of its headers. It must not look at values,
+    not even for None within a struct, nor at source partition and offset; nor change anything in place. Keys and values
+    are never null. If it raises an exception, it is called for each record. Only the class itself that has `apply` (or
+    `apply_to`), or a class derived from it, can say so.
+    """
+
     def version(self) -> str:
         """Return the version that `GET /connector-plugins` shows; by default undefined."""
         return UNDEFINED_VERSION
@@ -88,6 +99,9 @@ class PartTransformation(Transformation[R]):
 
 class Predicate(ABC, Generic[R]):
     """A condition for applying a transformation to a record (Java: `Predicate`). Threads as for `Transformation`."""
+
+    columnwise: ClassVar[bool] = False
+    """True if one call of `test` can decide for all records of a batch, as in `Transformation.columnwise`."""
 
     def version(self) -> str:
         """Return the version that `GET /connector-plugins` shows; by default undefined."""

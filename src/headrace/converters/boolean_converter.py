@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema, Type
-from headrace.converters.common import converter_config_def
+from headrace.converters.common import converter_config_def, single_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BYTES: Final = {True: b"\x01", False: b"\x00"}
 _READ: Final = {None: None, b"\x01": True, b"\x00": False}
@@ -37,6 +40,10 @@ class BooleanConverter(Converter, HeaderConverter):
         if not isinstance(value, bool):
             raise DataError(f"BooleanConverter is not compatible with objects of type {type(value).__name__}")
         return _BYTES[value]
+
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes of each value, without a record for it."""
+        return single_values(self.from_connect_data, topic, schema, column)
 
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         if value not in _READ:

@@ -51,6 +51,10 @@ class ByteArrayConverter(Converter, HeaderConverter):
         """Return the bytes of a column of bytes; None for other columns."""
         return column_bytes(column) if is_bytes(column.type) else None
 
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes as `from_arrow`: the schema adds nothing."""
+        return self.from_arrow(topic, column)
+
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
         """Return the column unchanged."""
         return column

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.api.arrow import decoded, logical_type
+from headrace.api.arrow_records import data_values
 from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.schema import Schema
 from headrace.api.validators import ValidString
 
 if TYPE_CHECKING:
@@ -54,6 +56,13 @@ def column_bytes(column: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
 def _dictionary_bytes(chunk: pa.DictionaryArray) -> list[bytes | None]:
     entries = column_bytes(chunk.dictionary)
     return [None if index is None else entries[index] for index in chunk.indices.to_pylist()]
+
+
+def single_values(
+    convert: Callable[[str, Schema, Any], bytes | None], topic: str, schema: Schema, column: pa.Array
+) -> list[bytes | None]:
+    """Return the bytes that `convert` makes of each value of a column."""
+    return [convert(topic, schema, value) for value in data_values(schema, column)]
 
 
 _BYTES_OF_TEXT: Final = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +22,19 @@ from headrace.converters.json_writer import ToJson, WriterOptions
 NEEDS_ESCAPES: Final = r'[\x00-\x1f"\\\x{10000}-\x{10FFFF}]'
 """Characters of text that has to be written value by value."""
 _NULL: Final = "null"
+_SPACE: Final = 0x20
+_QUOTE: Final = 0x22
+_ESCAPE: Final = 0x5C
+_FOUR_BYTES: Final = 0xF0
+"""The least first byte of a character of four bytes in UTF-8."""
 _COMMA: Final = b","
+
+
+def written(column: pa.Array, options: WriterOptions, head: str = "", tail: str = "") -> pa.Array | None:
+    """Return the JSON of each row between `head` and `tail`, null for a null row; None as `texts`."""
+    column = decoded(column)
+    pieces = _pieces(column, options)
+    return None if pieces is None else _with_nulls_of(column, _joined([head, *pieces, tail]))
 
 
 def texts(column: pa.Array, options: WriterOptions) -> pa.Array | None:
@@ -34,7 +47,7 @@ def texts(column: pa.Array, options: WriterOptions) -> pa.Array | None:
     if is_text(kind):
         return _strings(column)
     if pa.types.is_struct(kind):
-        return _structs(column, options)
+        return written(column, options)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _lists(column, options)
     write = _OF_TYPE.get(str(kind)) or _of_family(kind)
@@ -44,26 +57,70 @@ def texts(column: pa.Array, options: WriterOptions) -> pa.Array | None:
     return _singly(column, schema, options) if schema is not None and _is_single(kind) else None
 
 
-def _strings(column: pa.Array) -> pa.Array:
-    column = column.cast(pa.string())
-    if pc.any(pc.match_substring_regex(column, NEEDS_ESCAPES)).as_py():
-        rows = column.to_pylist()
-        return pa.array([None if row is None else json_writer.java_json(row).decode() for row in rows], pa.string())
-    return pc.binary_join_element_wise('"', column, '"', "")
+def _pieces(column: pa.Array, options: WriterOptions) -> list[Any] | None:
+    """Return texts and columns of text that, joined, are the JSON of each row; any text for a null row of structs.
+
+    So a row's bytes are copied once, however deep they stand.
+    """
+    column = decoded(column)
+    if pa.types.is_struct(column.type):
+        return _of_fields(column, options)
+    if is_text(column.type) and not column.null_count:
+        column = column.cast(pa.string())
+        if not _may_need_escapes(column):
+            return ['"', column, '"']
+    inner = texts(column, options)
+    return None if inner is None else [_filled(inner)]
 
 
-def _structs(column: pa.StructArray, options: WriterOptions) -> pa.Array | None:
+def _of_fields(column: pa.StructArray, options: WriterOptions) -> list[Any] | None:
     pieces: list[Any] = []
     for field, values in zip(column.type, column.flatten(), strict=True):
-        inner = texts(values, options)
+        inner = _pieces(values, options)
         # A null struct counts as a null in each of its fields.
         if inner is None or (values.null_count > column.null_count and not field.nullable):
             return None
+        if pa.types.is_struct(field.type) and values.null_count:
+            inner = [_filled(_with_nulls_of(values, _joined(inner)))]
         name = json_writer.java_json(field.name).decode()
-        pieces += [f"{',' if pieces else '{'}{name}:", _filled(inner)]
-    if not pieces:
-        return None
-    return _with_nulls_of(column, pc.binary_join_element_wise(*pieces, "}", ""))
+        pieces += [f"{',' if pieces else '{'}{name}:", *inner]
+    return [*pieces, "}"] if pieces else None
+
+
+def _joined(pieces: list[Any]) -> pa.Array:
+    merged: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return pc.binary_join_element_wise(*merged, "")
+
+
+def _strings(column: pa.Array) -> pa.Array:
+    column = column.cast(pa.string())
+    quoted = pc.binary_join_element_wise('"', column, '"', "")
+    if not _may_need_escapes(column):
+        return quoted
+    special = pc.fill_null(pc.match_substring_regex(column, NEEDS_ESCAPES), False)
+    rows = column.filter(special).to_pylist()
+    return pc.replace_with_mask(
+        quoted, special, pa.array([json_writer.java_json(row).decode() for row in rows], pa.string())
+    )
+
+
+def _may_need_escapes(column: pa.StringArray) -> bool:
+    """Return False if no text has a character of `NEEDS_ESCAPES`, by the bytes of all: a tenth of its time."""
+    _, offsets, text = column.buffers()
+    if text is None or not len(column):
+        return False
+    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    found = np.frombuffer(text, np.uint8)[ends[0] : ends[-1]]
+    if not len(found):
+        return False
+    return bool(
+        found.min() < _SPACE or found.max() >= _FOUR_BYTES or (found == _QUOTE).any() or (found == _ESCAPE).any()
+    )
 
 
 def _lists(column: pa.ListArray, options: WriterOptions) -> pa.Array | None:

@@ -164,6 +164,13 @@ def _is_whole(head: bytes, tail: bytes) -> bool:
     return bool(envelope.keys() == {"schema"})
 
 
+def _has_default(schema: Schema | None) -> bool:
+    if schema is None:
+        return False
+    inner = (schema.key_schema, schema.value_schema, *(field.schema for field in schema.fields))
+    return schema.default is not None or any(map(_has_default, inner))
+
+
 class JsonConverter(Converter, HeaderConverter):
     """A converter to JSON, by default in an envelope with the schema. Each schema is compiled to functions once."""
 
@@ -241,22 +248,33 @@ class JsonConverter(Converter, HeaderConverter):
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
         """Return the JSON of a column that vector operations can write (see `json_columns`); None for others."""
         import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from headrace.converters.json_columns import texts
 
         column = decoded(column)
         schema = schema_of(column.type, "value")
         if schema is None:
             return None
-        head, tail = (self._writer(schema).head.decode(), "}") if self._enabled else ("", "")
         written: list[bytes | None] = []
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-            rows = texts(chunk, self._options)
+            rows = self._column(schema, chunk)
             if rows is None:
                 return None
-            written += column_bytes(pc.binary_join_element_wise(head, rows, tail, "") if head else rows)
+            written += rows
         return written
+
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the JSON of a column whose nulls have a schema as well; None for schemas with defaults of nulls."""
+        written = None if _has_default(schema) else self._column(schema, column)
+        if written is None or not column.null_count:
+            return written
+        null = self.from_connect_data(topic, schema, None)
+        return [null if row is None else row for row in written]
+
+    def _column(self, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        from headrace.converters.json_columns import written
+
+        head, tail = (self._writer(schema).head.decode(), "}") if self._enabled else ("", "")
+        rows = written(column, self._options, head, tail)
+        return None if rows is None else column_bytes(rows)
 
     def _writer(self, schema: Schema | None) -> _Writer:
         if schema is None:

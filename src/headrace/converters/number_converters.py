@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef
 from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema
-from headrace.converters.common import converter_config_def
+from headrace.converters.common import converter_config_def, single_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class _NumberConverter(Converter, HeaderConverter):
@@ -45,6 +48,10 @@ class _NumberConverter(Converter, HeaderConverter):
         except (struct.error, OverflowError) as error:
             reason = f"{value!r} is out of range of {self._schema.type.value}"
             raise DataError(f"{type(self).__name__} cannot write to topic {topic}: {reason}") from error
+
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes of each value, without a record for it."""
+        return single_values(self.from_connect_data, topic, schema, column)
 
     def to_connect_data(self, topic: str, value: bytes | None) -> SchemaAndValue:
         if value is None:

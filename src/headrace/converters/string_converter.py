@@ -13,7 +13,7 @@ from headrace.api.converter import Converter, HeaderConverter, SchemaAndValue
 from headrace.api.errors import ConfigError
 from headrace.api.java_string import java_string
 from headrace.api.schema import Schema
-from headrace.converters.common import column_bytes, converter_config_def, is_text
+from headrace.converters.common import column_bytes, converter_config_def, is_text, single_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +77,11 @@ class StringConverter(Converter, HeaderConverter):
     def from_arrow(self, topic: str, column: pa.Array | pa.ChunkedArray) -> list[bytes | None] | None:
         """Return the UTF-8 of a column of text; None for other columns and encodings."""
         return column_bytes(column) if self._encoding == _UTF_8 and is_text(column.type) else None
+
+    def from_arrow_with_schema(self, topic: str, schema: Schema, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes as `from_arrow`, of columns without text value by value."""
+        found = self.from_arrow(topic, column)
+        return single_values(self.from_connect_data, topic, schema, column) if found is None else found
 
     def to_arrow(self, topic: str, column: pa.Array) -> pa.Array | None:
         """Return a column of UTF-8 as text. Invalid UTF-8 is an error: single rows get replacement characters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 
@@ -14,6 +14,7 @@ from headrace.api.headers import RAW, Headers
 from headrace.api.record import SourceRecord
 from headrace.api.schema import Schema
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
+from headrace.task.column_record import ColumnRecord
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 from headrace.task.task_converters import TaskConverters
@@ -34,11 +35,13 @@ class PartConverter:
     operation: Operation
     converter: Converter
     with_headers: bool
+    by_columns: bool
+    """False if only single values may be converted."""
 
     @classmethod
     def of(cls, operation: Operation, converter: Converter) -> PartConverter:
         overrides = type(converter).from_connect_data_with_headers is not Converter.from_connect_data_with_headers
-        return cls(operation, converter, overrides)
+        return cls(operation, converter, overrides, not overrides and _converts_columns(converter))
 
     def convert(self, rows: _Rows, name: str, schemas: list[Schema | None], data: list[Any]) -> None:
         """Fill the column ``name`` of ``rows``."""
@@ -48,6 +51,22 @@ class PartConverter:
             rows.fill(name, self.operation, convert, topic, [r.headers for r in rows.records], schemas, data)
         else:
             rows.fill(name, self.operation, self.converter.from_connect_data, topic, schemas, data)
+
+    def convert_column(self, topic: str, schema: Schema | None, column: pa.Array) -> list[bytes | None] | None:
+        """Return the bytes of a column; None if the converter needs single rows."""
+        if schema is None or not self.by_columns:
+            return None
+        return self.converter.from_arrow_with_schema(topic, schema, column)
+
+
+def _converts_columns(converter: Converter) -> bool:
+    """Return False if a derived class converts single values otherwise than the columns that it inherits."""
+    for cls in type(converter).__mro__:
+        if "from_arrow" in vars(cls) or "from_arrow_with_schema" in vars(cls):
+            return True
+        if "from_connect_data" in vars(cls):
+            return False
+    return False
 
 
 class HeadersConverter:
@@ -61,6 +80,15 @@ class HeadersConverter:
     def convert(self, rows: _Rows) -> None:
         """Fill the column ``headers`` of ``rows``."""
         rows.fill("headers", self.operation, self.convert_one, repeat(rows.topic), [r.headers for r in rows.records])
+
+    def convert_columns(self, columns: ColumnRecord) -> list[RawHeaders | None] | None:
+        """Return the headers of a record that stands for a table's; None if there are none."""
+        record = columns.record
+        if not record.has_headers:
+            return None
+        if columns.shares_headers:
+            return [self.convert_one(record.topic, record.headers)] * columns.rows
+        return [self.convert_one(record.topic, headers or Headers()) for headers in columns.headers()]
 
     def convert_one(self, topic: str, headers: Headers) -> RawHeaders | None:
         """Return the headers of one record."""
@@ -127,6 +155,35 @@ class RecordConverter:
             batches.append(batch)
         return batches
 
+    def convert_columns(self, columns: ColumnRecord) -> TopicBatch | None:
+        """Convert a record that stands for a table's; None if a converter has no columnar path for it."""
+        record = columns.record
+        self._observe([record])
+        if self.key.with_headers or self.value.with_headers:
+            return None
+        try:
+            values = self.value.convert_column(record.topic, record.value_schema, columns.value())
+            has_keys = record.key is not None or record.key_schema is not None
+            keys = self.key.convert_column(record.topic, record.key_schema, columns.key()) if has_keys else None
+            headers = self.headers.convert_columns(columns)
+        except Exception:
+            # Record by record the one that fails is found, and the others are converted.
+            return None
+        if values is None or (has_keys and keys is None):
+            return None
+        others = columns.partitions(), columns.timestamps()
+        if any(column is not None and len(column) != columns.rows for column in (values, keys, *others, headers)):
+            # No record may be missing, or get another one's key.
+            return None
+        return TopicBatch(
+            record.topic,
+            values,
+            keys,
+            *others,
+            headers,
+            origins=TableRecords(columns.table),
+        )
+
     def close(self) -> None:
         self.key.converter.close()
         self.value.converter.close()
@@ -135,6 +192,8 @@ class RecordConverter:
     def _convert_columns(self, topic: str, rows: pa.Table) -> TopicBatch | None:
         names = set(rows.column_names)
         if "headers" in names or self.key.with_headers or self.value.with_headers:
+            return None
+        if not self.value.by_columns or ("key" in names and not self.key.by_columns):
             return None
         try:
             values = self.value.converter.from_arrow(topic, rows.column("value"))
@@ -150,7 +209,7 @@ class RecordConverter:
             keys,
             partitions=_integers(rows, "partition"),
             timestamps=_integers(rows, "timestamp"),
-            origins=_TableRecords(rows),
+            origins=TableRecords(rows),
         )
 
     def _batch(self, rows: _Rows) -> TopicBatch:
@@ -219,8 +278,8 @@ class _Rows:
         self._columns = {name: _without(failed, column) for name, column in self._columns.items()}
 
 
-class _TableRecords(Sequence[SourceRecord]):
-    """Rows of a table as records, each created when it is asked for."""
+class TableRecords(Sequence[SourceRecord]):
+    """Rows of a table as records, made when the first is asked for: nearly always none is."""
 
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
@@ -229,9 +288,13 @@ class _TableRecords(Sequence[SourceRecord]):
         return int(self._rows.num_rows)
 
     def __getitem__(self, row: Any) -> Any:
+        return self._records[row]
+
+    @cached_property
+    def _records(self) -> list[SourceRecord]:
         from headrace.api.arrow_records import table_to_records
 
-        return table_to_records(self._rows.slice(row, 1))[0]
+        return table_to_records(self._rows)
 
 
 def _without(rows: Set[int], column: Sequence[T]) -> list[T]:

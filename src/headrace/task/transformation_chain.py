@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from functools import cache, partial
+from itertools import groupby, takewhile
 from typing import Any, Generic, TypeVar
 
+from headrace.api.data_column import has_nulls, lacks_values
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConfigError
 from headrace.api.record import ConnectRecord
@@ -39,10 +40,28 @@ class TransformationStage:
         result: R | None = self.transformation.apply(record)
         return result
 
+    @property
+    def columnwise(self) -> bool:
+        """True if `apply` takes a record that stands for a batch."""
+        predicate = self.predicate
+        return _is_columnwise(self.transformation, "apply", "apply_to") and (
+            predicate is None or _is_columnwise(predicate, "test")
+        )
+
     def close(self) -> None:
         self.transformation.close()
         if self.predicate is not None:
             self.predicate.close()
+
+
+def _is_columnwise(plugin: Transformation[Any] | Predicate[Any], *methods: str) -> bool:
+    """Return True if the class that overrides the last of these methods, or one derived from it, is columnwise."""
+    for cls in type(plugin).__mro__:
+        if "columnwise" in vars(cls):
+            return bool(vars(cls)["columnwise"])
+        if any(method in vars(cls) for method in methods):
+            return False
+    return False
 
 
 class _StageFailedError(Exception):
@@ -65,17 +84,42 @@ class TransformationChain(Generic[O, R]):
     def __init__(self, stages: Sequence[TransformationStage], errors: RetryWithTolerance[O]) -> None:
         self.stages = tuple(stages)
         self._errors = errors
-        self._apply = _compile(self.stages)
+        self._from = cache(partial(_compile, self.stages))
+        """The function that applies the stages from a number on, compiled once."""
+        self._columnwise = sum(1 for _ in takewhile(lambda stage: stage.columnwise, self.stages))
+        """Number of stages at the beginning that take a record that stands for a batch."""
 
     def __bool__(self) -> bool:
         return bool(self.stages)
 
-    def apply_all(self, records: Sequence[R], originals: Sequence[O]) -> list[R | None]:
+    def apply_columnwise(self, record: R) -> tuple[R | None, int]:
+        """Apply as many stages as can be to a record that stands for a batch; return also their number.
+
+        The rest is for ``apply_all``. None if a stage drops the batch. A stage that raises an exception is left to
+        ``apply_all``, and so are one behind which a field is null for some records that may not be, and all that would
+        get data that is null for some.
+        """
+        for index, stage in enumerate(self.stages[: self._columnwise]):
+            if has_nulls(record.value) or (record.key_schema is not None and has_nulls(record.key)):
+                return record, index
+            try:
+                result = stage.apply(record)
+            except Exception:
+                return record, index
+            if result is None:
+                return None, len(self.stages)
+            if lacks_values(result.key) or lacks_values(result.value):
+                return record, index
+            record = result
+        return record, self._columnwise
+
+    def apply_all(self, records: Sequence[R], originals: Sequence[O], first: int = 0) -> list[R | None]:
         """Return each record as the stages transform it; None if one drops it, or if it is skipped (and reported).
 
-        ``originals`` are the records as they came to the task. ToleranceExceededError for a record that fails.
+        ``originals`` are the records as they came to the task. The stages before ``first`` are left out.
+        ToleranceExceededError for a record that fails.
         """
-        apply = self._apply
+        apply = self._from(first)
         result: list[R | None] = []
         append = result.append
         for record in records:
@@ -103,9 +147,9 @@ class TransformationChain(Generic[O, R]):
 _Step = Callable[[Any], Any]
 
 
-def _compile(stages: Sequence[TransformationStage]) -> _Step:
+def _compile(stages: Sequence[TransformationStage], first: int) -> _Step:
     steps = []
-    for part, group in groupby(enumerate(stages), key=lambda numbered: _fusible_part(numbered[1])):
+    for part, group in groupby(list(enumerate(stages))[first:], key=lambda numbered: _fusible_part(numbered[1])):
         run = list(group)
         if part is None:
             steps += [_single(index, stage) for index, stage in run]

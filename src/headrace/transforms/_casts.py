@@ -41,6 +41,10 @@ class Casts(dict[type, Cast]):
         super().__init__(ways)
         self._target = target
 
+    def cast(self, value: Any) -> Any:
+        """Return the value as one of the target's type; None stays None."""
+        return None if value is None else self[value.__class__](value)
+
     def __missing__(self, kind: type) -> Cast:
         for base in kind.__mro__[1:]:
             if base in self:

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Final
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance
 from headrace.api.config_def import Type as ConfigType
+from headrace.api.data_column import DataColumn
 from headrace.api.errors import ConfigError, DataError
+from headrace.api.logical import is_logical
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
@@ -47,6 +49,8 @@ class Cast(PartTransformation[R]):
     that names the field whose value cannot be cast.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 
@@ -70,6 +74,8 @@ class Cast(PartTransformation[R]):
         if self._whole is None:
             value = require_struct(value, _PURPOSE)
         plan = self._plans[schema]
+        if plan.whole is not None and value.__class__ is DataColumn:
+            return plan.schema, _cast_column(plan.whole, value, plan.schema)
         if plan.whole is not None:
             return plan.schema, _cast_whole(plan.whole, value)
         return plan.schema, self._struct(plan, value)
@@ -93,7 +99,9 @@ class Cast(PartTransformation[R]):
         try:
             for index, casts in plan.fields:
                 given = values[index]
-                if given is not None:
+                if given.__class__ is DataColumn:
+                    values[index] = given.mapped(casts.cast, plan.schema.fields[index].schema)
+                elif given is not None:
                     values[index] = casts[given.__class__](given)
         except DataError as error:
             raise _of_field(plan.schema.fields[index].name, error) from error
@@ -143,6 +151,13 @@ def _cast_whole(casts: Casts, value: Any) -> Any:
         return casts[value.__class__](value)
     except DataError as error:
         raise DataError(f"Cannot cast: {error}") from error
+
+
+def _cast_column(casts: Casts, column: DataColumn, schema: Schema) -> DataColumn:
+    if is_logical(schema):
+        # As in Java the data keeps its schema's name, which the values no longer fit: no column has such.
+        raise DataError(f"Cannot cast a column to {schema}")
+    return column.mapped(casts.cast, schema)
 
 
 def _of_field(name: str, error: DataError) -> DataError:

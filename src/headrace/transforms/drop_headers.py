@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
@@ -17,6 +17,8 @@ HEADERS: Final = "headers"
 
 class DropHeaders(Transformation[R]):
     """A transformation that removes every header with one of the names."""
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION

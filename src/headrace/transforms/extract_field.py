@@ -39,6 +39,8 @@ class ExtractField(PartTransformation[R]):
     A map without the field gives null. Raises DataError if a schema has no such field, or the data is no map or struct.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 

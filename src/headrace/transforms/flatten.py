@@ -62,6 +62,8 @@ class Flatten(PartTransformation[R]):
     Raises DataError for maps inside structs, and for two fields of the same joined name.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 

@@ -49,6 +49,7 @@ class HeaderFrom(Transformation[R]):
     and for data that is no map or struct, tombstones included: use a predicate to skip those.
     """
 
+    columnwise: ClassVar[bool] = True
     part: ClassVar[RecordPart]
 
     def version(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
+from headrace.api.data_column import DataColumn
 from headrace.api.schema import Schema, Struct
 from headrace.api.schema_builder import SchemaBuilder
 from headrace.api.transform import PartTransformation, R, RecordPart
@@ -18,6 +19,8 @@ FIELD: Final = "field"
 
 class HoistField(PartTransformation[R]):
     """A transformation to a struct, or without a schema a map, whose only field is the data, also if that is null."""
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION
@@ -33,7 +36,7 @@ class HoistField(PartTransformation[R]):
         if schema is None:
             return None, {self._field: value}
         hoisted = self._schemas[schema]
-        if not (isinstance(value, Struct) and value.schema is schema):
+        if not (isinstance(value, (Struct, DataColumn)) and value.schema is schema):
             schema.validate_value(value, self._field)
         return hoisted, Struct.of_valid(hoisted, [value])
 

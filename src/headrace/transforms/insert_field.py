@@ -57,6 +57,8 @@ class InsertField(PartTransformation[R]):
     error. Raises DataError for a struct that already has such a field; in a map the old value is replaced.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 

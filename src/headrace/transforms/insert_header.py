@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
@@ -19,6 +19,8 @@ VALUE_LITERAL: Final = "value.literal"
 
 class InsertHeader(Transformation[R]):
     """A transformation that appends a header to every record, also after headers of the same name."""
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -13,6 +13,7 @@ from headrace import KAFKA_VERSION
 from headrace.api import values
 from headrace.api.config_def import ConfigDef, Importance
 from headrace.api.config_def import Type as ConfigType
+from headrace.api.data_column import DataColumn
 from headrace.api.errors import DataError
 from headrace.api.schema import Schema, Struct, Type
 from headrace.api.transform import PartTransformation, R, RecordPart
@@ -77,6 +78,8 @@ class MaskField(PartTransformation[R]):
     null data.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 
@@ -117,7 +120,9 @@ class MaskField(PartTransformation[R]):
         try:
             for index, masks in self._plans[schema]:
                 given = masked[index]
-                if given is not None:
+                if given.__class__ is DataColumn:
+                    masked[index] = given.replaced_by(masks[given.kind])
+                elif given is not None:
                     masked[index] = masks[given.__class__]
         except DataError as error:
             raise _of_field(schema.fields[index].name, error) from error

@@ -7,7 +7,7 @@ Java: `org.apache.kafka.connect.transforms.predicates`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Type
@@ -31,6 +31,8 @@ _BY_HEADER: Final = ConfigDef().define(NAME, Type.STRING, validator=NonEmptyStri
 class HasHeaderKey(Predicate[R]):
     """A predicate that is true for records with at least one header of that name, whatever its value."""
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 
@@ -52,6 +54,8 @@ class HasHeaderKey(Predicate[R]):
 class RecordIsTombstone(Predicate[R]):
     """A predicate that is true for records whose value is null, whatever its schema and default."""
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 
@@ -61,6 +65,8 @@ class RecordIsTombstone(Predicate[R]):
 
 class TopicNameMatches(Predicate[R]):
     """A predicate that is true for records whose topic matches as a whole. Each topic is matched once."""
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
@@ -24,6 +24,8 @@ class RegexRouter(Transformation[R]):
     As in Java the first match within the topic is replaced, which for a pattern such as `a|ab` or `.*?` can be less
     than the whole topic.
     """
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -45,6 +45,8 @@ class ReplaceField(PartTransformation[R]):
     Raises DataError if two fields of a schema get the same name; in a map the later one stays.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 

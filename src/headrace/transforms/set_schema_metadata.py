@@ -32,6 +32,8 @@ class SetSchemaMetadata(PartTransformation[R]):
     structs, raise DataError.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance
 from headrace.api.config_def import Type as ConfigType
+from headrace.api.data_column import DataColumn
 from headrace.api.errors import ConfigError, DataError
 from headrace.api.logical import MILLIS_PER_DAY, from_logical, to_logical
 from headrace.api.schema import DATE, TIME, TIMESTAMP, Schema, Struct, Type
@@ -67,6 +68,8 @@ class TimestampConverter(PartTransformation[R]):
     the years 1 to 9999.
     """
 
+    columnwise: ClassVar[bool] = True
+
     def version(self) -> str:
         return KAFKA_VERSION
 
@@ -88,7 +91,7 @@ class TimestampConverter(PartTransformation[R]):
             return None, None if value is None else self._schemaless(value)
         plan = self._plans[schema]
         if not self._field:
-            return plan.schema, plan.convert(value)
+            return plan.schema, _converted(plan.convert, plan.schema, value)
         return plan.schema, None if value is None else self._struct(plan, require_struct(value, _PURPOSE))
 
     def _schemaless(self, value: Any) -> Any:
@@ -115,7 +118,8 @@ class TimestampConverter(PartTransformation[R]):
             fill_absent(struct.schema, values, self._with_defaults)
         if plan.index is not None:
             try:
-                values[plan.index] = plan.convert(values[plan.index])
+                schema = plan.schema.fields[plan.index].schema
+                values[plan.index] = _converted(plan.convert, schema, values[plan.index])
             except DataError as error:
                 raise self._of_field(error) from error
         return Struct.of_valid(plan.schema, values)
@@ -215,6 +219,11 @@ class _Moments:
 
     def _write_unix(self, millis: int) -> int:
         return _scaled(millis, self._units, self._millis)
+
+
+def _converted(convert: Convert, schema: Schema, value: Any) -> Any:
+    """Return a value, or a column, converted to data of `schema`."""
+    return value.mapped(convert, schema) if value.__class__ is DataColumn else convert(value)
 
 
 def _scaled(value: int, times: int, parts: int) -> int:

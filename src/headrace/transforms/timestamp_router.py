@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
+from headrace.api.data_column import DataColumn
 from headrace.api.errors import DataError
 from headrace.api.transform import R, Transformation
 from headrace.transforms._common import Remembered
@@ -23,6 +24,8 @@ class TimestampRouter(Transformation[R]):
 
     A wrong `timestamp.format` is a DataError of the first record, as in Java.
     """
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION
@@ -45,7 +48,7 @@ class TimestampRouter(Transformation[R]):
         if self._format is None:
             self._format = self._compiled()
             self._step = self._format.step
-        return record.with_topic(self._routes[record.topic, timestamp // self._step])
+        return record.with_topic(self._routes[record.topic, _steps(timestamp, self._step)])
 
     def _route(self, topic_and_step: tuple[str | None, int]) -> str:
         """Return the topic's new name for the timestamps within a step of the format, all of which are shown alike."""
@@ -62,6 +65,10 @@ class TimestampRouter(Transformation[R]):
             return JavaDateFormat(self._timestamp_format)
         except ValueError as error:
             raise DataError(f"TimestampRouter's {TIMESTAMP_FORMAT} is not one of SimpleDateFormat: {error}") from error
+
+
+def _steps(timestamp: int | DataColumn, step: int) -> int:
+    return timestamp.common_quotient(step) if isinstance(timestamp, DataColumn) else timestamp // step
 
 
 _CONFIG: Final = (

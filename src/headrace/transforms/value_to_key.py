@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from headrace import KAFKA_VERSION
 from headrace.api.config_def import ConfigDef, Importance, Type
@@ -40,6 +40,8 @@ class ValueToKey(Transformation[R]):
 
     A field that a map does not have becomes null. Raises DataError for a schema without the field, and for null values.
     """
+
+    columnwise: ClassVar[bool] = True
 
     def version(self) -> str:
         return KAFKA_VERSION

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headrace.api.record import SourceRecord
 from headrace.storage.offset_codec import encode_key, encode_offset
+from headrace.task.column_record import ColumnRecord, column_record
 from headrace.task.errors.reporters import DeadLetter
-from headrace.task.record_converter import Polled, RecordConverter
+from headrace.task.record_converter import Polled, RecordConverter, TableRecords
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import TransformationChain
 
@@ -168,40 +169,68 @@ class SourceBatches:
         self._converter.close()
 
     def _of_records(self, polled: Sequence[SourceRecord]) -> SourceBatch:
-        return self._batch(polled, offsets_of_records(self._connector, polled), self._remember)
+        batch = self._batch(polled, polled, offsets_of_records(self._connector, polled))
+        return batch if self._remember else _without_sources(batch)
 
     def _of_table(self, polled: pa.Table) -> SourceBatch:
-        """Convert column by column; as records only where a transformation or a converter needs them."""
+        """Convert column by column; as records only from where a transformation or a converter needs them."""
+        columns = column_record(polled) if self._chain else None
+        if columns is not None:
+            return self._of_columns(columns)
         topic_batches = None if self._chain else self._converter.convert_table(polled)
         if topic_batches is not None:
             return SourceBatch(topic_batches, offsets_of_table(self._connector, polled), polled.num_rows)
         from headrace.api.arrow_records import table_to_records
 
         records = table_to_records(polled)
-        batch = self._batch(records, offsets_of_table(self._connector, polled), remember=False)
-        return replace(batch, dropped=())  # commit_record is not called for the rows of a table
+        return self._of_rows(records, records, offsets_of_table(self._connector, polled))
 
-    def _batch(self, polled: Sequence[SourceRecord], offsets: OffsetsByKey, remember: bool) -> SourceBatch:
-        records, sources, dropped = self._transformed(polled) if self._chain else (polled, polled, [])
+    def _of_columns(self, polled: ColumnRecord) -> SourceBatch:
+        offsets = offsets_of_table(self._connector, polled.table)
+        record, stages = self._chain.apply_columnwise(polled.record)
+        if record is None:
+            return SourceBatch((), offsets, 0)
+        columns = polled.with_record(record)
+        topic_batch = self._converter.convert_columns(columns) if stages == len(self._chain.stages) else None
+        if topic_batch is not None:
+            return SourceBatch([topic_batch], offsets, columns.rows)
+        return self._of_rows(columns.records(), TableRecords(polled.table), offsets, stages)
+
+    def _of_rows(
+        self, records: Sequence[SourceRecord], polled: Sequence[SourceRecord], offsets: OffsetsByKey, stages: int = 0
+    ) -> SourceBatch:
+        """Return the batch of a table's rows, for which ``commit_record`` is not called."""
+        return replace(_without_sources(self._batch(records, polled, offsets, stages)), dropped=())
+
+    def _batch(
+        self, records: Sequence[SourceRecord], polled: Sequence[SourceRecord], offsets: OffsetsByKey, stages: int = 0
+    ) -> SourceBatch:
+        """Return the batch of records that have passed the first ``stages`` of the chain."""
+        records, sources, dropped = self._transformed(records, polled, stages)
         topic_batches, skipped = self._converter.convert_records(records, sources)
         dead_letters = self._dead_letters.take() if self._dead_letters is not None else None
         size = len(records) - len(skipped) + (len(dead_letters.values) if dead_letters is not None else 0)
-        if not remember:
-            for topic_batch in topic_batches:
-                topic_batch.sources = None
         return SourceBatch(topic_batches, offsets, size, [*dropped, *skipped], dead_letters)
 
     def _transformed(
-        self, polled: Sequence[SourceRecord]
+        self, records: Sequence[SourceRecord], polled: Sequence[SourceRecord], stages: int
     ) -> tuple[Sequence[SourceRecord], Sequence[SourceRecord], list[SourceRecord]]:
         """Return the transformed records, the polled record behind each, and the polled records that were dropped."""
-        all_records = self._chain.apply_all(polled, polled)
-        records = [record for record in all_records if record is not None]
-        if len(records) == len(polled):
+        if stages == len(self._chain.stages):
             return records, polled, []
+        all_records = self._chain.apply_all(records, polled, stages)
+        transformed = [record for record in all_records if record is not None]
+        if len(transformed) == len(polled):
+            return transformed, polled, []
         pairs = list(zip(all_records, polled, strict=True))
         sources = [source for record, source in pairs if record is not None]
-        return records, sources, [source for record, source in pairs if record is None]
+        return transformed, sources, [source for record, source in pairs if record is None]
+
+
+def _without_sources(batch: SourceBatch) -> SourceBatch:
+    for each in batch.topic_batches:
+        each.sources = None
+    return batch
 
 
 def offsets_of_records(connector: str, records: Iterable[SourceRecord]) -> OffsetsByKey:
