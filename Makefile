@@ -74,6 +74,10 @@ session: setup ## Record docs/session: a terminal session on a real worker, as a
 	@$(PY) -m scripts.record_session
 
 .PHONY: bench
+.PHONY: demo-cdc
+demo-cdc: setup ## Debezium between two databases, under kills (needs PostgreSQL; KEEP=1 leaves it running)
+	@$(PY) -m demo.cdc $(if $(filter-out 0 no false,$(KEEP)),--keep)
+
 bench: setup ## Side by side with Java Kafka Connect on the same broker (about forty minutes)
 	@$(PY) -m bench
 

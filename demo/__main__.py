@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,9 +15,9 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 
 from demo.cluster import Cluster, DemoError, wait_for
+from demo.running import run_demo
 from demo.text import default_text, read_lines
 from demo.verdict import Verdict, verdict
-from headrace.api.errors import ConnectError
 from tests.support.processes import alive
 
 NAME = "demo"
@@ -33,19 +32,15 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep everything running afterwards.")] = False,
 ) -> None:
     """A file goes into Kafka exactly once, whatever is killed on the way."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
+
+    def run() -> bool:
         with tempfile.TemporaryDirectory(prefix="headrace-demo-") as directory, Cluster(Path(directory)) as cluster:
             right = _run(cluster, file, Path(directory))
             if keep:
                 _keep(cluster)
-    except (DemoError, ConnectError) as error:
-        console.print(f"[red]{error}[/red]")
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        console.print("Interrupted: everything is stopped.")
-        raise typer.Exit(130) from None
-    raise typer.Exit(0 if right else 1)
+            return right
+
+    run_demo(console, run)
 
 
 def _run(cluster: Cluster, file: Path | None, directory: Path) -> bool:

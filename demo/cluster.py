@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 from headrace.broker.child_process import start_child
 from headrace.broker.embedded_broker import EmbeddedBroker
 from headrace.broker.free_port import free_port
-from tests.support.processes import children_of
+from tests.support.processes import children_of, python_daemons
 from tests.support.topics import values
 
 T = TypeVar("T")
@@ -47,8 +47,10 @@ class DemoError(Exception):
 class Cluster:
     """A broker and one distributed worker, as processes below this one that end with it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **properties: str) -> None:
+        """``properties`` are the worker's, beside those that every demo has."""
         self._directory = directory
+        self._properties = properties
         self.broker = EmbeddedBroker(directory / "broker", port=0)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -78,10 +80,22 @@ class Cluster:
     def start_worker(self) -> None:
         """Start it; it answers in a second or two while Spark starts in the background."""
         properties = self._directory / "worker.properties"
-        properties.write_text(_WORKER.format(brokers=self.broker.bootstrap_servers, port=self.port))
+        more = "".join(f"{name}={value}\n" for name, value in self._properties.items())
+        properties.write_text(_WORKER.format(brokers=self.broker.bootstrap_servers, port=self.port) + more)
         command = [sys.executable, "-m", "headrace", "distributed", str(properties)]
         self._worker = start_child(command, self.worker_log, dict(os.environ))
         wait_for(self._answers, 60, "the worker's REST interface")
+
+    @property
+    def worker_pid(self) -> int:
+        assert self._worker is not None
+        return self._worker.pid
+
+    def kill_worker(self) -> None:
+        """SIGKILL; what was below it ends by itself."""
+        assert self._worker is not None
+        self._worker.kill()
+        self._worker.wait()
 
     def create(self, name: str, config: dict[str, str]) -> None:
         answer = self._rest.post("/connectors", json={"name": name, "config": config})
@@ -109,10 +123,12 @@ class Cluster:
         return next((p for p in self._below() if p.name() == "java"), None)
 
     def task_process(self) -> psutil.Process | None:
-        """The Python process of the task: Spark's daemon, a child of the JVM, forked it."""
+        return next(iter(self.task_processes()), None)
+
+    def task_processes(self) -> list[psutil.Process]:
+        """The Python processes of the tasks: Spark's daemon, a child of the JVM, forked them."""
         jvm = self.jvm()
-        daemons = jvm.children() if jvm is not None else []
-        return next((child for daemon in daemons for child in daemon.children()), None)
+        return [child for daemon in python_daemons(jvm) for child in children_of(daemon.pid)] if jvm is not None else []
 
     def values(self, topic: str) -> list[bytes | None]:
         """All that a read_committed consumer sees of a topic of one partition, to its end."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 
@@ -23,11 +23,11 @@ class Verdict:
         return self.lines == self.records and not (self.duplicates or self.losses or self.order)
 
 
-def verdict(lines: Sequence[bytes], values: Sequence[bytes | None]) -> Verdict:
-    """Compare a file's lines with a topic's values, place by place."""
+def verdict(lines: Sequence[Hashable], values: Sequence[Hashable]) -> Verdict:
+    """Compare a file's lines, or a table's changes, with those of a topic, place by place."""
     if list(lines) == list(values):
         return Verdict(len(lines), len(values), 0, 0, 0)
     expected, seen = Counter(lines), Counter(values)
-    duplicates, losses = (seen - expected).total(), (expected - seen).total()  # type: ignore[operator]
+    duplicates, losses = (seen - expected).total(), (expected - seen).total()
     order = sum(a != b for a, b in zip(lines, values, strict=False)) if not duplicates and not losses else 0
     return Verdict(len(lines), len(values), duplicates, losses, order)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from demo.cdc.decoded import places
+from demo.running import repeating
 from headrace.java.store import PluginStore
 from tests.support.debian import or_skip
 from tests.support.polling import wait_for
@@ -70,6 +71,12 @@ def _example(name: str) -> dict[str, str]:
     return config
 
 
+def execute_snapshot(database: Postgres, *tables: str) -> None:
+    """Request an incremental snapshot of tables in the table for signals."""
+    request = json.dumps({"data-collections": tables, "type": "incremental"})
+    database.sql(f"INSERT INTO debezium_signal VALUES (gen_random_uuid(), 'execute-snapshot', '{request}')")
+
+
 @dataclass
 class Orders:
     """A table that changes at random, and the number of its changes by kind."""
@@ -121,25 +128,13 @@ def changing(*tables: Orders) -> Iterator[None]:
 
     A pause between two batches leaves the source connector time to keep up.
     """
-    ended, errors = threading.Event(), list[Exception]()
 
     def change() -> None:
-        try:
-            while not ended.wait(0.1):
-                for table in tables:
-                    table.change()
-        except Exception as error:
-            errors.append(error)
+        for table in tables:
+            table.change()
 
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
+    with repeating(change, 0.1):
         yield
-    finally:
-        ended.set()
-        thread.join()
-    for error in errors:
-        raise error
 
 
 def changes(bootstrap: str, topic: str) -> list[Change]:
@@ -160,9 +155,9 @@ def await_changes(bootstrap: str, topic: str, worker: WorkerProcess, *tables: Or
         return seen if without_reads(seen).total() >= expected.total() else []
 
     seen = wait_for(found, 180, lambda: f"{expected} in {topic}\n{worker.log[-3000:]}", pause=1)
-    assert without_reads(seen) == expected
-    places = Counter((each["source"]["txId"], each["source"]["lsn"]) for each in seen if each["op"] != "r")
-    assert [place for place, count in places.items() if count > 1] == []
+    assert without_reads(seen) == expected, f"{without_reads(seen)} in the topic, {expected} in the table"
+    twice = [place for place, count in Counter(places(seen)).items() if count > 1]
+    assert twice == [], f"more than once: {twice[:10]}"
     return seen
 
 
@@ -197,11 +192,17 @@ def rows(database: Postgres, table: str) -> list[list[str]]:
     return database.sql(f"SELECT id, price, note, {more} FROM {table} t ORDER BY id")
 
 
-def await_copy(database: Postgres, worker: WorkerProcess, table: str = "orders", copy: str = "orders_copy") -> None:
-    """Wait until the copy has the table's rows."""
-    original = rows(database, table)
-    wait_for(lambda: database.has_table(copy), 60, lambda: worker.log[-3000:])
-    wait_for(lambda: rows(database, copy) == original, 180, lambda: f"the copy\n{worker.log[-3000:]}", pause=1)
+def await_copy(
+    database: Postgres,
+    worker: WorkerProcess,
+    table: str = "orders",
+    copy: str = "orders_copy",
+    into: Postgres | None = None,
+) -> None:
+    """Wait until the copy, by default in the same database, has the table's rows."""
+    original, target = rows(database, table), into or database
+    wait_for(lambda: target.has_table(copy), 60, lambda: worker.log[-3000:])
+    wait_for(lambda: rows(target, copy) == original, 180, lambda: f"the copy\n{worker.log[-3000:]}", pause=1)
 
 
 def running(worker: WorkerProcess, connector: str) -> None:

@@ -24,6 +24,7 @@ DRIVER = "org.postgresql:postgresql:42.7.4"
 """The JDBC driver's Maven coordinate, as `spark.jars.packages` takes it."""
 H2 = "com.h2database:h2:2.3.232"
 USER = "headrace"
+_STATEMENTS = ("--csv", "--tuples-only", "--single-transaction", "-v", "ON_ERROR_STOP=1", "-f", "-")
 _CREATE_CLUSTER = Path("/etc/postgresql-common/createcluster.conf")
 
 
@@ -42,16 +43,17 @@ def found_postgres() -> Path:
 
     ConfigError where they are missing all the same.
     """
-    found = _programs()
+    found = installed_postgres()
     if found is None and can_install():
         _install()
-        found = _programs()
+        found = installed_postgres()
     if found is None:
         raise ConfigError("PostgreSQL is not installed, and only root can install it: apt-get install postgresql")
     return found
 
 
-def _programs() -> Path | None:
+def installed_postgres() -> Path | None:
+    """The directory of `initdb` and `postgres`; None where they are missing."""
     if on_path := shutil.which("initdb"):
         return Path(on_path).resolve().parent
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: float(p.parts[-3]))
@@ -136,15 +138,10 @@ class Postgres:
         kill_all(below)
         self._server = None
 
-    def sql(self, statements: str) -> list[list[str]]:
+    def sql(self, statements: str, database: str = "postgres") -> list[list[str]]:
         """What the last of the statements gives, each value as text. They are one transaction."""
-        done = subprocess.run(
-            [*self._psql(), "--csv", "--tuples-only", "--single-transaction", "-v", "ON_ERROR_STOP=1", "-f", "-"],
-            input=statements,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        command = [*self._psql(database), *_STATEMENTS]
+        done = subprocess.run(command, input=statements, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return list(csv.reader(io.StringIO(done.stdout)))
 
@@ -161,6 +158,6 @@ class Postgres:
         assert self._server.poll() is None, f"PostgreSQL ended with {self._server.returncode}:\n{self.log[-2000:]}"
         return subprocess.run([*self._psql(), "-c", "SELECT 1"], capture_output=True, timeout=30).returncode == 0
 
-    def _psql(self) -> list[str]:
+    def _psql(self, database: str = "postgres") -> list[str]:
         program = str(self._programs / "psql")
-        return [program, "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", "postgres"]
+        return [program, "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", database]

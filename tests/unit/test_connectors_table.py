@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from scripts.connectors_table import COLUMNS, PAGE, read_evidence, updated
+from scripts.connectors_table import COLUMNS, PAGE, SINGER_COLUMNS, read_evidence, updated
 from tests.java.known_connectors import KNOWN
 from tests.unit.test_repository import ROOT
 
@@ -26,9 +26,14 @@ def test_another_outcome_makes_the_page_stale() -> None:
     assert "it ends at once" in updated(page, changed) != page
 
 
-@pytest.mark.parametrize("connector", EVIDENCE["connectors"], ids=lambda each: str(each["class"]))
+@pytest.mark.parametrize(
+    "connector",
+    (*EVIDENCE["connectors"], *EVIDENCE["singer"]),
+    ids=lambda each: str(each.get("class") or each["package"]),
+)
 def test_each_cell_has_a_test(connector: dict[str, dict[str, str]]) -> None:
-    assert connector["shown_by"].keys() | connector.get("fails", {}).keys() <= COLUMNS.keys()
+    columns = COLUMNS if "class" in connector else SINGER_COLUMNS
+    assert connector["shown_by"].keys() | connector.get("fails", {}).keys() <= columns.keys()
     assert not connector["shown_by"].keys() & connector.get("fails", {}).keys()
     for test in connector["shown_by"].values():
         file, _, function = test.partition("::")
