@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -93,6 +93,16 @@ class Plan:
     converter: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Two workers of one engine, in a group of their own, that a part starts and stops by itself."""
+
+    first: Engine
+    second: Engine
+    plan: Plan
+    progress: Callable[[str], None]
+
+
 def main(
     quick: Annotated[bool, typer.Option(help="One round with a fifth of the lines and shorter measurements.")] = False,
     only: Annotated[list[Part] | None, typer.Option(help="Measure only this; repeatable.")] = None,
@@ -169,8 +179,7 @@ def _round(bench: Bench, plan: Plan, figures: Figures, progress: Callable[[str],
     progress("start of the worker")
     figures["start_s"].append(bench.engine.start())
     try:
-        progress("warm-up")
-        _warm_up(bench, plan)
+        _cold(bench, plan, figures, progress)
         for part in parts:
             progress(part)
             _MEASURE[part](bench, plan, figures)
@@ -190,17 +199,19 @@ def _own_workers(
         if part in _SPARK_ONLY and not isinstance(workers[0], Headrace):
             continue
         progress(part)
-        _MEASURE_STARTS[part](workers[0], workers[1], figures)
+        _MEASURE_STARTS[part](_Own(workers[0], workers[1], plan, progress), figures)
 
 
-def _warm_up(bench: Bench, plan: Plan) -> None:
-    """Let the JIT compile: half of the lines, or a few records where throughput is not measured."""
-    for part, lines, properties in (
-        (Part.THROUGHPUT, plan.lines // 2, _POLL),
-        (Part.CHAIN, plan.chain_lines // 2, _POLL | LINE_CHAIN),
+def _cold(bench: Bench, plan: Plan, figures: Figures, progress: Callable[[str], None]) -> None:
+    """Measure the first runs of a worker, which also let the JIT compile for those that follow."""
+    for part, key, lines, properties in (
+        (Part.THROUGHPUT, "poll_cold_rate", plan.lines, _POLL),
+        (Part.CHAIN, "chain_cold_rate", plan.chain_lines, _POLL | LINE_CHAIN),
     ):
         if part in plan.parts:
-            bench.throughput(write_lines(bench.directory / "warm-up.txt", lines), lines, properties)
+            progress(f"{part}, cold")
+            measured = bench.throughput(write_lines(bench.directory / "cold.txt", lines), lines, properties)
+            figures[key].append(measured.records_per_s)
     bench.create_to_first_record()
 
 
@@ -215,11 +226,12 @@ def _throughput(bench: Bench, plan: Plan, figures: Figures) -> None:
 
 def _chain(bench: Bench, plan: Plan, figures: Figures) -> None:
     file = write_lines(bench.directory / "chain.txt", plan.chain_lines)
-    first = file.read_text().partition("\n")[0]
-    measured = bench.throughput(file, plan.chain_lines, _POLL | LINE_CHAIN, converted(first))
-    figures["chain_rate"].append(measured.records_per_s)
-    figures["chain_total_s"].append(measured.total_s)
-    figures["chain_cpu_s"].append(measured.usage.cpu_s)
+    expected = converted(file.read_text().partition("\n")[0])
+    for kind, boundary in (("chain", _POLL), ("chain_interval", _INTERVAL)):
+        measured = bench.throughput(file, plan.chain_lines, boundary | LINE_CHAIN, expected)
+        figures[f"{kind}_rate"].append(measured.records_per_s)
+        figures[f"{kind}_total_s"].append(measured.total_s)
+        figures[f"{kind}_cpu_s"].append(measured.usage.cpu_s)
 
 
 def _sql(bench: Bench, plan: Plan, figures: Figures) -> None:
@@ -264,39 +276,39 @@ def _requests(bench: Bench, plan: Plan, figures: Figures) -> None:
         figures[f"{what}_p95_ms"].append(cuts[94])
 
 
-def _start(engine: Engine, _: Engine, figures: Figures) -> None:
-    times = control_plane.start_with_connectors(engine)
+def _start(own: _Own, figures: Figures) -> None:
+    times = control_plane.start_with_connectors(own.first)
     figures["start_ready_s"].append(times.ready)
     figures["start_listed_s"].append(times.listed)
     figures["start_running_s"].append(times.running)
 
 
-def _join(first: Engine, second: Engine, figures: Figures) -> None:
-    times = control_plane.join(first, second)
+def _join(own: _Own, figures: Figures) -> None:
+    times = control_plane.join(own.first, own.second)
     figures["join_balanced_s"].append(times.balanced)
     figures["join_running_s"].append(times.running)
     figures["join_pause_s"].append(times.pause)
     figures["join_disturbed"].append(times.disturbed)
 
 
-def _offsets(engine: Engine, _: Engine, figures: Figures) -> None:
-    figures["offsets_read_s"].append(control_plane.offsets_read(engine))
+def _offsets(own: _Own, figures: Figures) -> None:
+    figures["offsets_read_s"].append(control_plane.offsets_read(own.first))
 
 
-def _exactly_once(on: Engine, off: Engine, figures: Figures) -> None:
-    measured = exactly_once.cost(on, off)
+def _exactly_once(own: _Own, figures: Figures) -> None:
+    measured = exactly_once.cost(own.first, own.second)
     figures["exactly_once_rate"].append(measured.on_rate)
     figures["at_least_once_rate"].append(measured.off_rate)
     figures["exactly_once_cost"].append(measured.percent)
     figures["exactly_once_cpu_cost"].append(measured.cpu_percent)
 
 
-def _executor_loss(engine: Engine, _: Engine, figures: Figures) -> None:
-    figures["executor_loss_s"] += executor_loss.seconds_until_next_record(engine)
+def _executor_loss(own: _Own, figures: Figures) -> None:
+    figures["executor_loss_s"] += executor_loss.seconds_until_next_record(own.first)
 
 
-def _postgres(engine: Engine, _: Engine, figures: Figures) -> None:
-    measured = postgres.rates(engine)
+def _postgres(own: _Own, figures: Figures) -> None:
+    measured = postgres.rates(own.first)
     figures["postgres_rate"].append(measured.one_task)
     figures["postgres_total_s"].append(measured.one_task_s)
     figures["postgres_4_rate"].append(measured.four_tasks)
@@ -304,16 +316,16 @@ def _postgres(engine: Engine, _: Engine, figures: Figures) -> None:
     figures["postgres_scaling"].append(measured.scaling)
 
 
-def _spark_sink(engine: Engine, _: Engine, figures: Figures) -> None:
-    measured = spark_sinks.rates(engine)
+def _spark_sink(own: _Own, figures: Figures) -> None:
+    measured = spark_sinks.rates(own.first)
     figures["spark_parquet_rate"].append(measured.parquet)
     figures["spark_parquet_total_s"].append(measured.parquet_s)
     figures["spark_postgres_rate"].append(measured.postgres)
     figures["spark_postgres_total_s"].append(measured.postgres_s)
 
 
-def _java_plugins(engine: Engine, _: Engine, figures: Figures) -> None:
-    for name, value in asdict(java_plugins.rates(engine)).items():
+def _java_plugins(own: _Own, figures: Figures) -> None:
+    for name, value in java_plugins.measure(own.first, own.plan.lines, own.progress):
         figures[f"java_{name}"].append(value)
 
 
@@ -360,7 +372,7 @@ _MEASURE: dict[Part, Callable[[Bench, Plan, Figures], None]] = {
     Part.SINK_LATENCY: _sink_latency,
     Part.REQUESTS: _requests,
 }
-_MEASURE_STARTS: dict[Part, Callable[[Engine, Engine, Figures], None]] = {
+_MEASURE_STARTS: dict[Part, Callable[[_Own, Figures], None]] = {
     Part.START: _start,
     Part.JOIN: _join,
     Part.OFFSETS: _offsets,

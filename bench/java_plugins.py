@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,43 +21,32 @@ from headrace.java.store import PluginStore
 from tests.faults import debezium
 from tests.support.postgres import Postgres
 
-LINES: Final = 1_000_000
-ROWS: Final = 200_000
-UPDATES: Final = 50_000
-_WARM_UP: Final = 200_000
 _IDLE: Final = 5
 _KAFKAS: Final = tuple(f"org.apache.kafka:connect-{name}:{KAFKA_VERSION}" for name in ("file", "mirror"))
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Records/s after the first transaction; for the sink, rows/s from the request on."""
+def measure(engine: Engine, lines: int, progress: Callable[[str], None]) -> Iterator[tuple[str, float]]:
+    """Yield each figure as it is measured, behind a run of the same kind, which lets the JVMs compile.
 
-    file: float
-    mirror: float
-    snapshot: float
-    stream: float
-    jdbc_sink: float
-    first_record_s: float
-    """The second connector of a worker, from the request."""
-    task_mb: float
-    """PSS of an idle file source with its host."""
-
-
-def rates(engine: Engine) -> Rates:
-    """Each is measured after a run of the same kind, which lets the JVMs compile."""
+    Rates are records/s after the first transaction, and for the sink rows/s from the request on; `first_record_s` is
+    that of a worker's second connector, and `task_mb` the PSS of an idle file source with its host.
+    """
     plugins = engine.directory / "java-plugins"
     plugins.mkdir(parents=True, exist_ok=True)
     for coordinate in (*_KAFKAS, *debezium.PLUGINS):
         PluginStore(plugins).install(coordinate)
     engine.more |= {"plugin.path": str(plugins)}
     with engine, debezium.captured_postgres() as postgres:
-        file = _file(engine)
-        first, task_mb = _first_record(engine), _memory(engine)
-        mirror = _mirror(engine)
-        snapshot, stream, sink = _captured(engine, postgres)
-    return Rates(file, mirror, snapshot, stream, sink, first, task_mb)
+        for name, part in (
+            ("file", partial(_file, engine, lines)),
+            ("first_record_s", partial(_first_record, engine)),
+            ("task_mb", partial(_memory, engine)),
+            ("mirror", partial(_mirror, engine, lines)),
+        ):
+            progress(f"java-plugins, {name}")
+            yield name, part()
+        yield from _captured(engine, postgres, lines // 5, progress)
 
 
 def _java(engine: Engine, class_name: str) -> str:
@@ -69,19 +58,19 @@ def _java_file_source(engine: Engine, file: Path, topic: str) -> dict[str, str]:
     return {**file_source(file, topic), "connector.class": _java(engine, FILE_SOURCE), "batch.size": "2000"}
 
 
-def _file(engine: Engine) -> float:
+def _file(engine: Engine, lines: int) -> float:
     rate = 0.0
-    for lines in (_WARM_UP, LINES):
-        file = write_lines(engine.directory / "lines.txt", lines)
+    for count in (lines // 5, lines):
+        file = write_lines(engine.directory / "lines.txt", count)
         topic = _unique("file")
         with temporary_topic(engine.bootstrap_servers, topic):
-            rate = _source_rate(engine, topic, topic, _java_file_source(engine, file, topic), lines)
+            rate = _source_rate(engine, topic, topic, _java_file_source(engine, file, topic), count)
     return rate
 
 
-def _mirror(engine: Engine) -> float:
+def _mirror(engine: Engine, lines: int) -> float:
     rate, servers = 0.0, engine.bootstrap_servers
-    for records in (_WARM_UP, LINES):
+    for records in (lines // 5, lines):
         with full_topic(servers, records) as topic, temporary_topic(servers, f"a.{topic}"):
             config = {
                 "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -99,35 +88,45 @@ def _mirror(engine: Engine) -> float:
     return rate
 
 
-def _captured(engine: Engine, postgres: Postgres) -> tuple[float, float, float]:
-    """Return the rates of a snapshot, of the changes after it, and of the sink that writes the snapshot."""
+def _captured(
+    engine: Engine, postgres: Postgres, rows: int, progress: Callable[[str], None]
+) -> Iterator[tuple[str, float]]:
+    """Yield the rates of a snapshot, of the changes after it, and of the sink that writes them all."""
     postgres.sql(f"""
         CREATE TABLE captured (id bigint PRIMARY KEY, customer int, price numeric(12,2), at timestamptz, note text);
-        INSERT INTO captured SELECT n, n % 1000, n / 4.0, now(), repeat('x', 50) FROM generate_series(1, {ROWS}) n;
+        INSERT INTO captured SELECT n, n % 1000, n / 4.0, now(), repeat('x', 50) FROM generate_series(1, {rows}) n;
         ALTER TABLE captured REPLICA IDENTITY FULL""")
-    snapshot = stream = sink = 0.0
-    for _ in range(2):
+    figures: dict[str, float] = {}
+    for run in ("warm-up", "measured"):
         prefix = _unique("cdc").replace("-", "")
         topic = f"{prefix}.public.captured"
         config = debezium.source(postgres, prefix, **{"table.include.list": "public.captured"})
-        with temporary_topic(engine.bootstrap_servers, topic), _connector(engine, prefix, config) as sent:
-            snapshot = _growth_rate(engine, topic, prefix, sent, ROWS)
-            began = time.monotonic()
-            postgres.sql(f"UPDATE captured SET price = price + 1 WHERE id <= {UPDATES}")
-            stream = UPDATES / (_complete(engine, topic, prefix, ROWS + UPDATES).last - began)
-            sink = _sink_rate(engine, postgres, topic)
-    return snapshot, stream, sink
+        with temporary_topic(engine.bootstrap_servers, topic):
+            with _connector(engine, prefix, config) as sent:
+                progress(f"java-plugins, snapshot, {run}")
+                figures["snapshot"] = _growth_rate(engine, topic, prefix, sent, rows)
+                progress(f"java-plugins, stream, {run}")
+                figures["stream"] = _stream_rate(engine, postgres, topic, prefix, rows)
+            progress(f"java-plugins, jdbc_sink, {run}")
+            figures["jdbc_sink"] = _sink_rate(engine, postgres, topic, rows)
+    yield from figures.items()
 
 
-def _sink_rate(engine: Engine, postgres: Postgres, topic: str) -> float:
+def _stream_rate(engine: Engine, postgres: Postgres, topic: str, connector: str, rows: int) -> float:
+    updates, began = rows // 4, time.monotonic()
+    postgres.sql(f"UPDATE captured SET price = price + 1 WHERE id <= {updates}")
+    return updates / (_complete(engine, topic, connector, rows + updates).last - began)
+
+
+def _sink_rate(engine: Engine, postgres: Postgres, topic: str, rows: int) -> float:
     table = _unique("copy").replace("-", "")
     config = debezium.sink(postgres, topic, **{"collection.name.format": table, "batch.size": "2000"})
     name = _unique("sink")
     with _connector(engine, name, config) as sent:
         _await(lambda: postgres.sql(f"SELECT to_regclass('{table}') IS NOT NULL") == [["t"]])
         done = f"SELECT count(*) FROM captured JOIN {table} USING (id, customer, price, note)"
-        _await(lambda: postgres.sql(done) == [[str(ROWS)]])
-        return (ROWS + UPDATES) / (time.monotonic() - sent)
+        _await(lambda: postgres.sql(done) == [[str(rows)]])
+        return (rows + rows // 4) / (time.monotonic() - sent)
 
 
 def _first_record(engine: Engine) -> float:

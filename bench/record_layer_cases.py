@@ -210,5 +210,5 @@ CASES = (
         "TimestampConverter, structs",
         _chain(_one("TimestampConverter$Value", field="seen", target_type="unix"), _CUSTOMER, customers),
     ),
-    Case("line_path", "lines, chain of four, JSON", _path),
+    Case("line_path", "lines, chain of four, JSON", _path, 500_000),
 )
