@@ -36,14 +36,20 @@ _CONTEXT: Final = f"{_CONNECT}.runtime.errors.ProcessingContext"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where consumed records are from, as columns; times in ms since the epoch."""
+class Origins:
+    """Topics, partitions and offsets of consumed records, as columns."""
 
     topics: Sequence[str]
     partitions: Sequence[int]
     offsets: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Timestamps of consumed records, in ms since the epoch, and their types, as columns."""
+
     timestamps: Sequence[int | None]
-    timestamp_types: Sequence[TimestampType]
+    types: Sequence[TimestampType]
 
 
 def rows(count: int) -> Any:
@@ -57,7 +63,7 @@ def data_function(converter: Any, topics: Sequence[str], column: Sequence[bytes 
     return after(of_same(convert, _texts(topics), _byte_arrays(column)), _not_null())
 
 
-def record_function(places: Places, keys: Any, values: Any) -> Handle:
+def record_function(origins: Origins, times: Times, keys: Any, values: Any) -> Handle:
     """Return the function that makes the record of a row, of the results of two functions of data."""
     row = "int"
     made = constructor(
@@ -66,26 +72,34 @@ def record_function(places: Places, keys: Any, values: Any) -> Handle:
     )
     return of_same(
         made,
-        _texts(places.topics),
-        array_element("int", places.partitions),
+        _texts(origins.topics),
+        array_element("int", origins.partitions),
         *_schema_and_value(keys),
         *_schema_and_value(values),
-        array_element("long", places.offsets),
-        _timestamps(places.timestamps),
-        _timestamp_types(places.timestamp_types),
+        array_element("long", origins.offsets),
+        _timestamps(times.timestamps),
+        _timestamp_types(times.types),
         always("java.lang.Iterable", None, row),
     )
 
 
-def put_function(batch: Any) -> Handle:
-    """Return the function that makes the record to put of a record; ``batch`` takes the place of the consumed key."""
-    consumed = with_values(constructor(_CONSUMED, _STRING, "int", "long", _OBJECT, _OBJECT), {3: batch, 4: None})
-    names = ("originalTopic", "originalKafkaPartition", "originalKafkaOffset")
-    origin = of_same(consumed, *(method(_RECORD, name) for name in names))
+def put_function(origins: Origins, batch: Any, records: Any) -> Handle:
+    """Return the function that makes the record to put of a row of ``records``.
+
+    In place of the consumed key and value it has ``batch`` and the row. The origin is that of the consumed record,
+    whatever a transformation has made of the record's own fields.
+    """
+    consumed = with_values(constructor(_CONSUMED, _STRING, "int", "long", _OBJECT, _OBJECT), {3: batch})
+    origin = of_same(
+        consumed,
+        _texts(origins.topics),
+        array_element("int", origins.partitions),
+        array_element("long", origins.offsets),
+        method("java.lang.Integer", "valueOf", "int"),
+    )
     context = after(origin, constructor(_CONTEXT, _OBJECT))
-    unchanged = method("java.util.Objects", "requireNonNull", _OBJECT)
-    unchanged = unchanged.asType(unchanged.type().changeParameterType(0, java_class(_RECORD).class_))
-    return of_same(constructor(f"{_CONNECT}.runtime.InternalSinkRecord", _CONTEXT, _RECORD), context, unchanged)
+    record = method("java.util.List", "get", "int").bindTo(records)
+    return of_same(constructor(f"{_CONNECT}.runtime.InternalSinkRecord", _CONTEXT, _RECORD), context, record)
 
 
 def _byte_arrays(column: Sequence[bytes | None]) -> Handle:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from headrace.api.record import SinkRecord
-from headrace.java.consumed_functions import put_function
+from headrace.java.consumed_functions import Origins, put_function, rows
 from headrace.java.errors import python_error
 from headrace.java.functions import BatchFunction
 from headrace.java.jvm import java_class, jpype
@@ -26,7 +26,7 @@ _RUNTIME: Final = "org.apache.kafka.connect.runtime"
 class _PutBatch:
     """The records of one ``put``, as Java's records hold them."""
 
-    def __init__(self, record: Callable[[Any], SinkRecord]) -> None:
+    def __init__(self, record: Callable[[Any, int], SinkRecord]) -> None:
         self.record = record
 
     def get(self) -> None:
@@ -36,11 +36,11 @@ class _PutBatch:
 class PutRecords(Sequence[SinkRecord]):
     """Records to put that are Java's; each is Python's where it is asked for. Task's thread, but for reports."""
 
-    def __init__(self, records: Any, python_record: Callable[[Any], SinkRecord]) -> None:
-        """``records`` is a Java list of sink records, and ``python_record`` makes one of them Python's."""
-        self._java_record = BatchFunction(put_function(put_batch(python_record)))
+    def __init__(self, records: Any, origins: Origins, python_record: Callable[[Any, int], SinkRecord]) -> None:
+        """``records`` is a Java list of sink records; ``python_record`` makes Python's of one and its place."""
+        put = BatchFunction(put_function(origins, _put_batch(python_record), records))
         self._python_record = python_record
-        self.java = self._java_record(records, _not_expected)
+        self.java = put(rows(len(origins.topics)), not_expected)
 
     def __len__(self) -> int:
         return int(self.java.size())
@@ -48,10 +48,11 @@ class PutRecords(Sequence[SinkRecord]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
-        return self._python_record(self.java.get(range(len(self))[index]))
+        place = range(len(self))[index]
+        return self._python_record(self.java.get(place), place)
 
 
-def put_batch(python_record: Callable[[Any], SinkRecord]) -> Any:
+def _put_batch(python_record: Callable[[Any, int], SinkRecord]) -> Any:
     """Return what Java's records hold in place of the consumed key, by which ``put_record`` finds Python's."""
     return jpype().JProxy(_types().supplier, inst=_PutBatch(python_record), convert=True)
 
@@ -62,30 +63,25 @@ def java_put_records(records: Sequence[SinkRecord]) -> Any:
     if isinstance(records, PutRecords):
         return array_list(records.java)
     types = _types()
-    by_origin: dict[tuple[str, int, int], SinkRecord] = {}
-    batch, put = put_batch(lambda java: by_origin[origin_of(java)]), []
-    for record in records:
+    batch, put = _put_batch(lambda _, place: records[place]), []
+    for place, record in enumerate(records):
         java = java_sink_record(record)
         where = record.original_topic, record.original_kafka_partition or 0, record.original_kafka_offset
-        by_origin[where] = record
-        put.append(types.internal(types.context(types.consumed(*where, batch, None)), java))
+        put.append(types.internal(types.context(types.consumed(*where, batch, types.integer(place))), java))
     return array_list(java_class("java.util.Arrays").asList(put))
 
 
-def origin_of(java: Any) -> tuple[str, int, int]:
-    """Return topic, partition and offset that a Java sink record was consumed from."""
-    return str(java.originalTopic()), int(java.originalKafkaPartition()), int(java.originalKafkaOffset())
-
-
-def _not_expected(row: int, error: Any, again: Callable[[], Any]) -> Any:
+def not_expected(row: int, error: Any, again: Callable[[], Any]) -> Any:
+    """Raise the error of a function that makes Java's records, which has no reason to fail."""
     raise python_error(error, "Java's sink records")
 
 
 def put_record(java: Any) -> SinkRecord:
     """Return the record that was put. One that the task has made by itself is converted, as in Java."""
     if isinstance(java, _types().internal):
-        batch: _PutBatch = java.context().original().key()
-        return batch.record(java)
+        origin = java.context().original()
+        batch: _PutBatch = origin.key()
+        return batch.record(java, int(origin.value()))
     return python_sink_record(java)
 
 
@@ -94,6 +90,7 @@ def _types() -> SimpleNamespace:
     return SimpleNamespace(
         consumed=java_class("org.apache.kafka.clients.consumer.ConsumerRecord"),
         context=java_class(f"{_RUNTIME}.errors.ProcessingContext"),
+        integer=java_class("java.lang.Integer"),
         internal=java_class(f"{_RUNTIME}.InternalSinkRecord"),
         supplier=java_class("java.util.function.Supplier"),
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +12,8 @@ from headrace.api.record import SinkRecord
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER
 from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.java import consumed_functions as functions
-from headrace.java.errors import python_error
-from headrace.java.functions import BatchFunction, without, without_nulls
-from headrace.java.put_records import PutRecords, origin_of
+from headrace.java.functions import BatchFunction, Recover, without, without_nulls
+from headrace.java.put_records import PutRecords, not_expected
 from headrace.java.records import python_sink_record
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.task.assembly import TaskAssembly
@@ -75,10 +74,10 @@ class JavaSinkRecordConverter:
         rows = _Rows(messages, self._errors)
         rows.read("keys", self._key)
         rows.read("values", self._value)
-        records = rows.records()
+        rows.make_records()
         for step in self._transformations:
-            records = rows.transformed(records, step)
-        return PutRecords(records, partial(_python_record, messages, {}))
+            rows.transform(step)
+        return rows.put_records()
 
     def table(self, messages: ConsumedMessages, columns: Set[str]) -> pa.Table | None:
         """Return None: Java tasks take records."""
@@ -111,69 +110,62 @@ def _reader(
 
 
 class _Rows:
-    """Messages with the columns converted so far. A skipped row is removed from all columns."""
+    """Messages with what is made of each so far. A row that is skipped or dropped is removed from all."""
 
     def __init__(self, messages: ConsumedMessages, errors: RetryWithTolerance[ConsumedRecord]) -> None:
         self._messages = messages
         self._errors = errors
         self._columns: dict[str, Any] = {}
+        self._records: Any = None
 
     def read(self, name: str, reader: JavaReader) -> None:
         """Fill a column with what a converter makes of the bytes of ``name``, keys or values."""
         if not self._messages:
             return
-        column, topics = getattr(self._messages, name), self._messages.topics
-        read = BatchFunction(functions.data_function(reader.converter, topics, column))
-        skipped: set[int] = set()
-        originals = Originals(self._messages).__getitem__
-        recovered = recover(self._errors, reader.operation, originals, skipped)
-        self._columns[name] = read(functions.rows(len(column)), recovered)
+        column, skipped = getattr(self._messages, name), set[int]()
+        read = BatchFunction(functions.data_function(reader.converter, self._messages.topics, column))
+        self._columns[name] = read(functions.rows(len(column)), self._recover(reader.operation, skipped))
         if skipped:
-            rest = [message for row, message in enumerate(self._messages.messages) if row not in skipped]
-            self._messages = ConsumedMessages(rest)
+            self._remove_messages(skipped)
             self._columns = {name: without(column, skipped) for name, column in self._columns.items()}
 
-    def records(self) -> Any:
-        """Return Java's records of all rows."""
+    def make_records(self) -> None:
+        """Make Java's records of all columns."""
         messages = self._messages
         if not messages:
-            return functions.rows(0)
-        kinds = [kind for kind, _ in messages.timestamps]
-        places = functions.Places(
-            messages.topics,
-            messages.partitions,
-            messages.offsets,
-            [timestamp if kind else None for kind, timestamp in messages.timestamps],
-            [TIMESTAMP_TYPES[kind] for kind in kinds],
+            self._records = functions.rows(0)
+            return
+        timestamps = [timestamp if kind else None for kind, timestamp in messages.timestamps]
+        times = functions.Times(timestamps, [TIMESTAMP_TYPES[kind] for kind, _ in messages.timestamps])
+        made = functions.record_function(_origins(messages), times, self._columns["keys"], self._columns["values"])
+        self._records = BatchFunction(made)(functions.rows(len(messages)), not_expected)
+
+    def transform(self, step: JavaStep) -> None:
+        """Replace each record by what ``step`` returns."""
+        self._records = step.function(self._records, self._recover(step.operation, set()))
+        if self._records.indexOf(None) >= 0:
+            self._remove_messages({row for row, each in enumerate(self._records.toArray()) if each is None})
+            without_nulls(self._records)
+
+    def put_records(self) -> Sequence[SinkRecord]:
+        """Return the records as they are put."""
+        messages = self._messages
+        return PutRecords(self._records, _origins(messages), partial(_python_record, messages)) if messages else []
+
+    def _recover(self, operation: Operation, skipped: set[int]) -> Recover:
+        return recover(self._errors, operation, Originals(self._messages).__getitem__, skipped)
+
+    def _remove_messages(self, rows: Set[int]) -> None:
+        self._messages = ConsumedMessages(
+            [message for row, message in enumerate(self._messages.messages) if row not in rows]
         )
-        made = BatchFunction(functions.record_function(places, self._columns["keys"], self._columns["values"]))
-        return made(functions.rows(len(messages)), _not_expected)
-
-    def transformed(self, records: Any, step: JavaStep) -> Any:
-        """Return a Java list of what ``step`` returns for each record; what it drops, or is skipped, is left out."""
-        originals = partial(_original, self._messages, records)
-        results = step.function(records, recover(self._errors, step.operation, originals, set()))
-        return without_nulls(results)
 
 
-def _not_expected(row: int, error: Any, again: Callable[[], Any]) -> Any:
-    raise python_error(error, "Java's sink records")
+def _origins(messages: ConsumedMessages) -> functions.Origins:
+    return functions.Origins(messages.topics, messages.partitions, messages.offsets)
 
 
-def _rows_by_origin(messages: ConsumedMessages) -> dict[tuple[str, int, int], int]:
-    places = zip(messages.topics, messages.partitions, messages.offsets, strict=True)
-    return {place: row for row, place in enumerate(places)}
-
-
-def _original(messages: ConsumedMessages, records: Any, row: int) -> ConsumedRecord:
-    original: ConsumedRecord = Originals(messages)[_rows_by_origin(messages)[origin_of(records.get(row))]]
-    return original
-
-
-def _python_record(messages: ConsumedMessages, rows: dict[tuple[str, int, int], int], java: Any) -> SinkRecord:
-    """Return a record as Python's; ``rows`` is filled by the first call."""
-    if not rows:
-        rows.update(_rows_by_origin(messages))
+def _python_record(messages: ConsumedMessages, java: Any, row: int) -> SinkRecord:
     record = python_sink_record(java, ConsumedSinkRecord)
-    record.consumed = messages, rows[origin_of(java)]
+    record.consumed = messages, row
     return record
