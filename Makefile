@@ -53,6 +53,11 @@ lock: $(READY) ## Write the locks anew from pyproject.toml (ten minutes; UPGRADE
 kerberos: $(READY) ## Python packages with Kerberos, as wheels into dist/kerberos (docs/guide/kafka-security.md)
 	@$(PY) scripts/kerberos.py dist/kerberos
 
+.PHONY: console
+console: $(READY) ## Types of the console's modules (tsc --checkJs; skipped, and said, without node and npm)
+	@echo "==> tsc"
+	@$(PY) -m scripts.console_types
+
 .PHONY: diagrams
 diagrams: $(READY) ## State diagrams in docs/ARCHITECTURE.md, from the transition tables
 	@$(PY) -m scripts.diagrams
@@ -69,15 +74,15 @@ audit: $(READY) ## Known vulnerabilities of what is locked; skipped, and said, w
 demo: setup ## A file into Kafka exactly once, under kills (FILE=path your own file, KEEP=1 leaves it running)
 	@$(PY) -m demo $${FILE:+--file "$$FILE"} $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
+.PHONY: demo-cdc
+demo-cdc: setup ## Debezium between two databases, under kills (needs PostgreSQL; KEEP=1 leaves it running)
+	@$(PY) -m demo.cdc $(if $(filter-out 0 no false,$(KEEP)),--keep)
+
 .PHONY: session
 session: setup ## Record docs/session: a terminal session on a real worker, as asciicast and as text
 	@$(PY) -m scripts.record_session
 
 .PHONY: bench
-.PHONY: demo-cdc
-demo-cdc: setup ## Debezium between two databases, under kills (needs PostgreSQL; KEEP=1 leaves it running)
-	@$(PY) -m demo.cdc $(if $(filter-out 0 no false,$(KEEP)),--keep)
-
 bench: setup ## Side by side with Java Kafka Connect on the same broker (about forty minutes)
 	@$(PY) -m bench
 
@@ -115,7 +120,7 @@ PROCESSES ?= 3
 PYTEST = $(PY) -m pytest -q -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations=15
 
 .PHONY: test
-test: lint types layers setup ## The gates and the first tier of tests in three processes (PROCESSES=2 for two)
+test: lint types layers console setup ## The gates and the first tier of tests in three processes (PROCESSES=2 for two)
 	@echo "==> Tests"
 	@$(PYTEST) -m "not slow" --hypothesis-profile quick $(PYTEST_ARGS)
 

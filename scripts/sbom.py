@@ -35,20 +35,40 @@ Beside these, with the extras `lineage` and `otel`, as locked for development:
 
 """
 _EXTRAS: Final = ("lineage", "otel")
+_VENDORED: Final = """
+
+In the package itself, for the [console](guide/console.md); only the names of imports and exports are changed. Licences
+and checksums are beside them in `src/headrace/console/static/vendor`.
+
+| package of npm | version | licence |
+|---|---|---|
+"""
+_VENDOR: Final = Path(__file__).parents[1] / "src" / "headrace" / "console" / "static" / "vendor" / "vendor.json"
 
 
 def main(arguments: list[str]) -> int:
     packages = [(name, version, licence(name)) for name, version in locked()]
     if arguments == ["--table"]:
         more = sorted(set(_required("headrace", _EXTRAS)) - {name for name, _, _ in packages})
-        print(_TABLE + _rows(packages) + _MORE + _rows([(name, version(name), licence(name)) for name in more]))
+        extras = [(name, version(name), licence(name)) for name in more]
+        print(_TABLE + _rows(packages) + _MORE + _rows(extras) + _VENDORED + _lines(vendored()))
     else:
         print(json.dumps(_bill(packages), indent=1))
     return 0
 
 
 def _rows(packages: list[tuple[str, str, str]]) -> str:
-    return _HEAD + "\n".join(f"| {name} | {version} | {found} |" for name, version, found in packages)
+    return _HEAD + _lines(packages)
+
+
+def _lines(packages: list[tuple[str, str, str]]) -> str:
+    return "\n".join(f"| {name} | {version} | {found} |" for name, version, found in packages)
+
+
+def vendored() -> list[tuple[str, str, str]]:
+    """Names, versions and licences of the console's libraries."""
+    entries = json.loads(_VENDOR.read_text())
+    return sorted({(entry["name"], entry["version"], entry["licence"]) for entry in entries})
 
 
 def _required(package: str, extras: tuple[str, ...] = ()) -> Iterator[str]:
@@ -90,6 +110,11 @@ def _bill(packages: list[tuple[str, str, str]]) -> dict[str, Any]:
         {"type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}",
          "licenses": [{"license": {"name": found}}]}
         for name, version, found in packages
+    ]  # fmt: skip
+    components += [
+        {"type": "library", "name": name, "version": version, "purl": f"pkg:npm/{name.replace('@', '%40')}@{version}",
+         "licenses": [{"license": {"id": found}}]}
+        for name, version, found in vendored()
     ]  # fmt: skip
     return {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components}
 

@@ -20,6 +20,7 @@ from headrace.api import protected_files
 from headrace.api.errors import ConfigError
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests import tiers
+from tests.console.browser import found_chromium
 from tests.support.debian import or_skip
 from tests.support.postgres import H2, Postgres, fetched_driver, found_postgres, h2_url
 from tests.support.worker_process import WorkerProcess, once_settled
@@ -60,6 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What has to be installed is installed now: it can take longer than a test may."""
     wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    if "browser" in wanted and not session.config.option.collectonly:
+        with suppress(ConfigError):  # likewise
+            found_chromium()
     if "postgres" in wanted and not session.config.option.collectonly:
         with suppress(ConfigError):  # its tests skip themselves, and say why
             found_postgres()

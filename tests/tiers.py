@@ -58,6 +58,7 @@ SLOW: Final = (
     "integration/test_cluster.py",
     "integration/test_command_line.py",
     "integration/test_demo.py::test_interrupted_it_leaves_nothing_behind",
+    "integration/test_demo_cdc.py",
     "integration/test_embedded_broker.py",
     "integration/test_health.py",
     "integration/test_no_java.py",
@@ -78,15 +79,19 @@ SLOW: Final = (
     "integration/test_dead_letter_redrive.py",
     "integration/test_dead_letters.py",
     "integration/test_doctor.py",
+    "integration/test_doctor_of_two_brokers.py",
     "integration/test_doctor_permissions.py",
     "integration/test_followers.py",
     "integration/test_preview.py",
+    "integration/test_preview_beside_a_task.py",
     "integration/test_preview_by_workers.py",
+    "integration/test_preview_of_database_sinks.py",
     "integration/test_preview_of_sinks.py",
     "integration/test_preview_on_spark.py",
     "integration/test_preview_of_spark_sources.py",
     "integration/test_recorded_session.py",
     "integration/test_runbook.py",
+    "integration/test_shell_completion.py",
     "integration/test_sink_lag.py",
     "integration/test_topics_command.py",
     # Java connectors whose processes hang and die
@@ -105,6 +110,9 @@ SLOW: Final = (
     # taps and targets of PyPI, which are installed
     "integration/test_singer_environments.py",
     "integration/test_singer_taps.py",
+    # all screens in a real Chromium, and their figures; the first tier has a journey
+    "console/test_screens.py",
+    "console/test_measures.py",
     # a real Prometheus, a worker of its own
     "integration/test_prometheus.py",
     # receivers of traces and lineage, a worker of its own
@@ -123,6 +131,11 @@ SLOW: Final = (
     # long ones, of which the first tier has others of the same kind
     "integration/test_example_kafka_to_parquet.py",
     "integration/test_spark_table_source_h2.py",
+    "integration/test_spark_table_source.py::test_each_type_keeps_its_digits_in_offsets",
+    "integration/test_spark_table_source.py::test_a_table_of_files_and_what_comes_to_it[csv]",
+    "integration/test_spark_file_source.py::test_splits_share_the_files",
+    "integration/test_spark_sinks.py::test_a_table_shows_its_columns",
+    "integration/test_error_handling.py::test_records_too_large_at_least_once",
     "integration/test_topic_creation.py::test_topics_of_what_comes_back_from_spark",
     # plugins of Maven Central, and Kafka's own tool
     "java/test_found_plugins.py",
@@ -140,6 +153,7 @@ SLOW: Final = (
     "integration/test_spark_sinks.py::test_any_file_system_of_hadoops",
 )
 LONGEST_FIRST: Final = (
+    "console/test_screens.py",
     "java/test_dedicated_mirror_maker.py",
     "integration/test_singer_taps.py",
     "faults/test_singer_source.py",
@@ -152,12 +166,16 @@ LONGEST_FIRST: Final = (
     "java/test_bad_plugins.py",
     "integration/test_preview.py",
     "integration/test_preview_by_workers.py",
+    "integration/test_preview_of_database_sinks.py",
     "integration/test_preview_of_sinks.py",
     "integration/test_offset_transfer.py",
     "integration/test_preview_on_spark.py",
     "faults/test_java_takeover.py",
     "faults/test_change_data_capture.py",
     "faults/test_incremental_snapshot.py",
+    "faults/test_cdc_on_spark_cluster.py",
+    "faults/test_failed_snapshots.py",
+    "integration/test_demo_cdc.py",
     "faults/test_spark_cluster.py",
     "security/test_kerberos.py",
     "faults/test_mutations.py",

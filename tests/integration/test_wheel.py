@@ -132,6 +132,9 @@ def test_the_wheel_has_its_types_and_licences(installed: Environment) -> None:
         names = set(wheel.namelist())
         metadata = wheel.read(f"headrace-{__version__}.dist-info/METADATA").decode()
     assert {"headrace/py.typed", "headrace/broker/pins/broker.sha256"} <= names
+    static = ROOT / "src" / "headrace" / "console" / "static"
+    files = {str(path.relative_to(ROOT / "src")) for path in static.rglob("*") if path.is_file()}
+    assert files and files <= names
     assert {f"headrace-{__version__}.dist-info/licenses/{name}" for name in ("LICENSE", "NOTICE")} <= names
     assert {name.partition("/")[0] for name in names} == {"headrace", f"headrace-{__version__}.dist-info"}
     assert "Description-Content-Type: text/markdown" in metadata

@@ -53,7 +53,7 @@ LEAST_ROLES: Final[Mapping[str, str]] = {
     "PUT /admin/loggers/{logger}": "admin",
 }
 """Of all operations that ``/openapi.json`` describes."""
-UNDESCRIBED: Final = ("/openapi.json", "/docs")
+UNDESCRIBED: Final = ("/openapi.json", "/docs", "/console")
 """What a viewer may read beside them."""
 
 _ROW: Final = re.compile(r"\| ((?:`[A-Z]+ /[^`|]*`(?:, )?)+) \| `(\w+)` \|")

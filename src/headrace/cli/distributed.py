@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from headrace.distributed.distributed_herder import DistributedHerder
+    from headrace.herder.connector_logs import LogQuery
     from headrace.herder.engine.herder_services import LeaderRequests
+    from headrace.inspection.inspections import Inspections
+    from headrace.rest.leader_client import LeaderClient
+    from headrace.rest.rest_client import RestClient
+    from headrace.rest.server.rest_server import RestServer
     from headrace.spark.task.spark_task_launcher import SparkTaskLauncher
 
 
@@ -105,52 +110,88 @@ def _worker(
 ) -> WorkerProcess:
     """Put the worker together; slow imports are here, so that they run while Spark starts."""
     from headrace.distributed.assembly import distributed_herder
-    from headrace.herder.connector_logs import LogQuery
-    from headrace.metrics.jmx_naming import NAMINGS
-    from headrace.rest.access.forwarded_user import ForwardedUsers
-    from headrace.rest.app import OtherWorkers, create_app
-    from headrace.rest.internal_request_signature import SignatureVerifier
-    from headrace.rest.leader_client import LeaderClient
-    from headrace.rest.middleware.filters import InternalRequestCheck
-    from headrace.rest.rest_client import RestClient
-    from headrace.rest.worker_api import worker_api
     from headrace.worker.tasks.traced_launcher import with_traces
 
-    timeout = config.rest_request_timeout
-    client = RestClient(endpoints.tls.client, parts.tracing.outgoing_headers)
-    leader = LeaderClient(client, config.signature_algorithm, timeout)
+    requests = _WorkerRequests.of(config, endpoints, parts)
     herder = distributed_herder(
         config,
         parts.plugins,
         with_traces(launcher, parts.tracing),
         endpoints.advertised_url,
-        variant.leader or leader,
+        variant.leader or requests.leader,
         loggers=loggers,
         tracing=parts.tracing,
     )
     parts.extensions.register(herder)
     parts.observe(herder, config.bootstrap_servers)
+    server = _rest_server(config, endpoints, parts, requests, _Served(herder, launcher, loggers), variant)
+    begin, name = variant.begin, _network_location(endpoints)
+    return WorkerProcess(
+        herder,
+        server,
+        endpoints.listeners.local_url,
+        config,
+        None if begin is None else lambda: begin(herder, name),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkerRequests:
+    """Clients for requests to other workers."""
+
+    client: RestClient
+    leader: LeaderClient
+
+    @classmethod
+    def of(cls, config: DistributedConfig, endpoints: Endpoints, parts: CheckedParts) -> _WorkerRequests:
+        from headrace.rest.leader_client import LeaderClient
+        from headrace.rest.rest_client import RestClient
+
+        client = RestClient(endpoints.tls.client, parts.tracing.outgoing_headers)
+        return cls(client, LeaderClient(client, config.signature_algorithm, config.rest_request_timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The parts of the worker that its REST API serves."""
+
+    herder: DistributedHerder
+    launcher: SparkTaskLauncher
+    loggers: Loggers
+
+
+def _rest_server(
+    config: DistributedConfig,
+    endpoints: Endpoints,
+    parts: CheckedParts,
+    requests: _WorkerRequests,
+    served: _Served,
+    variant: Variant,
+) -> RestServer:
+    """Return the server of the REST API, which accepts requests of other workers that they have signed."""
+    from headrace.metrics.jmx_naming import NAMINGS
+    from headrace.rest.access.forwarded_user import ForwardedUsers
+    from headrace.rest.app import OtherWorkers, create_app
+    from headrace.rest.internal_request_signature import SignatureVerifier
+    from headrace.rest.middleware.filters import InternalRequestCheck
+    from headrace.rest.worker_api import worker_api
+
+    herder = served.herder
     verifier = SignatureVerifier(config.verification_algorithms)
     users = ForwardedUsers(herder, config.signature_algorithm, verifier)
-    others = OtherWorkers(herder, client, verifier, users.headers)
-    advertised = urlsplit(endpoints.advertised_url)
-
-    def ask(worker: str, query: LogQuery) -> dict[str, Any]:
-        return leader.log_lines(f"{advertised.scheme}://{worker}", query, herder.session_key())
-
-    inspections = parts.inspections(herder, config, advertised.netloc, launcher.preview_frames, ask)
+    inspections = _inspections(config, endpoints, parts, requests.leader, served)
     app = create_app(
         herder,
-        request_timeout=timeout,
-        others=others,
-        loggers=loggers,
-        engine_failure=launcher.trouble,
+        request_timeout=config.rest_request_timeout,
+        others=OtherWorkers(herder, requests.client, verifier, users.headers),
+        loggers=served.loggers,
+        engine_failure=served.launcher.trouble,
         namings=NAMINGS[config.metrics_naming],
         tracing=parts.tracing,
         inspections=inspections,
     )
     parts.access.accept_forwarded(users)
-    server = worker_api(
+    return worker_api(
         variant.restrict(app),
         endpoints,
         config,
@@ -159,11 +200,19 @@ def _worker(
         lambda app: InternalRequestCheck(app, herder, verifier),
         inspections.close,
     )
-    begin = variant.begin
-    return WorkerProcess(
-        herder,
-        server,
-        endpoints.listeners.local_url,
-        config,
-        None if begin is None else lambda: begin(herder, advertised.netloc),
-    )
+
+
+def _inspections(
+    config: DistributedConfig, endpoints: Endpoints, parts: CheckedParts, leader: LeaderClient, served: _Served
+) -> Inspections:
+    """Return the inspections, which request log lines from the other workers by the scheme of the own URL."""
+    scheme = urlsplit(endpoints.advertised_url).scheme
+
+    def ask(worker: str, query: LogQuery) -> dict[str, Any]:
+        return leader.log_lines(f"{scheme}://{worker}", query, served.herder.session_key())
+
+    return parts.inspections(served.herder, config, _network_location(endpoints), served.launcher.preview_frames, ask)
+
+
+def _network_location(endpoints: Endpoints) -> str:
+    return urlsplit(endpoints.advertised_url).netloc

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from headrace import __version__
 from headrace.api.errors import ConnectError
+from headrace.console.router import console_router
 from headrace.herder.errors import NotLeaderError
 from headrace.herder.herder import ClusterHerder, Herder
 from headrace.inspection.inspections import Inspections
@@ -87,6 +88,7 @@ def create_app(
     app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
     app.include_router(metrics_router(herder, namings))
     app.include_router(root_router(herder))
+    app.include_router(console_router())
     if others is not None:
         app.include_router(internal_router(others.herder, handler, others.verifier, served.logs))
         forwarder = RequestForwarder(others.client, request_timeout, others.sign)
@@ -112,6 +114,9 @@ def _application(tracing: Tracing) -> FastAPI:
         title="headrace",
         version=__version__,
         redirect_slashes=False,
+        # FastAPI's own pages load scripts from elsewhere; the console has one of ours.
+        docs_url=None,
+        redoc_url=None,
         generate_unique_id_function=operation_id,
         dependencies=[Depends(check_content_type)],
         exception_handlers={

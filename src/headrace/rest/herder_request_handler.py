@@ -16,6 +16,7 @@ from starlette.responses import Response
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import NotLeaderError, RebalanceNeededError, RequestTimeoutError
 from headrace.herder.herder import Herder
+from headrace.rest.access.access import SECRETS
 from headrace.rest.access.forwarded_user import Sign
 from headrace.rest.exception_mapper import on_connect_error
 from headrace.rest.internal_request_signature import HEADERS as SIGNATURE_HEADERS
@@ -30,7 +31,7 @@ REQUEST_TIMEOUT_SECONDS: Final = 90.0
 log = logging.getLogger(__name__)
 
 FORWARD: Final = "forward"
-_REQUEST_HEADERS: Final = ("Accept", "Authorization", "Content-Type", *SIGNATURE_HEADERS)
+_REQUEST_HEADERS: Final = ("Accept", "Authorization", "Content-Type", SECRETS, *SIGNATURE_HEADERS)
 """A signature does not cover the recipient, so it stays valid."""
 _ANSWER_HEADERS: Final = ("Content-Type", "Location", "Retry-After", "WWW-Authenticate")
 _MARGIN_SECONDS: Final = 5.0

@@ -76,7 +76,20 @@ def test_nobody_else_may(api: Any, headers: dict[str, str]) -> None:
     assert answer.headers["www-authenticate"] == 'Basic realm="headrace", charset="UTF-8"'
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/docs", "/openapi.json", "/admin/loggers", "/nothing"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/health",
+        "/metrics",
+        "/docs",
+        "/console",
+        "/console/static/0/app/main.js",
+        "/openapi.json",
+        "/admin/loggers",
+        "/nothing",
+    ],
+)
 def test_it_is_asked_everywhere(api: Any, path: str) -> None:
     for url in api.urls:
         assert httpx2.get(url + path).status_code == 401

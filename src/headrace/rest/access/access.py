@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from headrace.rest.access.change_audit import ChangeAudit
 
 _ACCESS: Final = "headrace.access"
+SECRETS: Final = "X-Headrace-Secrets"
+"""A request's header: with ``hidden``, the answer has no secrets, whatever the user may see."""
 
 Config = Mapping[str, str | None]
 
@@ -33,6 +35,8 @@ class Access:
     """Writes a decision to the audit record."""
     change: ChangeAudit | None = None
     """The request's line of ``headrace.audit``; None for one that changes nothing."""
+    hides_secrets: bool = False
+    """True for a request that wants no secrets in its answer."""
 
     def may(self, role: Role, connector: str) -> bool:
         """Return True if the rules allow the role; for leaving out what a user may not see, so not audited."""
@@ -53,7 +57,7 @@ class Access:
 def access_of(request: Request) -> Access:
     """Return the access of the request's user; full access where nobody is authenticated."""
     access: Access = request.scope.get(_ACCESS, ANONYMOUS_ACCESS)
-    return access
+    return replace(access, hides_secrets=True) if request.headers.get(SECRETS) == "hidden" else access
 
 
 def with_access(scope: Scope, access: Access) -> Scope:

@@ -73,10 +73,17 @@ class HiddenSecrets:
 
     async def mask(self, access: Access, connector: str, answer: Any) -> Any:
         """Return a JSON answer about a connector as the user may see it. Raise NotFoundError for no such connector."""
-        if access.may(Role.EDITOR, connector):
+        if access.may(Role.EDITOR, connector) and not access.hides_secrets:
             return answer
         config = self._herder.connector_info(connector).config
         secrets = await self.secrets_in(config)
+        return _mask(answer, secrets.passwords, secrets.values)
+
+    async def mask_written(self, access: Access, answer: Any) -> Any:
+        """Return the JSON of a connector that the user has just written; its configuration may not be stored here."""
+        if not access.hides_secrets:
+            return answer
+        secrets = await self.secrets_in(answer[_CONFIG])
         return _mask(answer, secrets.passwords, secrets.values)
 
     async def secrets_in(self, *configs: Config) -> Secrets:

@@ -136,7 +136,7 @@ def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandl
         access_of(request).check_config(create.name, config)
         await note_config(request, hidden, {}, config)
         put = herder.put_connector_config(create.name, config, target_state=create.initial_state, allow_replace=False)
-        return _put_response(request, await handler.complete(put))
+        return await _put_response(request, hidden, await handler.complete(put))
 
     @router.put("/{connector}/config", summary="Create or reconfigure a connector", openapi_extra=CONFIG_DOC)
     async def put_config(name: Name, request: Request) -> Response:
@@ -144,7 +144,7 @@ def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandl
         access_of(request).check_config(name, config)
         await note_config(request, hidden, _known_config(herder, name), config)
         put = herder.put_connector_config(name, config, target_state=None, allow_replace=True)
-        return _put_response(request, await handler.complete(put))
+        return await _put_response(request, hidden, await handler.complete(put))
 
     @router.patch("/{connector}/config", summary="Change properties of a connector", openapi_extra=CONFIG_DOC)
     async def patch_config(name: Name, request: Request) -> Response:
@@ -153,7 +153,7 @@ def _add_config_changes(router: APIRouter, herder: Herder, handler: RequestHandl
         access_of(request).check_config(name, {**before, **patch})
         await note_config(request, hidden, before, _patched(before, patch))
         patched = await handler.complete(herder.patch_connector_config(name, named(name, patch)))
-        return JSONResponse(to_json(patched.info))
+        return JSONResponse(await hidden.mask_written(access_of(request), to_json(patched.info)))
 
     @router.delete("/{connector}", summary="Delete a connector", status_code=HTTPStatus.NO_CONTENT)
     async def delete_connector(
@@ -277,8 +277,8 @@ def _task_id(connector: str, task: str) -> ConnectorTaskId:
     return ConnectorTaskId(connector, int(task))
 
 
-def _put_response(request: Request, result: PutResult) -> Response:
-    body = to_json(result.info)
+async def _put_response(request: Request, hidden: HiddenSecrets, result: PutResult) -> Response:
+    body = await hidden.mask_written(access_of(request), to_json(result.info))
     if not result.created:
         return JSONResponse(body)
     location = f"{str(request.base_url).rstrip('/')}/connectors/{quote(result.info.name, safe='')}"

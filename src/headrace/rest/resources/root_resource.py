@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import RequestTimeoutError
@@ -18,11 +18,13 @@ from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
-from headrace.rest.routing import json_router
+from headrace.rest.routing import JSON, accepted_types, json_router
 
 HEALTH_TIMEOUT_SECONDS: Final = 10.0
 """Java: ``DEFAULT_HEALTH_CHECK_TIMEOUT_MS``."""
 
+_OF_BROWSERS: Final = frozenset({"text/html", "application/xhtml+xml"})
+"""All browsers accept both; Java's own HTTP client accepts text/html too, and wants JSON."""
 _HEALTHY: Final = "Worker has completed startup and is ready to handle requests."
 _STARTING: Final = "Worker is still starting up."
 _IMPAIRED: Final = "Worker is ready to handle requests, but not for all of its work."
@@ -91,11 +93,14 @@ def metrics_router(herder: Herder, namings: Sequence[Naming] = STRIMZI) -> APIRo
 
 
 def root_router(herder: Herder) -> APIRouter:
-    """Return the route of ``GET /``."""
+    """Return the route of ``GET /``, which leads browsers to the console; all other clients get JSON."""
     router = json_router("worker")
 
     @router.get("/", summary="Version of the worker and id of its Kafka cluster")
-    async def root() -> Response:
+    async def root(request: Request) -> Response:
+        accepted = set(accepted_types(request))
+        if accepted >= _OF_BROWSERS and JSON not in accepted:
+            return RedirectResponse("console", HTTPStatus.SEE_OTHER, {"Vary": "Accept"})
         return JSONResponse(to_json(herder.server_info()))
 
     return router

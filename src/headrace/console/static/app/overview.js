@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The overview: the cluster's health in one line, its figures over time, its workers, and what needs attention.
+import { about, connectors, counts, history } from "./cluster.js";
+import { countText, rateText } from "./figures.js";
+import { html } from "./html.js";
+import { Badge, Card, Figures, Health } from "./parts.js";
+import { Plot } from "./plot.js";
+import { isIdle, sum, VERDICTS } from "./rows.js";
+import { to } from "./routes.js";
+
+export function Overview() {
+  const found = connectors.value;
+  if (found === null) return html`<p class="quiet">Asking the worker …</p>`;
+  const known = about.value ?? {};
+  return html`
+    <div class="line"><h1>Overview</h1><span class="quiet">headrace ${known.headrace_version ?? ""}, Kafka cluster <span class="mono">${known.kafka_cluster_id ?? "unknown"}</span></span></div>
+    <${Sentence} />
+    <div class="split"><${Past} title="Records per second" label="records/s" figure="records" />
+      <${Past} title="Lag of sinks in records" label="records behind" figure="lag" /></div>
+    <div class="split"><${Attention} /><${Workers} /></div>`;
+}
+
+function Sentence() {
+  const found = counts.value;
+  const worst = VERDICTS.find((verdict) => found[/** @type {keyof typeof found} */ (verdict)] > 0) ?? "healthy";
+  const texts = VERDICTS.map((verdict) => [verdict, /** @type {any} */ (found)[verdict]]).filter(([, count]) => count > 0);
+  const rows = connectors.value ?? [];
+  const tasks = rows.flatMap((row) => row.tasks);
+  const said = !found.all
+    ? "There is no connector yet."
+    : worst === "healthy" ? `All ${found.all - found.idle} connectors at work are healthy.` : `${texts.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}.`;
+  return html`<section class="card"><div class="body line"><${Badge} kind=${found.all ? worst : "idle"} text=${found.all ? worst : "empty"} />
+      <strong data-test="cluster-health">${said}</strong>
+      ${found.idle > 0 && html`<span class="quiet">${found.idle} paused or stopped</span>`}</div>
+    <div class="body"><${Figures} figures=${[
+      ["Connectors", countText(found.all)],
+      ["Tasks running", `${tasks.filter((task) => task.state === "RUNNING").length} of ${tasks.length}`],
+      ["Records/s", rateText(sum(rows.map((row) => row.records)))],
+      ["Workers with work", countText(workersOf(rows).size)],
+    ]} /></div></section>`;
+}
+
+/** @param {{title: string, label: string, figure: "records" | "lag"}} props */
+function Past({ title, label, figure }) {
+  const past = history.value;
+  return html`<${Card} title=${title} end=${html`<span class="quiet">since this page was opened</span>`}>
+    <${Plot} label=${label} at=${past.at} values=${past[figure]} /><//>`;
+}
+
+function Attention() {
+  const found = (connectors.value ?? []).filter((row) => row.verdict !== "healthy" && !isIdle(row));
+  found.sort((one, other) => VERDICTS.indexOf(one.verdict) - VERDICTS.indexOf(other.verdict));
+  return html`<${Card} title="Needs attention" padded=${false}>
+    ${found.length === 0 && html`<div class="body quiet">Nothing.</div>`}
+    <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${found.slice(0, 20).map((row) => html`<tr key=${row.name}><td class="short"><${Health} row=${row} /></td>
+      <td><a href=${to("connectors", row.name)}>${row.name}</a><div class="quiet">${row.why}</div></td></tr>`)}</tbody></table></div>
+    ${found.length > 20 && html`<div class="body"><a href=${to("connectors")}>${found.length - 20} more</a></div>`}<//>`;
+}
+
+function Workers() {
+  const found = [...workersOf(connectors.value ?? [])].sort(([one], [other]) => one.localeCompare(other));
+  return html`<${Card} title="Workers" padded=${false} end=${html`<span class="quiet">those that run something</span>`}>
+    <div class="scroll" tabindex="0" role="region" aria-label="Workers"><table><thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th class="number">Failed</th><th class="number">Records/s</th></tr></thead>
+    <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker}</td><td class="number">${work.connectors}</td><td class="number">${work.tasks}</td>
+      <td class="number">${work.failed}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
+}
+
+/** @param {import("./rows.js").Row[]} rows */
+function workersOf(rows) {
+  /** @type {Map<string, {connectors: number, tasks: number, failed: number, records: number | null}>} */
+  const found = new Map();
+  const of = (/** @type {string | null} */ worker) => {
+    const name = worker || "(unassigned)";
+    const work = found.get(name) ?? { connectors: 0, tasks: 0, failed: 0, records: null };
+    found.set(name, work);
+    return work;
+  };
+  for (const row of rows) {
+    of(row.worker).connectors += 1;
+    for (const task of row.tasks) {
+      const work = of(task.worker_id);
+      work.tasks += 1;
+      work.failed += task.state === "FAILED" ? 1 : 0;
+      work.records = sum([work.records, task.health?.records_per_second]);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All screens: for everybody, on small and large windows, light and dark; and what is not to reach the browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from headrace.broker.embedded_broker import EmbeddedBroker
+from headrace.rest.raw_path import encoded
+from scripts.npm_packages import AXE, unpacked
+from tests.console.browser import Console
+from tests.support.debian import or_skip
+from tests.support.polling import wait_for
+from tests.support.sinks import make_topic, send
+from tests.support.topics import read_committed
+from tests.support.worker_process import WorkerProcess
+
+MARKUP = "<img src=x onerror=alert(1)>"
+BROKEN = f"broken {MARKUP}"
+SECRET = "swordfish-canary"
+TABS = ("", "config", "offsets", "topics", "dead-letters", "logs")
+SCREENS = ((), ("connectors",), ("plugins",), ("create",), ("create", "VerifiableSource"))
+SIZES = {"phone": (360, 740), "desk": (1440, 900), "wall": (2560, 1440)}
+
+
+@pytest.fixture(scope="module")
+def busy(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    """A worker with a source that fails with markup in its error, a sink with dead letters, and a secret."""
+    directory = tmp_path_factory.mktemp("console")
+    with WorkerProcess(directory, broker.bootstrap_servers, **{"group.id": "console-screens"}) as worker:
+        worker.await_answer(path="/connectors")
+        for topic in ("console-in", "console-dead"):
+            make_topic(broker.bootstrap_servers, topic)
+        records = [b'{"ok": 1}', MARKUP.encode(), f'{{"text": "{MARKUP}"}}'.encode()]
+        send(broker.bootstrap_servers, "console-in", records)
+        cast = {"transforms": "c", "transforms.c.type": "Cast$Value", "transforms.c.spec": "int8"}
+        worker.create(BROKEN, **{"connector.class": "OrdersSource", "topic": "console-orders", **cast})
+        worker.create(
+            "letters",
+            **{
+                "connector.class": "FileStreamSink",
+                "topics": "console-in",
+                "file": str(directory / "out.txt"),
+                "value.converter": "JsonConverter",
+                "value.converter.schemas.enable": "false",
+                "errors.tolerance": "all",
+                "errors.deadletterqueue.topic.name": "console-dead",
+                "errors.deadletterqueue.topic.replication.factor": "1",
+                "errors.deadletterqueue.context.headers.enable": "true",
+                "consumer.override.sasl.jaas.config": f'PlainLoginModule required username="u" password="{SECRET}";',
+            },
+        )
+        worker.wait_for_tasks(BROKEN, "FAILED")
+        dead = lambda: len(read_committed(broker.bootstrap_servers, "console-dead")) == 1  # noqa: E731
+        wait_for(dead, 60, "a dead letter")
+        yield worker
+
+
+@pytest.fixture
+def screens(browser: Browser, busy: WorkerProcess, request: pytest.FixtureRequest) -> Iterator[Console]:
+    """The console; a parameter is of the size and the theme."""
+    size, theme = getattr(request, "param", ("desk", "light"))
+    width, height = SIZES[size]
+    opened = Console(
+        browser, f"http://127.0.0.1:{busy.port}", color_scheme=theme, viewport={"width": width, "height": height}
+    )
+    try:
+        yield opened
+        assert opened.faults == []
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize(
+    "screens", [("desk", "light"), ("desk", "dark"), ("phone", "dark"), ("wall", "light")], indirect=True, ids=str
+)
+def test_every_screen_can_be_used_by_everybody(screens: Console) -> None:
+    or_skip(lambda: unpacked(AXE))
+    of_connectors = [("connectors", encoded(name), tab) for name in ("letters", BROKEN) for tab in TABS]
+    found = {}
+    for segments in (*SCREENS, *of_connectors):
+        page = screens.open(*segments)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.wait_for_load_state("networkidle") if segments[-1:] != ("logs",) else page.wait_for_timeout(1000)
+        if faults := screens.serious_faults() + screens.beyond_the_window():
+            found["/".join(segments)] = faults
+    screens.page.goto(f"{screens.url}/docs")
+    expect(screens.page.get_by_role("heading", level=1)).to_be_visible()
+    if faults := screens.serious_faults():
+        found["docs"] = faults
+    assert found == {}, json.dumps(found, indent=1)
+
+
+def test_markup_is_text_and_secrets_stay_with_the_worker(screens: Console, busy: WorkerProcess) -> None:
+    """Of connectors' names, errors, records, dead letters and log lines; nothing of them is run."""
+    assert SECRET in busy.rest.get("/connectors/letters/config").text
+    for name, tab, text in (
+        (BROKEN, "", "TRANSFORMATION c"),
+        (BROKEN, "logs", "task failed"),
+        ("letters", "config", "[hidden]"),
+        ("letters", "dead-letters", "VALUE_CONVERTER"),
+    ):
+        page = screens.open("connectors", encoded(name), tab)
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        if tab == "config":
+            page.get_by_role("button", name="As JSON").click()
+            expect(page.get_by_role("textbox", name="Configuration as JSON")).to_have_value(re.compile(re.escape(text)))
+        else:
+            expect(page.get_by_text(text).first).to_be_visible()
+    page = screens.open("connectors", "letters", "topics")
+    page.get_by_role("button", name="console-in").click()
+    page.get_by_label("From").fill("begin")
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_role("row").filter(has_text=MARKUP)).to_have_count(1)
+    assert page.locator("img").count() == 0
+    assert screens.bodies and not [body for body in screens.bodies if SECRET in body]
+
+
+def test_a_change_keeps_the_secrets(screens: Console, busy: WorkerProcess) -> None:
+    page = screens.open("connectors", "letters", "config")
+    page.get_by_role("textbox", name="tasks.max").fill("2")
+    page.get_by_role("button", name="Save 1 change").click()
+    expect(page.get_by_role("dialog").locator(".added")).to_contain_text("2")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("letters is reconfigured")).to_be_visible()
+    config = busy.rest.get("/connectors/letters/config").json()
+    assert config["tasks.max"] == "2" and SECRET in config["consumer.override.sasl.jaas.config"]
+
+
+def test_a_refusal_is_told_in_the_apis_words(screens: Console, busy: WorkerProcess) -> None:
+    page = screens.open("connectors", quote("letters"), "offsets")
+    page.get_by_role("button", name="Reset …").click()
+    told = busy.rest.delete("/connectors/letters/offsets?dryRun=true").json()["message"]
+    expect(page.get_by_role("alert")).to_have_text(told)
+
+
+def test_dead_letters_are_redriven(screens: Console, broker: EmbeddedBroker) -> None:
+    """The record of the letter is in its topic once more."""
+    page = screens.open("connectors", "letters", "dead-letters")
+    expect(page.get_by_role("heading", name="1 dead letters in console-dead")).to_be_visible()
+    page.get_by_role("button", name="Discard …").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Discard")).to_be_disabled()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Redrive …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("COMPLETED")).to_be_visible()
+    written = [each.value for each in read_committed(broker.bootstrap_servers, "console-in")]
+    assert written.count(MARKUP.encode()) == 2
+
+
+def test_the_keyboard_leads_everywhere(screens: Console) -> None:
+    page = screens.open()
+    expect(page.get_by_test_id("cluster-health")).to_contain_text("failed")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Filter connectors")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Connectors")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Filter connectors")).to_be_focused()
+    page.keyboard.type("broken")
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.keyboard.press("Tab")
+
+
+def test_a_worker_that_does_not_answer_is_said_so(screens: Console) -> None:
+    page = screens.open("connectors")
+    expect(page.get_by_role("row")).to_have_count(3)
+    page.route("**/connectors?*", lambda route: route.abort())
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.unroute("**/connectors?*")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_files_are_asked_for_once(screens: Console) -> None:
+    """The second page is only asked for again; all that it loads is kept."""
+    sizes = "performance.getEntriesByType('resource').filter(e => e.name.includes('/static/')).map(e => e.transferSize)"
+    page = screens.open()
+    expect(page.get_by_test_id("cluster-health")).to_be_visible()
+    first = page.evaluate(sizes)
+    page.reload()
+    expect(page.get_by_test_id("cluster-health")).to_be_visible()
+    assert len(first) > 20 and sum(first) < 300_000
+    assert page.evaluate(sizes) == [0] * len(first)
