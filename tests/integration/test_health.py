@@ -150,11 +150,15 @@ def test_a_worker_that_does_not_answer_is_named(workers: list[WorkerProcess], un
     assert task["verdict"] == "healthy" and task["bytes_per_second"] > task["records_per_second"], task
     owner = owner_of(workers, task)
     other = next(worker for worker in workers if worker is not owner)
+    for path in (f"/connectors/{unique}/history", "/history"):
+        wait_for(lambda path=path: (other.rest.get(path).json()["records_per_second"][-1] or 0) > 10, 60, path)  # type: ignore[misc]
     os.kill(owner.pid, signal.SIGSTOP)
     try:
         asked = time.monotonic()
         unknown = task_of(other, unique)
         assert time.monotonic() - asked < 6  # two seconds for the worker that does not answer
+        (missing,) = other.rest.get(f"/connectors/{unique}/history").json()["missing"]
+        assert missing == task["worker_id"]
     finally:
         os.kill(owner.pid, signal.SIGCONT)
     assert unknown["stage"] is None and unknown["lag"] is None and unknown["state"] == "RUNNING"

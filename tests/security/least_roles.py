@@ -14,6 +14,7 @@ ROLES: Final = ("viewer", "operator", "editor", "admin")
 LEAST_ROLES: Final[Mapping[str, str]] = {
     "GET /": "viewer",
     "GET /health": "viewer",
+    "GET /history": "viewer",
     "GET /metrics": "viewer",
     "GET /connectors": "viewer",
     "POST /connectors": "editor",
@@ -24,6 +25,7 @@ LEAST_ROLES: Final[Mapping[str, str]] = {
     "PATCH /connectors/{connector}/config": "editor",
     "GET /connectors/{connector}/status": "viewer",
     "GET /connectors/{connector}/health": "viewer",
+    "GET /connectors/{connector}/history": "viewer",
     "GET /connectors/{connector}/tasks": "viewer",
     "GET /connectors/{connector}/tasks/{task}/status": "viewer",
     "GET /connectors/{connector}/topics": "viewer",

@@ -20,9 +20,10 @@ from headrace.distributed.group.group_leader import GroupLeader
 from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
-from headrace.distributed.health_requests import SignedHealthRequests
 from headrace.distributed.stores import TopicStores, check_config_topic, check_offsets_topic
+from headrace.distributed.worker_requests import SignedWorkerRequests
 from headrace.herder.connector_health import ConnectorHealth, HealthServices
+from headrace.herder.connector_history import ConnectorHistory, HistoryServices
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.core.config_lag import sync_rules
 from headrace.herder.core.herder_state import HerderState, SyncRules
@@ -32,6 +33,7 @@ from headrace.herder.engine.herder_services import HerderServices, LeaderRequest
 from headrace.herder.engine.statuses import StatusReporter
 from headrace.herder.engine.update_listeners import ConfigUpdateListener, StatusUpdateListener
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.worker_parts import WorkerParts
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients.client_config import kafka_python_config
 from headrace.kafka.group.group_membership import GroupMember, GroupSettings
@@ -92,11 +94,12 @@ def distributed_herder(
         config_store.snapshot, status_store, worker.connector_type, plugins.describe, stores.cluster_id
     )
     scheme = urlsplit(advertised_url).scheme
-    others = SignedHealthRequests(leader, scheme, config_store.snapshot)
+    others, parts = SignedWorkerRequests(leader, scheme, config_store.snapshot), WorkerParts(worker_id, stages, clock)
     sources = HealthServices(worker_id, worker.task_facts, config.get(STALLED_TIMEOUT), others)
-    connectors = ConnectorHealth(queries, sources, stages, clock)
+    connectors = ConnectorHealth(queries, sources, parts, stages)
+    past = ConnectorHistory(queries, HistoryServices(worker_id, worker.rate_history, others), parts, stages)
     health = GroupHealth(services, member, stores, status_store)
-    query_services = QueryServices(queries, validator, connectors)
+    query_services = QueryServices(queries, validator, connectors, past)
     herder = DistributedHerder(_initial_state(config), services, stores, health, query_services, rebalances, clock)
     return herder
 

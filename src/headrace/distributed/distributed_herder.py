@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
 from headrace.distributed.stores import TopicStores
-from headrace.herder.connector_health import Json
 from headrace.herder.core import config_lag
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutTaskConfigs
@@ -18,6 +17,7 @@ from headrace.herder.core.herder_state import HerderState, Phase
 from headrace.herder.engine.herder_services import HerderServices, QueryServices
 from headrace.herder.engine.worker_herder import READ_TIMEOUT, WorkerHerder
 from headrace.herder.errors import NotLeaderError, RebalanceNeededError
+from headrace.herder.worker_parts import Json
 from headrace.kafka.group.group_membership import GroupMember
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
@@ -163,6 +163,9 @@ class DistributedHerder(WorkerHerder):
 
     def worker_health(self, connector: str | None) -> Future[Json]:
         return self._connector_health.here(connector, self._task_configs_errors)
+
+    def worker_history(self, connector: str | None) -> Json:
+        return self._connector_history.here(connector)
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         return map_future(self._submit_write(lambda number: PutTaskConfigs(name, configs, number)), lambda _: None)

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from headrace.api.error_text import clean_text, error_line
+from headrace.api.error_text import clean_text
 from headrace.api.lag import Lag, LagUnit
 from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.herder.errors import NotFoundError
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.worker_parts import Json, PartRequest, WorkerParts
 from headrace.model.cluster_config_state import Config
-from headrace.model.deadline import Clock, Deadline
 from headrace.model.health import TaskConfigsError, TaskError, TaskFacts
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import ConnectorStateInfo, TaskState
@@ -26,10 +26,6 @@ from headrace.model.state import State
 from headrace.model.verdict import Judgement, TaskView, Verdict, connector_verdict, verdict, worst
 from headrace.worker.stages import Stages
 
-_REMOTE_S: Final = 2.0
-"""Seconds that all other workers together have to answer."""
-
-Json = dict[str, Any]
 TaskConfigsErrors = Callable[[], Mapping[str, TaskConfigsError]]
 """Returns what fails with task configurations on this worker, by connector."""
 
@@ -72,13 +68,13 @@ class HealthServices:
 
 
 class ConnectorHealth:
-    """Answers about the health of connectors, from any worker. Blocks nobody but threads of its own."""
+    """Answers about the health of connectors, from any worker. Blocks only threads of its own."""
 
-    def __init__(self, queries: HerderQueries, services: HealthServices, stages: Stages, clock: Clock) -> None:
+    def __init__(self, queries: HerderQueries, services: HealthServices, parts: WorkerParts, stages: Stages) -> None:
         self._queries = queries
         self._services = services
+        self._parts = parts
         self._stages = stages
-        self._clock = clock
 
     def of(self, names: Iterable[str], errors: TaskConfigsErrors) -> Future[Mapping[str, Json]]:
         """Return the health of connectors; those that are gone, or have no status yet, are left out."""
@@ -108,17 +104,14 @@ class ConnectorHealth:
 
     def _ask(self, workers: Collection[str], connector: str | None, errors: TaskConfigsErrors) -> _Answers:
         """Return each worker's answer, or the reason why there is none; asks all at once."""
-        own, others = self._services.worker_id, self._services.others
-        asked: dict[str, Future[Json]] = {}
-        for worker in workers:
-            if worker != own and others is not None:
-                stage = f"health of worker {worker}'s part"
-                asked[worker] = self._stages.run_in_background(stage, partial(others.worker_health, worker, connector))
-        deadline = Deadline.after(_REMOTE_S, self._clock)
-        answers: dict[str, WorkerHealth | str] = {}
-        if own in workers:
-            answers[own] = self._here(connector, errors)
-        return answers | {worker: _answer(worker, future, deadline) for worker, future in asked.items()}
+        others = self._services.others
+        request = PartRequest(
+            "health",
+            partial(self._here, connector, errors),
+            None if others is None else lambda worker: others.worker_health(worker, connector),
+            _understood,
+        )
+        return self._parts.collect(workers, request)
 
     def _here(self, connector: str | None, errors: TaskConfigsErrors) -> WorkerHealth:
         found: dict[str, dict[int, Json]] = {}
@@ -249,19 +242,6 @@ def _with_unassigned(status: ConnectorStateInfo, queries: HerderQueries) -> list
         ids = ()
     missing = [TaskState(id.task, State.UNASSIGNED.value, None) for id in ids if id.task not in have]
     return sorted((*status.tasks, *missing), key=lambda task: task.id)
-
-
-def _answer(worker: str, future: Future[Json], deadline: Deadline) -> WorkerHealth | str:
-    try:
-        found = future.result(deadline.remaining())
-    except TimeoutError:
-        return f"its worker, {worker}, has not answered within {_REMOTE_S:g} s"
-    except Exception as error:
-        return f"its worker, {worker}, has not answered: {error_line(error)}"
-    try:
-        return _understood(found)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return f"its worker, {worker}, has given an answer that is not understood: it may be of another version"
 
 
 def _understood(found: Any) -> WorkerHealth:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
-from headrace.herder.connector_health import Json
+from headrace.herder.worker_parts import Json
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId
@@ -81,6 +81,9 @@ class Herder(Protocol):
 
     def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Json]]:
         """Return the health of connectors and their tasks, wherever these run; those that are gone are left out."""
+
+    def connector_history(self, name: str | None) -> Future[Json]:
+        """Return the throughput and lag of a connector over the last hour, or of all, wherever they ran."""
 
     def task_infos(self, name: str) -> tuple[TaskInfo, ...]: ...
 
@@ -161,6 +164,9 @@ class ClusterHerder(Protocol):
 
     def worker_health(self, connector: str | None) -> Future[Json]:
         """Return this worker's part of the health: of one connector, or of all."""
+
+    def worker_history(self, connector: str | None) -> Json:
+        """Return this worker's part of the history: of one connector, or of all."""
 
     def put_task_configs(self, name: str, configs: Sequence[Config]) -> Future[None]:
         """Write task configs of a connector on another worker; the future ends when the config topic has them."""

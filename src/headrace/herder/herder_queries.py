@@ -74,6 +74,13 @@ class HerderQueries:
         """Describe a connector that has just been given ``config``, whatever has become of it since."""
         return ConnectorInfo(name, config, self._config().tasks(name), self._connector_type(config))
 
+    def workers(self) -> frozenset[str]:
+        """Return the ids of all workers that the statuses of connectors and tasks name."""
+        names = self._config().connectors()
+        connectors = (self._statuses.connector(name) for name in names)
+        tasks = (task for name in names for task in self._statuses.tasks(name))
+        return frozenset(each.worker_id for each in (*connectors, *tasks) if each is not None and each.worker_id)
+
     def connector_status(self, name: str) -> ConnectorStateInfo:
         """Raise NotFoundError for a connector without a status too, as in Kafka Connect."""
         state = self._config()

@@ -34,6 +34,8 @@ _ANSWERS: Final[Mapping[str, Answers]] = {
     "put_config": {200: ref("Connector"), 201: ref("Connector")},
     "patch_config": {200: ref("Connector")},
     "get_status": {200: ref("ConnectorStatus")},
+    "get_history": {200: ref("History")},
+    "get_cluster_history": {200: ref("History")},
     "get_health": {200: ref("ConnectorHealth")},
     "pause": {202: None},
     "resume": {202: None},

@@ -36,7 +36,13 @@ from headrace.rest.resources.dead_letters_resource import dead_letters_router
 from headrace.rest.resources.internal_resource import internal_router
 from headrace.rest.resources.loggers_resource import loggers_router
 from headrace.rest.resources.previews_resource import previews_router
-from headrace.rest.resources.root_resource import HEALTH_TIMEOUT_SECONDS, health_router, metrics_router, root_router
+from headrace.rest.resources.root_resource import (
+    HEALTH_TIMEOUT_SECONDS,
+    health_router,
+    history_router,
+    metrics_router,
+    root_router,
+)
 from headrace.rest.rest_client import RestClient
 from headrace.rest.routing import check_content_type
 from headrace.telemetry.tracing import NO_TRACING, Tracing
@@ -87,6 +93,7 @@ def create_app(
     health_timeout = min(request_timeout, HEALTH_TIMEOUT_SECONDS)
     app.include_router(health_router(herder, health_timeout, engine_failure, warning=warning))
     app.include_router(metrics_router(herder, namings))
+    app.include_router(history_router(herder, handler))
     app.include_router(root_router(herder))
     app.include_router(console_router())
     if others is not None:

@@ -42,6 +42,16 @@ HEALTH_SCHEMAS: Final[dict[str, Schema]] = {
         ),
         tasks=array(ref("TaskHealth")),
     ),
+    "History": exactly(
+        until={**NUMBER, "description": "The time of the last value, in milliseconds since the epoch."},
+        period={**NUMBER, "description": "Milliseconds from one value to the next."},
+        records_per_second={
+            **array(nullable(FRACTION)),
+            "description": "Records written to Kafka or put into sinks, the oldest value first; null where none ran.",
+        },
+        lag={**array(nullable(FRACTION)), "description": "Records that sinks were behind; null where none ran."},
+        missing={**mapping(TEXT), "description": "Workers that have not answered, and why: their part is not counted."},
+    ),
     "AutoRestart": exactly(
         policy={"enum": [NO_POLICY, ON_FAILURE]},
         attempts={**NUMBER, "description": "Automatic restarts in a row."},

@@ -24,8 +24,9 @@ _MARGIN_SECONDS: Final = 5.0
 INTERNAL_LOGGERS: Final = "/internal/loggers"
 """Not below /admin, which a worker need not serve at its advertised listener."""
 INTERNAL_HEALTH: Final = "/internal/health"
+INTERNAL_HISTORY: Final = "/internal/history"
 INTERNAL_LOGS: Final = "/internal/logs"
-_HEALTH_SECONDS: Final = 2.0
+_PART_SECONDS: Final = 2.0
 _LOGS_SECONDS: Final = 5.0
 
 _FINAL: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -73,8 +74,15 @@ class LeaderClient:
 
     def worker_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
         """Have a worker answer for its connectors and tasks, those of a connector or all, within a short time."""
-        path = INTERNAL_HEALTH if connector is None else f"{INTERNAL_HEALTH}/{encoded(connector)}"
-        answer = self._send("GET", worker_url, path, b"", key, _HEALTH_SECONDS)
+        return self._part(INTERNAL_HEALTH, worker_url, connector, key)
+
+    def worker_history(self, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
+        """Have a worker answer with its own history, of a connector or of all, within a short time."""
+        return self._part(INTERNAL_HISTORY, worker_url, connector, key)
+
+    def _part(self, of: str, worker_url: str, connector: str | None, key: SessionKey | None) -> dict[str, Any]:
+        path = of if connector is None else f"{of}/{encoded(connector)}"
+        answer = self._send("GET", worker_url, path, b"", key, _PART_SECONDS)
         if answer.status != HTTPStatus.OK:
             raise ConnectError(f"it answered {answer.status} to GET {path}: {_error_message(answer)}")
         found: dict[str, Any] = json.loads(answer.body)

@@ -11,6 +11,7 @@ from headrace.config import client_configs
 from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.standalone_config import StandaloneConfig
 from headrace.herder.connector_health import ConnectorHealth, HealthServices
+from headrace.herder.connector_history import ConnectorHistory, HistoryServices
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.core.herder_state import HerderState
 from headrace.herder.engine.herder_inbox import HerderInbox
@@ -19,6 +20,7 @@ from headrace.herder.engine.statuses import StatusReporter
 from headrace.herder.engine.update_listeners import ConfigUpdateListener, StatusUpdateListener
 from headrace.herder.engine.worker_herder import WorkerHerder
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.worker_parts import WorkerParts
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.logs.loggers import Loggers
 from headrace.model.deadline import Clock
@@ -67,13 +69,15 @@ def standalone_herder(
     services = HerderServices(worker, configs, statuses, reporter, member, inbox, stages)
     queries = HerderQueries(configs.snapshot, statuses, worker.connector_type, plugins.describe, cluster.id)
     sources = HealthServices(worker_id, worker.task_facts, config.get(STALLED_TIMEOUT))
-    health = ConnectorHealth(queries, sources, stages, clock)
+    parts = WorkerParts(worker_id, stages, clock)
+    health = ConnectorHealth(queries, sources, parts, stages)
+    past = ConnectorHistory(queries, HistoryServices(worker_id, worker.rate_history), parts, stages)
     return WorkerHerder(
         HerderState(exactly_once=False, restarts=config.restart_rules, alone=True),
         services,
         LocalStores(offsets, cluster),
         LocalHealth(services, offsets, cluster),
-        QueryServices(queries, validator, health),
+        QueryServices(queries, validator, health, past),
         clock,
     )
 

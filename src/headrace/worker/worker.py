@@ -32,6 +32,7 @@ from headrace.worker.offsets.connector_offsets import ConnectorOffsets
 from headrace.worker.offsets.offset_stores import OffsetStores
 from headrace.worker.offsets.task_offsets import NoTaskOffsets, SourceTaskOffsets
 from headrace.worker.producer_fencing import fence_zombies
+from headrace.worker.rate_history import History, HistorySampler, RateHistory
 from headrace.worker.run_figures import RunRecorder
 from headrace.worker.runnable_configs import After, RunnableConfigs, after
 from headrace.worker.stages import Stages
@@ -85,14 +86,18 @@ class Worker:
         self._connector_offsets = ConnectorOffsets(config, plugins, self.configs, self._offsets, launcher.run_job)
         self._connectors = WorkerConnectors(self.configs, plugins, self._offsets.reader, status, self._stages, after)
         self._tasks = WorkerTasks(launcher, config.graceful_timeout, self._stages, clock, after)
+        self._rates = RateHistory()
+        self._sampler = HistorySampler(self._rates, self.task_metrics)
 
     def start(self) -> None:
         """Start the engine, in the background."""
         self._launcher.start()
+        self._sampler.start()
 
     def stop(self, timeout: float) -> None:
         """Stop connectors and tasks, then the engine, which kills what is left; blocks ``timeout`` seconds at most."""
         deadline = Deadline.after(timeout, self._clock)
+        self._sampler.stop()
         ends = [self.stop_connector(name) for name in self.connector_names()]
         ends.append(self.stop_tasks(self.task_ids()))
         for end in ends:
@@ -223,6 +228,10 @@ class Worker:
         Blocks for a moment, as long as processes take to answer.
         """
         return self._tasks.facts(connector)
+
+    def rate_history(self, connector: str | None) -> History:
+        """Return the throughput and lag of a connector's tasks here over the last hour, or of all tasks here."""
+        return self._rates.of(connector)
 
     def record_schemas(self) -> Mapping[ConnectorTaskId, Mapping[str, Fields]]:
         """Return the schemas of the records of each task here, by topic; none without lineage."""

@@ -16,6 +16,7 @@ from headrace.api.errors import RetriableError
 from headrace.api.lag import Lag, LagUnit
 from headrace.herder.connector_health import ConnectorHealth, HealthServices, stalled_timeout
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.worker_parts import WorkerParts
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.health import Handling, Progress, Stage, TaskConfigsError, TaskError, TaskFacts
 from headrace.model.ids import ConnectorTaskId
@@ -76,11 +77,9 @@ class Cluster:
         )
         queries = HerderQueries(lambda: config, self.statuses, lambda _: "source", tuple, lambda: "id")
         services = HealthServices("here:1", self._here, 300_000, self.others)
-        return (
-            ConnectorHealth(queries, services, Stages(time.monotonic), time.monotonic)
-            .of(names, lambda: self.errors)
-            .result(20)
-        )
+        stages = Stages(time.monotonic)
+        parts = WorkerParts("here:1", stages, time.monotonic)
+        return ConnectorHealth(queries, services, parts, stages).of(names, lambda: self.errors).result(20)
 
     def _here(self, connector: str | None) -> Mapping[ConnectorTaskId, TaskFacts]:
         return {id: facts for id, facts in self.facts.items() if connector in (None, id.connector)}

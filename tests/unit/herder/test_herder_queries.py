@@ -50,6 +50,10 @@ def test_status_has_tasks_in_order_with_their_traces(queries: HerderQueries) -> 
     assert [(task.id, task.state, task.trace) for task in status.tasks] == [(2, "PAUSED", None), (10, "FAILED", "boom")]
 
 
+def test_workers_that_run_anything(queries: HerderQueries) -> None:
+    assert queries.workers() == {"w:1"}
+
+
 def test_what_is_not_there(queries: HerderQueries) -> None:
     for query in (queries.connector_info, queries.connector_status, queries.task_infos):
         with pytest.raises(NotFoundError, match="Connector x not found"):

@@ -129,6 +129,9 @@ class InMemoryHerder:
     def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Any]]:
         return self._answer({name: {"name": name, "why": self.trace} for name in names})
 
+    def connector_history(self, name: str | None) -> Future[Any]:
+        return self._answer({"of": name, "lag": [None, 1.5]})
+
     def active_topics(self, name: str) -> tuple[str, ...]:
         if self.error is not None:
             raise self.error

@@ -336,6 +336,7 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
     assert paths.keys() == {
         "/",
         "/health",
+        "/history",
         "/metrics",
         "/admin/loggers",
         "/admin/loggers/{logger}",
@@ -351,6 +352,7 @@ def test_the_api_describes_itself(client: httpx2.Client) -> None:
         "/connectors/{connector}/restart",
         "/connectors/{connector}/stop",
         "/connectors/{connector}/health",
+        "/connectors/{connector}/history",
         "/connectors/{connector}/preview",
         "/connectors/{connector}/offsets",
         "/connectors/{connector}/dead-letters",

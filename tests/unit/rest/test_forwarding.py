@@ -61,6 +61,9 @@ class Cluster:
             future.set_result({"tasks": {connector or "all": {0: {"id": 0}}}, "errors": {}})
         return future
 
+    def worker_history(self, connector: str | None) -> Any:
+        return {"of": connector or "all"}
+
     def fence_zombies(self, name: str) -> Future[None]:
         return self._asked(name, lambda: self.fenced.append(name))
 
@@ -335,6 +338,15 @@ def test_any_worker_answers_for_its_tasks(name: str | None, follower: Worker) ->
         client.worker_health(follower.url, name, None)
     with pytest.raises(ConnectError, match=r"answered 500 to GET /internal/health/slow: .* timed out"):
         client.worker_health(follower.url, "slow", KEY)
+
+
+@pytest.mark.parametrize("name", ["c", "a/b", "ü %", "..", None])
+def test_any_worker_answers_with_its_history(name: str | None, follower: Worker) -> None:
+    assert SHA256 is not None
+    client = LeaderClient(RestClient(), SHA256)
+    assert client.worker_history(follower.url, name, KEY) == {"of": name or "all"}
+    with pytest.raises(ConnectError, match=r"answered 400 to GET /internal/history.* has to be signed"):
+        client.worker_history(follower.url, name, None)
 
 
 def test_a_leader_that_is_none_any_more_passes_a_level_on(workers: tuple[Worker, Worker]) -> None:

@@ -18,7 +18,7 @@ from headrace.cli.mirror.pair_properties import worker_properties
 from headrace.cli.stop_signals import StopSignals, run_until_stopped
 from headrace.cli.worker_process import resolved_properties
 from headrace.config.properties_file import read_properties
-from headrace.herder.connector_health import Json
+from headrace.herder.worker_parts import Json
 from headrace.logs.formats import name_process
 from headrace.model.cluster_config_state import Config, SessionKey
 
@@ -51,6 +51,10 @@ class NoInternalRest:
     def worker_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
         """Raise RetriableError."""
         _refuse("Other workers cannot be asked for their health")
+
+    def worker_history(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
+        """Raise RetriableError."""
+        _refuse("Other workers cannot be asked for their history")
 
 
 def _refuse(what: str) -> NoReturn:

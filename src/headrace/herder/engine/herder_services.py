@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headrace.herder.connector_health import ConnectorHealth, Json
+from headrace.herder.connector_health import ConnectorHealth
+from headrace.herder.connector_history import ConnectorHistory
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.core.herder_state import HerderState
 from headrace.herder.engine.herder_inbox import HerderInbox
 from headrace.herder.engine.statuses import StatusReporter, StatusStore
 from headrace.herder.herder_queries import HerderQueries
+from headrace.herder.worker_parts import Json
 from headrace.model.cluster_config_state import Config, OffsetsTopic, SessionKey
 from headrace.storage.config_backing_store import ConfigBackingStore
 from headrace.worker.stages import Stages
@@ -97,6 +99,9 @@ class LeaderRequests(Protocol):
     def worker_health(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
         """Return the part of any worker in the health, as ``WorkerRequests.worker_health``."""
 
+    def worker_history(self, worker_url: str, connector: str | None, key: SessionKey | None) -> Json:
+        """Return the part of any worker in the history, as ``HistoryRequests.worker_history``."""
+
 
 @dataclass(frozen=True, slots=True)
 class HerderServices:
@@ -127,3 +132,4 @@ class QueryServices:
     queries: HerderQueries
     validator: ConnectorValidator
     health: ConnectorHealth
+    history: ConnectorHistory

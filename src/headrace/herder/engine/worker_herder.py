@@ -12,7 +12,6 @@ from typing import Any
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
-from headrace.herder.connector_health import Json
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import (
     OffsetsRequest,
@@ -39,6 +38,7 @@ from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries, check_topic_reset, check_topic_tracking
 from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
+from headrace.herder.worker_parts import Json
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.deadline import Clock, Deadline
 from headrace.model.futures import failed_future, map_future
@@ -92,6 +92,7 @@ class WorkerHerder:
         self._stores = stores
         self._queries = query_services.queries
         self._connector_health = query_services.health
+        self._connector_history = query_services.history
         self._clock = clock
         self._health = health
         self._requests = PendingRequests()
@@ -361,6 +362,9 @@ class WorkerHerder:
     def connector_health(self, names: Sequence[str]) -> Future[Mapping[str, Json]]:
         health = self._connector_health.of(names, self._task_configs_errors)
         return map_future(health, lambda found: self._restarts.with_health(found, self._state.config))
+
+    def connector_history(self, name: str | None) -> Future[Json]:
+        return self._connector_history.of(name)
 
     def _task_configs_errors(self) -> Mapping[str, TaskConfigsError]:
         return task_configs_errors(self._state, self._clock())

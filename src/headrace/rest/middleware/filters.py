@@ -32,7 +32,7 @@ _INTERNAL: Final = (
     ("POST", re.compile(r"/connectors/[^/]+/tasks")),
     ("PUT", re.compile(r"/connectors/[^/]+/fence")),
     ("PUT", re.compile(r"/internal/loggers/[^/]+")),
-    ("GET", re.compile(r"/internal/health(/[^/]+)?")),
+    ("GET", re.compile(r"/internal/(health|history)(/[^/]+)?")),
     ("POST", re.compile(r"/internal/logs/[^/]+")),
 )
 

@@ -113,6 +113,11 @@ def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hid
             raise NotFoundError(f"Connector {name} not found")
         return JSONResponse(await hidden.mask(access_of(request), name, found[name]))
 
+    @router.get("/{connector}/history", summary="A connector's throughput and lag over the last hour")
+    async def get_history(name: Name) -> Response:
+        herder.connector_info(name)  # raises the error for a connector that does not exist
+        return JSONResponse(await handler.complete(herder.connector_history(name)))
+
     @router.get("/{connector}/tasks", summary="A connector's tasks with their configurations")
     async def get_tasks(name: Name, request: Request) -> Response:
         tasks = to_json(herder.task_infos(name))

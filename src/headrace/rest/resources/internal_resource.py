@@ -17,7 +17,7 @@ from headrace.herder.errors import BadRequestError, NotFoundError, RequestTimeou
 from headrace.herder.herder import ClusterHerder
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.internal_request_signature import SignatureVerifier, SignedParts
-from headrace.rest.leader_client import INTERNAL_HEALTH, INTERNAL_LOGGERS, INTERNAL_LOGS
+from headrace.rest.leader_client import INTERNAL_HEALTH, INTERNAL_HISTORY, INTERNAL_LOGGERS, INTERNAL_LOGS
 from headrace.rest.raw_path import decoded, raw_path
 from headrace.rest.request_body import connector_config
 from headrace.rest.resources.connectors_resource import Name
@@ -55,6 +55,14 @@ def internal_router(
     @router.get(f"{INTERNAL_HEALTH}/{{connector}}")
     async def health_of_tasks(name: Name) -> Response:
         return JSONResponse(await handler.complete(herder.worker_health(name)))
+
+    @router.get(INTERNAL_HISTORY)
+    async def history_of_all() -> Response:
+        return JSONResponse(await run_in_threadpool(herder.worker_history, None))
+
+    @router.get(f"{INTERNAL_HISTORY}/{{connector}}")
+    async def history_of_connector(name: Name) -> Response:
+        return JSONResponse(herder.worker_history(name))
 
     @router.post(f"{INTERNAL_LOGS}/{{connector}}")
     async def log_lines(name: Name, request: Request) -> Response:

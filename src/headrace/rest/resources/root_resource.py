@@ -92,6 +92,17 @@ def metrics_router(herder: Herder, namings: Sequence[Naming] = STRIMZI) -> APIRo
     return router
 
 
+def history_router(herder: Herder, handler: RequestHandler) -> APIRouter:
+    """Return the route of ``GET /history``."""
+    router = json_router("worker")
+
+    @router.get("/history", summary="Throughput and lag of all connectors together over the last hour")
+    async def get_cluster_history() -> Response:
+        return JSONResponse(await handler.complete(herder.connector_history(None)))
+
+    return router
+
+
 def root_router(herder: Herder) -> APIRouter:
     """Return the route of ``GET /``, which leads browsers to the console; all other clients get JSON."""
     router = json_router("worker")

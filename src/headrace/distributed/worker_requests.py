@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the group's other workers for the health of their tasks."""
+"""Requests to the group's other workers for the health and the history of their tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.herder.connector_health import Json
 from headrace.herder.engine.herder_services import LeaderRequests
+from headrace.herder.worker_parts import Json
 from headrace.model.cluster_config_state import ClusterConfigState
 
 
 @dataclass(frozen=True, slots=True)
-class SignedHealthRequests:
-    """Implements ``headrace.herder.connector_health.WorkerRequests``.
+class SignedWorkerRequests:
+    """Implements ``connector_health.WorkerRequests`` and ``connector_history.HistoryRequests`` of the herder.
 
     A worker is known by its id alone, the host:port in statuses; all of a group have the same ``scheme``.
     """
@@ -24,4 +24,10 @@ class SignedHealthRequests:
     """Returns the newest state of the config topic, which has the key that requests are signed with."""
 
     def worker_health(self, worker_id: str, connector: str | None) -> Json:
-        return self.client.worker_health(f"{self.scheme}://{worker_id}", connector, self.config().session_key)
+        return self.client.worker_health(self._url(worker_id), connector, self.config().session_key)
+
+    def worker_history(self, worker_id: str, connector: str | None) -> Json:
+        return self.client.worker_history(self._url(worker_id), connector, self.config().session_key)
+
+    def _url(self, worker_id: str) -> str:
+        return f"{self.scheme}://{worker_id}"
