@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import KAFKA_VERSION
-from headrace.cli.mirror.mirror_config import CONNECTORS, MirrorConfig, Pair
-from headrace.cli.mirror.mirror_names import CLIENT_NAMES, CONNECTOR_NAMES
+from headrace.cli.mirror.mirror_config import CLIENT_NAMES, CONNECTOR_NAMES, CONNECTORS, MirrorConfig, Pair
 from headrace.cli.worker_process import resolved_properties
 from headrace.java import jvm
 from headrace.java.store import PluginStore

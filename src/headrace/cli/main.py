@@ -12,11 +12,26 @@ from headrace import __version__
 from headrace.api.errors import ConfigError
 from headrace.cli.broker import broker
 from headrace.cli.console import LogLevel, configure_logging, examples, one_line_errors
-from headrace.cli.ctl.register import add_operator_commands
+from headrace.cli.ctl.cluster import add_cluster_command, tasks
+from headrace.cli.ctl.connector_changes import connector_changes
+from headrace.cli.ctl.connector_offsets import connector_offsets
+from headrace.cli.ctl.connectors import connectors
+from headrace.cli.ctl.context_commands import context
+from headrace.cli.ctl.dead_letters import dlq
+from headrace.cli.ctl.loggers import loggers
+from headrace.cli.ctl.logs import add_logs_command
+from headrace.cli.ctl.offset_transfer import offset_transfer
+from headrace.cli.ctl.plugins import config, plugins
+from headrace.cli.ctl.preview import add_preview_command
+from headrace.cli.ctl.top import add_top_command
+from headrace.cli.ctl.topics import topics
 from headrace.cli.doctor import doctor
 from headrace.cli.init import init
-from headrace.cli.mirror.command import mirror
 from headrace.cli.offsets import offsets
+from headrace.cli.plan.apply_command import add_apply_command
+from headrace.cli.plan.export_command import add_export_command
+from headrace.cli.plan.lint_command import add_lint_command
+from headrace.cli.plan.plan_command import add_plan_command
 from headrace.cli.quickstart.command import quickstart
 from headrace.cli.shell_completion import use_own_scripts
 from headrace.cli.singer import singer
@@ -32,6 +47,51 @@ audit = typer.Typer(
 )
 
 _SHOWN: Final = 20
+
+
+def mirror(
+    mirror_properties: Annotated[
+        Path, typer.Argument(help="MirrorMaker's properties file.", metavar="MM2_PROPERTIES", show_default=False)
+    ],
+    clusters: Annotated[
+        list[str] | None,
+        typer.Option(help="Target clusters of this node, A,B or repeated; by default all.", show_default=False),
+    ] = None,
+    pair: Annotated[str | None, typer.Option(hidden=True, help="Run the worker of this pair alone.")] = None,
+    log_level: Annotated[LogLevel, typer.Option(case_sensitive=False, help="How much to log.")] = LogLevel.INFO,
+) -> None:
+    """Run a node of MirrorMaker 2 in dedicated mode until SIGTERM or Ctrl-C.
+
+    Each pair of clusters has a worker of its own. One that ends ends the others.
+    """
+    configure_logging(log_level)
+    with one_line_errors():
+        if pair is None:
+            from headrace.cli.mirror.node import run_node
+
+            targets = [each.strip() for text in clusters or () for each in text.split(",") if each.strip()]
+            code = run_node(mirror_properties, targets, log_level)
+        else:
+            from headrace.cli.mirror.pair_worker import run_pair_worker
+
+            code = run_pair_worker(mirror_properties, pair)
+    raise typer.Exit(code)
+
+
+def add_operator_commands(app: typer.Typer, offsets: typer.Typer) -> None:
+    """Add the groups of commands to ``app``, and those on offsets to ``offsets``."""
+    connectors.registered_commands += connector_changes.registered_commands
+    offsets.registered_commands += connector_offsets.registered_commands + offset_transfer.registered_commands
+    for group in (connectors, tasks, topics, dlq, plugins, config, loggers, context):
+        app.add_typer(group)
+    add_cluster_command(app)
+    add_logs_command(app)
+    add_plan_command(app)
+    add_apply_command(app)
+    add_lint_command(app)
+    add_export_command(app)
+    add_preview_command(app)
+    add_top_command(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -13,9 +13,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import typer
 
-from headrace.cli.ctl.argument_files import read_text
 from headrace.cli.ctl.contexts import VERIFY, Contexts, Settings, load_contexts
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, read_text
 
 DEFAULT_URL: Final = "http://127.0.0.1:8083"
 URL_VARIABLE: Final = "HEADRACE_URL"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from headrace.cli.ctl.command import Session, Yes, command
-from headrace.cli.ctl.completion import Connector, Connectors
+from headrace.cli.ctl.command import Connector, Connectors, Session, Yes, command
 from headrace.cli.ctl.ctl_error import ArgumentError
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import Goal

@@ -12,10 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.ctl import offset_changes, offset_files
-from headrace.cli.ctl.argument_files import parse_json
-from headrace.cli.ctl.command import Session, Yes, command
-from headrace.cli.ctl.completion import Connector
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
+from headrace.cli.ctl.command import Connector, Session, Yes, command
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, parse_json
 from headrace.cli.ctl.offset_changes import Change, Known
 from headrace.cli.ctl.output import Output, View
 from headrace.cli.ctl.rest_api import path

@@ -11,15 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import Connector, SomeConnectors
+from headrace.cli.ctl.command import Connector, Session, SomeConnectors, command
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode
 from headrace.cli.ctl.description import Described, masked, render
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import Output, View, console, print_lines
 from headrace.cli.ctl.rest_api import path
-from headrace.cli.ctl.statuses import HEADINGS, NONE, Json, row
-from headrace.cli.ctl.watching import Seen, changed_parts, seen_parts
+from headrace.cli.ctl.statuses import HEADINGS, NONE, Json, Seen, changed_parts, row, seen_parts
 from headrace.logs.formats import escaped
 from headrace.model.deadline import Deadline
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.cli.ctl.argument_files import read_text
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name, read_text
 
 SECRETS: Final = ("password", "token")
 """Each may also be given by reference, with the suffix ``_env`` or ``_file``."""

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from headrace.cli.ctl.argument_files import read_json
-from headrace.cli.ctl.command import Session, Yes, command
-from headrace.cli.ctl.completion import Connector
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
+from headrace.cli.ctl.command import Connector, Session, Yes, command
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, read_json
 from headrace.cli.ctl.output import Output, View, show_table
-from headrace.cli.ctl.redrive_progress import follow
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import NONE
 from headrace.config.properties_file import read_properties
@@ -41,6 +41,10 @@ Filters = Annotated[
 Shown = Annotated[int, typer.Option("--limit", help="At most so many letters.", min=1, max=_MOST_SHOWN)]
 Limit = Annotated[int | None, typer.Option(help="At most so many letters.", min=1, show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show how many letters it would be, and change nothing.")]
+_INTERVAL_S: Final = 0.5
+_RUNNING: Final = "RUNNING"
+_DONE: Final = "COMPLETED"
+_SHOWN: Final = ("passed", "redriven", "dropped", "failed", "redriven_before", "of_others", "kept")
 
 
 @command(dlq, "ls", "headrace dlq ls", "headrace dlq ls -o json", output=True)
@@ -235,3 +239,43 @@ def _part(part: Mapping[str, Any] | None) -> str:
 
 def _time(ms: int | None) -> str:
     return NONE if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def follow(session: Session, progress: str, job: Mapping[str, Any]) -> None:
+    """Ask the worker at the path ``progress`` until ``job`` has ended. Raise CtlError unless it is completed."""
+    id = job["id"]
+    with _bar() as show:
+        while job["state"] == _RUNNING:
+            time.sleep(_INTERVAL_S)
+            job = session.api.get(progress)
+            if job["id"] != id:
+                raise CtlError("Another redrive of the connector has begun on this worker", ExitCode.NOT_REACHED)
+            show(job["counts"] or {})
+    session.say(f"{job['state']}: {_text(job['counts'] or {})}")
+    for failure in job["failures"]:
+        session.say(f"Letter {failure}")
+    if job["state"] != _DONE:
+        raise CtlError(
+            f"The {job['action']} is {job['state']}: {job['error']}",
+            ExitCode.NOT_REACHED,
+            "What it has not passed is pending: begin it again",
+        )
+
+
+def _text(counts: Mapping[str, int]) -> str:
+    found = [f"{counts[name]} {name.replace('_', ' ')}" for name in _SHOWN if counts.get(name)]
+    return ", ".join(found) or "nothing was pending"
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Mapping[str, int]], None]]:
+    """Yield a function that shows the counts, if a person sees them."""
+    if not sys.stderr.isatty():
+        yield lambda counts: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Dead letters", total=None)
+        yield lambda counts: bar.update(task, total=counts.get("planned"), completed=counts.get("passed", 0))

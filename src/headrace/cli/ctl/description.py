@@ -8,10 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.cli.ctl.figures import age_text, bytes_text, count_text, lag_of, lag_text, rate_text
 from headrace.cli.ctl.fitting_table import Column, fitting_table
 from headrace.cli.ctl.output import table_of
-from headrace.cli.ctl.statuses import NONE, Json, parts, reason
+from headrace.cli.ctl.statuses import (
+    NONE,
+    Json,
+    age_text,
+    bytes_text,
+    count_text,
+    lag_of,
+    lag_text,
+    parts,
+    rate_text,
+    reason,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import Connector
+from headrace.cli.ctl.command import Connector, Session, command
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.loggers import level_names, parse_level
 from headrace.cli.ctl.record_lines import time_text

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headrace.cli.ctl.connector_classes import listed_class
 from headrace.cli.ctl.statuses import NONE, Json
 
 HEADINGS: Final = ("PARTITION", "NOW", "THEN", "EFFECT")
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 _FILE_SOURCE: Final = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 _POSITION: Final = "position"
+_SUFFIX = "Connector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +228,24 @@ def _changed_number(now: Any, then: Any) -> str | None:
     changed = [key for key in now if canonical(now[key]) != canonical(then[key])]
     numbers = all(isinstance(of[key], int) and not isinstance(of[key], bool) for key in changed for of in (now, then))
     return changed[0] if len(changed) == 1 and numbers else None
+
+
+def listed_class(name: str | None) -> str:
+    """Return the full name of a connector of headrace's own, that of Java's class if it has one; else the name."""
+    from headrace.plugins.builtin import BUILT_IN, JAVA_PREFIX, PluginKind
+
+    wanted = (name or "").strip().removeprefix(JAVA_PREFIX)
+    for known in BUILT_IN:
+        if known.kind is PluginKind.CONNECTOR and wanted in known.names():
+            return known.class_name
+    return wanted.replace(":", ".")
+
+
+def is_same_class(one: str | None, other: str | None) -> bool:
+    """Return True if two names mean one class; a name without a package means any class of that name."""
+    names = listed_class(one), listed_class(other)
+    if names[0] == names[1]:
+        return bool(names[0])
+    parts = [name.rpartition(".") for name in names]
+    short = [last.removesuffix(_SUFFIX) or last for _, _, last in parts]
+    return short[0] == short[1] and not all(package for package, _, _ in parts)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from headrace.cli.ctl.argument_files import read_json
-from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, read_json
 from headrace.cli.ctl.offset_changes import canonical
 
 FORMAT: Final = 1

@@ -13,9 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from headrace.cli.ctl import offset_changes, offset_files
-from headrace.cli.ctl.command import Session, Yes, command
-from headrace.cli.ctl.completion import OptionalConnector
-from headrace.cli.ctl.connector_classes import is_same_class
+from headrace.cli.ctl.command import OptionalConnector, Session, Yes, command
 from headrace.cli.ctl.connector_offsets import (
     DryRun,
     Offsets,
@@ -25,7 +23,7 @@ from headrace.cli.ctl.connector_offsets import (
     write_offsets,
 )
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
-from headrace.cli.ctl.offset_changes import Change
+from headrace.cli.ctl.offset_changes import Change, is_same_class
 from headrace.cli.ctl.offset_files import OffsetsFile
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import Goal

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import connector_names
+from headrace.cli.ctl.command import Session, command, connector_names
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.output import Output, View, show_lines
 from headrace.cli.ctl.preview_text import preview_lines

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states in answers about connectors: rows for tables, and whether a wanted one is reached. Pure."""
+"""The states and the health in answers about connectors: texts, rows, changes, goals that are reached. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -11,6 +12,10 @@ Json = Mapping[str, Any]
 
 HEADINGS: Final = ("NAME", "TYPE", "STATE", "TASKS", "WORKER")
 NONE: Final = "-"
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_AGES: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+Key = tuple[str, str]
+"""A connector's name, and "connector" or "task 0"."""
 
 
 class Goal(Enum):
@@ -76,3 +81,91 @@ def reason(trace: str | None) -> str:
         return lines[-1]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return causes[-1] if causes else lines[0]
+
+
+def age_text(ms: float | None) -> str:
+    """Return a time in its largest whole unit: "42 s", "3 min"."""
+    if ms is None:
+        return NONE
+    unit, name = next(((unit, name) for unit, name in _AGES if ms >= unit), (1, "ms"))
+    return f"{ms // unit:.0f} {name}"
+
+
+def rate_text(per_second: float | None) -> str:
+    """Return a rate with one decimal below 100."""
+    if per_second is None:
+        return NONE
+    return f"{per_second:,.1f}" if 0 < per_second < 100 else f"{per_second:,.0f}"
+
+
+def bytes_text(count: float | None) -> str:
+    """Return a number of bytes in a unit in which it is below 1,024."""
+    if count is None:
+        return NONE
+    power = 0
+    while count >= 1024 and power < len(_UNITS) - 1:
+        count, power = count / 1024, power + 1
+    return f"{count:,.0f} {_UNITS[power]}" if power == 0 else f"{count:,.1f} {_UNITS[power]}"
+
+
+def count_text(count: int | None) -> str:
+    return NONE if count is None else f"{count:,}"
+
+
+def lag_text(amount: int | None, unit: str | None) -> str:
+    """Return a lag; records, the usual unit, are not named."""
+    if amount is None or unit is None:
+        return NONE
+    return bytes_text(amount) if unit == "bytes" else f"{amount:,}" if unit == "records" else f"{amount:,} {unit}"
+
+
+def lag_of(task: Json) -> tuple[int, str] | None:
+    """Return the lag in the health of a task, with its unit."""
+    lag = task.get("lag")
+    return None if lag is None else (lag[lag["unit"]], lag["unit"])
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A connector's or task's state and verdict, with the reason of either. ``verdict`` is None on Java's workers."""
+
+    state: str
+    verdict: str | None = None
+    why: str = ""
+
+    def differs(self, other: Seen | None) -> bool:
+        """Return True for another state or verdict: the reason has times in it, and is never the same for long."""
+        return other is None or (self.state, self.verdict) != (other.state, other.verdict)
+
+    @property
+    def text(self) -> str:
+        words = [self.state, *([self.verdict] if self.verdict else []), *([self.why] if self.why else [])]
+        return "  ".join(words)
+
+
+DELETED = Seen("deleted")
+
+
+def seen_parts(answer: Json) -> Iterator[tuple[Key, Seen]]:
+    """Yield all connectors and tasks of ``GET /connectors?expand=status&expand=health``."""
+    for name, known in answer.items():
+        judged = dict(parts(known["health"])) if known.get("health") else {}
+        for part, content in parts(known.get("status", {})):
+            health = judged.get(part, {})
+            yield (name, part), _seen(content, health.get("verdict"), health.get("why") or "")
+
+
+def _seen(content: Json, verdict: str | None, why: str) -> Seen:
+    if content.get("trace"):
+        why = reason(content["trace"])
+    elif verdict == "healthy":
+        why = ""
+    return Seen(content.get("state") or NONE, verdict, why)
+
+
+def changed_parts(before: Mapping[Key, Seen], now: Mapping[Key, Seen]) -> Iterator[tuple[Key, Seen]]:
+    """Yield what is new, or differs, or is gone, in the order of names."""
+    for key in sorted(before.keys() | now.keys()):
+        part = now.get(key, DELETED)
+        if part.differs(before.get(key)):
+            yield key, part

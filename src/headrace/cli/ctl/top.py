@@ -15,8 +15,7 @@ from typing import Annotated, Final
 import typer
 
 from headrace.cli.ctl import top_rows, top_screen
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import connector_names
+from headrace.cli.ctl.command import Session, command, connector_names
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode, UnavailableError, near_name
 from headrace.cli.ctl.output import console, print_lines
 from headrace.cli.ctl.statuses import NONE

@@ -10,8 +10,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from headrace.cli.ctl.figures import lag_of
-from headrace.cli.ctl.statuses import Json, parts
+from headrace.cli.ctl.statuses import Json, lag_of, parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from headrace.cli.ctl.figures import age_text, bytes_text, count_text, lag_text, rate_text
 from headrace.cli.ctl.fitting_table import Column, fitting_table
 from headrace.cli.ctl.output import cell
-from headrace.cli.ctl.statuses import NONE
+from headrace.cli.ctl.statuses import NONE, age_text, bytes_text, count_text, lag_text, rate_text
 from headrace.cli.ctl.top_rows import Row, Totals
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import OptionalConnector, connector_names
+from headrace.cli.ctl.command import OptionalConnector, Session, command, connector_names
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
-from headrace.cli.ctl.figures import bytes_text
 from headrace.cli.ctl.following import Follower, NoAnswerTimeout
 from headrace.cli.ctl.output import View
 from headrace.cli.ctl.record_lines import print_record
 from headrace.cli.ctl.rest_api import path
-from headrace.cli.ctl.statuses import NONE, Json
+from headrace.cli.ctl.statuses import NONE, Json, bytes_text
 
 topics = typer.Typer(name="topics", help="The topics that connectors use, and their records.", no_args_is_help=True)
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import typer
 
-from headrace.cli.ctl.command import Session, command
-from headrace.cli.ctl.completion import SomeConnectors
+from headrace.cli.ctl.command import Session, SomeConnectors, command
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
 from headrace.cli.plan.exported import Format
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from headrace.cli.ctl.statuses import Goal
 from headrace.cli.plan.cluster_state import Current
+from headrace.cli.plan.desired_connectors import escape, variable_name
 from headrace.cli.plan.differences import HIDDEN
-from headrace.cli.plan.variables import escape, variable_name
 from headrace.config.connector_config import NAME
 from headrace.config.secret_properties import is_secret_name
 

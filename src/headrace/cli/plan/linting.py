@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,22 +11,24 @@ from typing import Final
 
 from headrace.api.config_def import Type
 from headrace.api.error_text import error_text
-from headrace.api.errors import ConnectError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.cli.plan.connector_sources import read_connectors
 from headrace.cli.plan.desired_connectors import Desired
 from headrace.cli.plan.differences import HIDDEN
 from headrace.cli.plan.findings import Finding, Level, in_order
-from headrace.cli.plan.lint_rules import combinations, invalid_regex
 from headrace.cli.plan.lint_worker import LintWorker
 from headrace.cli.plan.validation import secrets_in
-from headrace.config.connector_config import CONNECTOR_CLASS
+from headrace.config.connector_config import CONNECTOR_CLASS, PREDICATES, TRANSFORMS
 from headrace.config.secret_properties import REFERENCE
 from headrace.config.sink_connector_config import TOPICS_REGEX
+from headrace.config.source_connector_config import BOUNDARY, BOUNDARY_INTERVAL, EXACTLY_ONCE_SUPPORT
 from headrace.herder.config_infos import ConfigInfos
 from headrace.herder.connector_validation import ConnectorValidator
+from headrace.herder.enriched_definition import aliases
 from headrace.plugins.discovery import plugins_of
 
 _MISSPELT: Final = "did you mean"
+_INTERVAL: Final = "interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,40 @@ def _at(desired: Desired, key: str, message: str) -> Finding:
     found = desired.finding(message, key)
     listed = key.partition(".")[0]
     return found if key in desired.lines else replace(found, line=desired.lines.get(listed, found.line))
+
+
+def invalid_regex(desired: Desired) -> Iterator[Finding]:
+    """Yield an error for topics.regex that is none; a worker compiles it once all else is valid."""
+    pattern = desired.config.get(TOPICS_REGEX) or ""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        reason = f"not a regular expression: {error}"
+        yield desired.finding(str(ConfigError.invalid(TOPICS_REGEX, pattern, reason)), TOPICS_REGEX)
+
+
+def combinations(desired: Desired, exactly_once: bool) -> Iterator[Finding]:
+    """Yield a warning for each property without effect.
+
+    ``exactly_once`` says if the worker's sources are exactly-once.
+    """
+    for finding in (*_exactly_once(desired, exactly_once), *_unused_predicates(desired)):
+        yield replace(finding, level=Level.WARNING)
+
+
+def _exactly_once(desired: Desired, enabled: bool) -> Iterator[Finding]:
+    boundary = desired.config.get(BOUNDARY)
+    if boundary and not enabled:
+        yield desired.finding("without effect, as the worker's sources are not exactly-once", BOUNDARY)
+    if desired.config.get(BOUNDARY_INTERVAL) and (boundary or "").lower() != _INTERVAL:
+        yield desired.finding(f"without effect, as {BOUNDARY} is not {_INTERVAL}", BOUNDARY_INTERVAL)
+    if not enabled and (desired.config.get(EXACTLY_ONCE_SUPPORT) or "").lower() == "requested":
+        text = "it is requested, but the worker's sources are not exactly-once: records may be duplicated"
+        yield desired.finding(text, EXACTLY_ONCE_SUPPORT)
+
+
+def _unused_predicates(desired: Desired) -> Iterator[Finding]:
+    used = {desired.config.get(f"{TRANSFORMS}.{alias}.predicate") for alias in aliases(desired.config, TRANSFORMS)}
+    for alias in aliases(desired.config, PREDICATES):
+        if alias not in used:
+            yield desired.finding(f"no transformation uses the predicate '{alias}'", PREDICATES)

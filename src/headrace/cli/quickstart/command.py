@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +21,10 @@ if TYPE_CHECKING:
     from headrace.cli.quickstart.run import Limits
     from headrace.cli.quickstart.run_directory import RunDirectory
     from headrace.cli.quickstart.services import Services
+
+_REPEATED_S: Final = 1.0
+"""Seconds within which another signal is the same one: `timeout` sends SIGTERM to its child and to its group."""
+_EXIT: Final = 128
 
 
 def quickstart(
@@ -59,7 +68,6 @@ def quickstart(
 
 def _run(directory: RunDirectory, pair: ConnectorPair, limits: Limits, keep: bool) -> int:
     """Run it, and return the exit code. The directory's data is removed unless it is to be kept, or has an error."""
-    from headrace.cli.quickstart.interruption import Interruption
     from headrace.cli.quickstart.services import Services
 
     services = Services(directory, pair.topic)
@@ -93,7 +101,7 @@ def _steps(
     """Go through the steps and print the summary; return the exit code. KeyboardInterrupt for an early signal."""
     from rich.console import Console
 
-    from headrace.cli.quickstart.parquet_rows import ParquetRows
+    from headrace.cli.quickstart.comparison import ParquetRows
     from headrace.cli.quickstart.run import Run
     from headrace.cli.quickstart.summary import lines_at_end, lines_while_running
     from headrace.cli.quickstart.view import view_for
@@ -112,3 +120,40 @@ def _steps(
     for line in lines_at_end(comparison, pair, rows.directory, directory.path if keep else None):
         typer.echo(line)
     return 0 if comparison.exactly_once else EXIT_FAILED
+
+
+class Interruption:
+    """Raises KeyboardInterrupt on the main thread, for which it is, when a signal comes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, end: Callable[[int], None] = os._exit) -> None:
+        self._clock = clock
+        self._end = end
+        self._at: float | None = None
+        self._stopping = False
+        self._number = signal.SIGINT
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a process that the latest signal has ended."""
+        return _EXIT + self._number
+
+    def install(self) -> None:
+        """Handle the signals from now on."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.on_signal)
+
+    def stop(self) -> None:
+        """Note that everything is being stopped: the next signal ends this process, and the system its children."""
+        self._stopping = True
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal in."""
+        now = self._clock()
+        if self._at is not None and now - self._at < _REPEATED_S:
+            return
+        self._at, self._number = now, signal.Signals(number)
+        if self._stopping:
+            os.write(2, b"Forced to end\n")
+            self._end(self.exit_code)
+        else:
+            raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headrace.cli.quickstart.parquet_rows import ParquetRows
+from headrace.cli.quickstart.comparison import ParquetRows
 from headrace.cli.quickstart.services import Services
 
 _UNKNOWN: Final = "unknown"

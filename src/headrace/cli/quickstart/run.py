@@ -10,10 +10,9 @@ from typing import Any, Final, TypeVar
 
 from headrace.api.errors import ConnectError
 from headrace.cli.ctl.statuses import Goal, failures, is_reached
-from headrace.cli.quickstart.comparison import Comparison, compare
+from headrace.cli.quickstart.comparison import Comparison, ParquetRows, compare
 from headrace.cli.quickstart.connector_pair import OFFSET_COLUMN, ConnectorPair
 from headrace.cli.quickstart.observation import Observation, Observer
-from headrace.cli.quickstart.parquet_rows import ParquetRows
 from headrace.cli.quickstart.services import Services
 from headrace.cli.quickstart.view import View
 from headrace.jvm.java_runtime import JavaRuntime, NoJavaError, find_java

@@ -20,9 +20,9 @@ from headrace.broker.free_port import LOOPBACK, free_port
 from headrace.cli.ctl.address import Address, Login
 from headrace.cli.ctl.ctl_error import CtlError
 from headrace.cli.ctl.rest_api import RestApi, path
+from headrace.cli.quickstart.comparison import TopicRecords
 from headrace.cli.quickstart.connector_pair import worker_properties
 from headrace.cli.quickstart.run_directory import RunDirectory
-from headrace.cli.quickstart.topic_records import TopicRecords
 
 _STOP_S: Final = 30.0
 """Longer than a worker takes for an orderly stop: 5 s for its tasks, and 10 s."""

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.ctl.connector_classes import is_same_class
-from headrace.cli.ctl.offset_changes import Change, Effect, Known, canonical, changes, effect, summary
+from headrace.cli.ctl.offset_changes import Change, Effect, Known, canonical, changes, effect, is_same_class, summary
 
 PARTITION = {"kafka_topic": "t", "kafka_partition": 0}
 FILE = {"connector.class": "FileStreamSource", "file": "f"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from headrace.cli.ctl.figures import age_text, bytes_text, lag_text, rate_text
+from headrace.cli.ctl.statuses import age_text, bytes_text, lag_text, rate_text
 from headrace.cli.ctl.top_rows import Sort, arranged, rows, totals
 from headrace.cli.ctl.top_screen import Screen, render
 from headrace.model.state import TargetState

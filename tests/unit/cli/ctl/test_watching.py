@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.cli.ctl.watching import DELETED, Seen, changed_parts, seen_parts
+from headrace.cli.ctl.statuses import DELETED, Seen, changed_parts, seen_parts
 from tests.unit.cli.ctl.conftest import TRACE
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.plan.variables import Resolved, escape, resolve, variable_name
+from headrace.cli.plan.desired_connectors import Resolved, escape, resolve, variable_name
 
 
 @pytest.mark.parametrize(

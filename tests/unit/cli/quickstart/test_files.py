@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.api.errors import ConfigError
-from headrace.cli.quickstart.comparison import Comparison, compare
-from headrace.cli.quickstart.parquet_rows import ParquetRows
+from headrace.cli.quickstart.comparison import Comparison, ParquetRows, compare
 from headrace.cli.quickstart.run_directory import RunDirectory
 
 

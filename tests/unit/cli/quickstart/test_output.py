@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from headrace.cli.quickstart.command import Interruption
 from headrace.cli.quickstart.comparison import Comparison
 from headrace.cli.quickstart.connector_pair import lines_to_parquet, orders_to_parquet
-from headrace.cli.quickstart.interruption import Interruption
 from headrace.cli.quickstart.observation import Health, Observation, healths_in, transactions_in
 from headrace.cli.quickstart.summary import lines_at_end, lines_while_running, program
 from headrace.cli.quickstart.view import Lines, LiveView, view_for
