@@ -2,6 +2,6 @@
 """Checks of a worker before it is started: of the machine, the worker's properties, Kafka and Spark.
 
 Each module has a few checks: functions from facts to findings, and the functions that gather these facts. Nothing here
-changes anything. Begin with ``checks``, the table of all, then ``findings`` and ``runner``; ``kafka_view`` has what the
+changes anything. Begin with ``checks``, the table of all, then ``findings`` and ``runner``; ``subject`` has what the
 brokers answer to several checks.
 """

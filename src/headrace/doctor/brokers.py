@@ -10,10 +10,9 @@ from typing import Final
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
 from headrace.config.worker_config import BOOTSTRAP_SERVERS
-from headrace.doctor.at_once import TimedCall, call_all
 from headrace.doctor.findings import Finding, counted, ok, problem, warning
-from headrace.doctor.kafka_view import TIMEOUT_S, logins
-from headrace.doctor.subject import Subject
+from headrace.doctor.runner import TimedCall, call_all
+from headrace.doctor.subject import TIMEOUT_S, Subject, logins
 from headrace.kafka.admin.broker_connection import ConnectionFailure, Step, connection_failure, tcp_failure
 from headrace.kafka.admin.cluster_queries import Broker, Cluster
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.doctor.brokers import check_brokers, check_cluster
-from headrace.doctor.connectors import check_connectors
 from headrace.doctor.group import check_group
 from headrace.doctor.internal_topics import check_internal_topics
 from headrace.doctor.machine import check_java, check_memory, check_open_files, check_python, check_temporary_files
@@ -14,7 +13,7 @@ from headrace.doctor.permissions import check_permissions
 from headrace.doctor.ports import check_listeners, check_spark_ui
 from headrace.doctor.properties import check_config_providers, check_exactly_once, check_plugins, check_properties
 from headrace.doctor.runner import Check
-from headrace.doctor.security import check_security
+from headrace.doctor.security import check_connectors, check_security
 from headrace.doctor.spark import check_spark
 
 CHECKS: Final = (

@@ -11,8 +11,7 @@ from headrace.config import client_configs
 from headrace.config.distributed_config import GROUP_ID, PROTOCOL, DistributedConfig
 from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, decode_metadata
 from headrace.doctor.findings import Finding, counted, ok, problem, warning
-from headrace.doctor.kafka_view import Connector
-from headrace.doctor.subject import Subject
+from headrace.doctor.subject import Connector, Subject
 from headrace.kafka.admin.cluster_queries import Group, Member
 from headrace.model.assignment import GroupTopics
 

@@ -12,9 +12,8 @@ from headrace.api.errors import ConnectError
 from headrace.config import client_configs
 from headrace.config.distributed_config import DistributedConfig
 from headrace.doctor.findings import Finding, counted, ok, problem, warning
-from headrace.doctor.kafka_view import Connector
 from headrace.doctor.rights import GROUP, ID, TOPIC, Need, Permission, needs
-from headrace.doctor.subject import Subject
+from headrace.doctor.subject import Connector, Subject
 from headrace.kafka.admin.cluster_queries import ClusterQueries, Operations, Topic
 from headrace.kafka.admin.topic_admin import TopicSpec
 from headrace.kafka.clients.security_properties import principal

@@ -11,7 +11,7 @@ from headrace.config.connector_config import DLQ_TOPIC
 from headrace.config.distributed_config import DistributedConfig
 from headrace.config.sink_connector_config import TOPICS, TOPICS_REGEX
 from headrace.config.source_connector_config import own_offsets_topic
-from headrace.doctor.kafka_view import Connector
+from headrace.doctor.subject import Connector
 
 TOPIC = "Topic"
 GROUP = "Group"

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checklist of docs/security.md, for a worker in production."""
+"""The checklist of docs/security.md, for a worker in production, and for its group's connectors."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from headrace.api.errors import ConfigError
+from headrace.api.errors import ConfigError, ConnectError
 from headrace.config.access_config import AUDIT_FILE, AUTHENTICATION
 from headrace.config.rest_config import ALLOWED_HOSTS, REST_EXTENSIONS
 from headrace.config.secret_properties import is_reference, is_secret_name
 from headrace.config.worker_config import PLUGIN_MODULE_PREFIXES, SINGER_COMMANDS, WorkerConfig
-from headrace.doctor.findings import Finding, ok, warning
-from headrace.doctor.subject import Subject
+from headrace.doctor.findings import Finding, counted, ok, warning
+from headrace.doctor.subject import Connector, Subject
 from headrace.rest.server.listeners import Listener
 
 _LOOPBACK: Final = ("localhost", "127.", "::1")
+_FILE_STREAM: Final = "FileStream"
 
 
 def check_security(subject: Subject) -> Iterator[Finding]:
@@ -91,3 +92,38 @@ def _others_can_read(file: Path) -> bool:
         return bool(os.stat(file).st_mode & stat.S_IROTH)
     except OSError:
         return False
+
+
+def check_connectors(subject: Subject) -> Iterator[Finding]:
+    """Check the connectors of the config topic."""
+    if subject.distributed is None:
+        return
+    try:
+        connectors = subject.kafka.connectors(subject.distributed)
+    except ConnectError:  # the check of permissions reports it
+        return
+    yield from connector_findings(connectors)
+
+
+def connector_findings(connectors: Sequence[Connector]) -> Iterator[Finding]:
+    """Return the findings of docs/security.md's checklist that are about connectors, or one for all."""
+    found = [*_secret_findings(connectors), *_file_stream_findings(connectors)]
+    tasks = counted(sum(each.tasks for each in connectors), "task")
+    good = f"{counted(len(connectors), 'connector')} with {tasks}, without secrets in their configurations"
+    yield from found or [ok(good if connectors else "no connector yet")]
+
+
+def _secret_findings(connectors: Sequence[Connector]) -> Iterator[Finding]:
+    for each in connectors:
+        names = [name for name, text in each.stored.items() if text and is_secret_name(name) and not is_reference(text)]
+        if names:
+            found = f"connector {each.name} has secrets in its configuration, which is in the config topic: "
+            remedy = "replace them by references to a config provider (docs/guide/config-providers.md), and change them"
+            yield warning(f"{found}{', '.join(names)}", remedy)
+
+
+def _file_stream_findings(connectors: Sequence[Connector]) -> Iterator[Finding]:
+    names = [each.name for each in connectors if _FILE_STREAM in (each.stored.get("connector.class") or "")]
+    if names:
+        found = f"FileStream connectors read and write any file that a worker's user can: {', '.join(names)}"
+        yield warning(found, "replace them, then set connectors.denylist=FileStream* on all workers")

@@ -7,7 +7,7 @@ import threading
 import time
 from functools import partial
 
-from headrace.doctor.at_once import TimedCall, call_all
+from headrace.doctor.runner import TimedCall, call_all
 
 
 def test_a_call_that_hangs_is_late_after_its_own_time_and_the_others_are_in_order() -> None:

@@ -14,9 +14,9 @@ from headrace.doctor.brokers import cluster_finding, server_findings
 from headrace.doctor.findings import Level
 from headrace.doctor.group import consumer_group_findings, group_findings
 from headrace.doctor.internal_topics import TopicFacts, name_findings, topic_findings
-from headrace.doctor.kafka_view import Connector, logins
 from headrace.doctor.permissions import acl_command, permission_findings
 from headrace.doctor.rights import GROUP, ID, TOPIC, Need, Permission, needs
+from headrace.doctor.subject import Connector, logins
 from headrace.kafka.admin.broker_connection import ConnectionFailure, Step
 from headrace.kafka.admin.cluster_queries import Cluster, Group, Member, Partition, Refusal, Topic
 

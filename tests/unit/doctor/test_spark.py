@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.doctor.connectors import connector_findings
 from headrace.doctor.findings import Level
-from headrace.doctor.kafka_view import Connector
+from headrace.doctor.security import connector_findings
 from headrace.doctor.spark import Cores, cluster_findings, local_findings, master_cores
+from headrace.doctor.subject import Connector
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.api.errors import ConnectError
 from headrace.config.distributed_config import DistributedConfig
-from headrace.doctor.kafka_view import KafkaView, connectors_of
+from headrace.doctor.subject import KafkaView, connectors_of
 from headrace.model.cluster_config_state import ClusterConfigState
 
 WORKER = {
@@ -52,7 +52,7 @@ def test_brokers_that_cannot_be_asked_are_asked_once(monkeypatch: pytest.MonkeyP
         begun.wait(5)
         raise ConnectError("no answer")
 
-    monkeypatch.setattr("headrace.doctor.kafka_view.ClusterQueries", refuse)
+    monkeypatch.setattr("headrace.doctor.subject.ClusterQueries", refuse)
     view, failures = KafkaView(), []
 
     def ask(acks: str) -> None:
