@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from headrace.distributed.group.assignors import Share, all_work, share_of, union
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.group_leader import GroupLeader
-from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
-from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.distributed.group.worker_coordinator import HerderView, OutdatedTasksWait, WorkerCoordinator
 from headrace.herder.core import herder_actions as actions
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutConnector, PutTaskConfigs, RemoveConnector, WriteRequest

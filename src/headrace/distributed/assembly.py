@@ -17,9 +17,8 @@ from headrace.distributed.distributed_herder import DistributedHerder, GroupHeal
 from headrace.distributed.group.connect_protocol import ConnectProtocol
 from headrace.distributed.group.foreign_members import foreign_group_error
 from headrace.distributed.group.group_leader import GroupLeader
-from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
 from headrace.distributed.group.rebalance_recorder import RebalanceRecorder
-from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.distributed.group.worker_coordinator import HerderView, OutdatedTasksWait, WorkerCoordinator
 from headrace.distributed.stores import TopicStores, check_config_topic, check_offsets_topic
 from headrace.distributed.worker_requests import SignedWorkerRequests
 from headrace.herder.connector_health import ConnectorHealth, HealthServices

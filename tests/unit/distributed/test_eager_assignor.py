@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from headrace.distributed.group.assignors import NOTHING, Change, Member, Share, share_of
-from headrace.distributed.group.eager_assignor import assign_eagerly
+from headrace.distributed.group.assignors import NOTHING, Change, Member, Share, assign_eagerly, share_of
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from headrace.distributed.group.assignors import LeaderMemory, Loss, Member, Round, Share
-from headrace.distributed.group.eager_assignor import assign_eagerly
+from headrace.distributed.group.assignors import LeaderMemory, Loss, Member, Round, Share, assign_eagerly
 from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
 from headrace.distributed.group.rebalance_audit import LedRound
 from headrace.model.ids import ConnectorTaskId

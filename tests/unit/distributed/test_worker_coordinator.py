@@ -16,8 +16,7 @@ from headrace.distributed.group.connect_protocol import (
     encode_metadata,
 )
 from headrace.distributed.group.group_leader import GroupLeader
-from headrace.distributed.group.outdated_tasks import OutdatedTasksWait
-from headrace.distributed.group.worker_coordinator import HerderView, WorkerCoordinator
+from headrace.distributed.group.worker_coordinator import HerderView, OutdatedTasksWait, WorkerCoordinator
 from headrace.herder.core.herder_events import Assigned, HerderEvent, SessionLost
 from headrace.herder.core.herder_state import HerderState, TaskRun
 from headrace.model.assignment import Assignment, AssignmentError

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that all assignors share: shares of the cluster's work, members that claim some, the outcome of a round."""
+"""The values that assignors share: shares of the cluster's work, members that claim some, the outcome of a round.
+
+The assignment of the eager protocol is here too: it is a round robin.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 
 from headrace.model.assignment import Assignment
 from headrace.model.cluster_config_state import ClusterConfigState
@@ -111,4 +115,24 @@ def with_work(base: Assignment, work: Share, revoked: Share) -> Assignment:
         tasks=tuple(sorted(work.tasks)),
         revoked_connectors=tuple(sorted(revoked.connectors)),
         revoked_tasks=tuple(sorted(revoked.tasks)),
+    )
+
+
+def assign_eagerly(members: Mapping[str, Member], work: Share) -> Round:
+    """Assign the connectors round-robin, then the tasks: all members have given up all work. Java: ``EagerAssignor``.
+
+    All connectors come before all tasks, because with one task for each connector an even number of members would
+    otherwise give half of them nothing but connectors.
+    """
+    connectors: dict[str, list[str]] = {member: [] for member in members}
+    tasks: dict[str, list[ConnectorTaskId]] = {member: [] for member in members}
+    turns = cycle(sorted(members))
+    for connector in sorted(work.connectors):
+        connectors[next(turns)].append(connector)
+    for task in sorted(work.tasks):
+        tasks[next(turns)].append(task)
+    shares = {member: share_of(connectors[member], tasks[member]) for member in members}
+    return Round(
+        {member: Change(given=share) for member, share in shares.items()},
+        LeaderMemory({member: replace(members[member], owned=share) for member, share in shares.items()}),
     )

@@ -8,9 +8,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headrace.distributed.group.assignors import LeaderMemory, Member, Round, all_work, share_of, with_work
+from headrace.distributed.group.assignors import (
+    LeaderMemory,
+    Member,
+    Round,
+    all_work,
+    assign_eagerly,
+    share_of,
+    with_work,
+)
 from headrace.distributed.group.connect_protocol import ConnectProtocol, MemberMetadata, encode_assignment
-from headrace.distributed.group.eager_assignor import assign_eagerly
 from headrace.distributed.group.foreign_members import sort_members
 from headrace.distributed.group.incremental_cooperative_assignor import assign_incrementally
 from headrace.distributed.group.rebalance_audit import LedRound
