@@ -27,9 +27,9 @@ from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo
 from headrace.herder.enriched_definition import converter_definition, runtime_definition, with_converter_types
 from headrace.herder.errors import BadRequestError
 from headrace.herder.findings import Findings
-from headrace.herder.frame_checks import Analyse, check_by_frames, check_frame_steps
 from headrace.herder.named_plugins import NamedPlugins
 from headrace.herder.plugin_config import plugin_config
+from headrace.herder.runtime_checks import Analyse, check_by_frames, check_frame_steps
 from headrace.herder.unknown_keys import idle_topic_creation, other_versions, unknown_keys
 from headrace.java.connector import JavaConnector, defines_properties
 from headrace.model.cluster_config_state import Config

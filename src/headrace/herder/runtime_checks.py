@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from headrace.api.config_def import HIDDEN
 from headrace.api.connector import Connector
 from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError
+from headrace.api.frame_transform import FrameTransformation
+from headrace.api.frames import FrameJob
+from headrace.api.record_frames import OFFSETS
 from headrace.api.source import (
     ConnectorTransactionBoundaries,
     ExactlyOnceSupport,
@@ -22,19 +26,24 @@ from headrace.api.source import (
     TransactionBoundary,
 )
 from headrace.api.validators import TopicName
-from headrace.config.connector_config import NAME
+from headrace.config.connector_config import CONNECTOR_CLASS, NAME, PluginStage
 from headrace.config.secret_properties import is_secret_name
-from headrace.config.sink_connector_config import TOPICS
-from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT
+from headrace.config.sink_connector_config import TOPICS, SinkConnectorConfig
+from headrace.config.source_connector_config import BOUNDARY, EXACTLY_ONCE_SUPPORT, SourceConnectorConfig
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.findings import Findings
 from headrace.plugins.command_access import command_access
+from headrace.plugins.discovery import Plugins
+from headrace.task.frames.frame_chain import configure_frame_step
 
 log = logging.getLogger(__name__)
 
 _GROUP_OVERRIDE: Final = "consumer.override.group.id"
 _URL: Final = re.compile(r"ur[il]$", re.IGNORECASE)
 """Matches properties whose values may contain a password."""
+Analyse = Callable[[FrameJob], ConfigError | None]
+"""Returns the error Spark finds with a job; None if there is none, or it cannot decide now. Blocks for seconds."""
+_QUERY: Final = "query"
 
 
 def check_exactly_once(
@@ -120,3 +129,36 @@ def check_masks(findings: Findings, config: Mapping[str, str]) -> None:
         if text.strip() == HIDDEN and (findings.is_password(name) or is_secret_name(name) or _URL.search(name)):
             reason = "this stands for a secret that was not shown; give the secret itself, or a reference to it"
             findings.add_message(name, str(ConfigError.invalid(name, HIDDEN, reason)))
+
+
+def check_frame_steps(
+    findings: Findings, connector: Connector, config: Mapping[str, str], plugins: Plugins, analyse: Analyse
+) -> None:
+    """Check a configuration whose single properties, and so the names of its transformations, are valid."""
+    of_source = isinstance(connector, SourceConnector)
+    settings = {} if of_source else {OFFSETS: "true"}
+    for stage in (SourceConnectorConfig if of_source else SinkConnectorConfig)(config).transforms:
+        name = f"transforms.{stage.alias}.type"
+        if issubclass(plugins.transformation(stage.type, name), FrameTransformation):
+            _check(findings, stage, plugins, lambda job: analyse(replace(job, settings={**job.settings, **settings})))
+
+
+def _check(findings: Findings, stage: PluginStage, plugins: Plugins, analyse: Analyse) -> None:
+    try:
+        job = configure_frame_step(stage, plugins).check()
+    except ConfigError as error:
+        findings.add_error(error)
+        return
+    found = None if job is None else analyse(job)
+    if found is not None:
+        property = _QUERY if _QUERY in stage.config else "type"
+        name = f"transforms.{stage.alias}.{property}"
+        findings.add_message(name, str(ConfigError.invalid(name, stage.config.get(property, stage.type), str(found))))
+
+
+def check_by_frames(findings: Findings, connector: Connector, config: Mapping[str, str], analyse: Analyse) -> None:
+    """Run the job of ``Connector.frame_check`` on a configuration that is valid otherwise; its errors propagate."""
+    job = connector.frame_check(config)
+    error = None if job is None else analyse(job)
+    if error is not None:
+        findings.add_message(error.name or CONNECTOR_CLASS, str(error))

@@ -12,7 +12,7 @@ from headrace.herder.core import herder_actions as actions
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutConnector
 from headrace.herder.core.herder_actions import HerderAction
-from headrace.herder.engine.decision_log import log, log_decision
+from headrace.herder.engine.audited_actions import log, log_decision
 from headrace.model.ids import ConnectorTaskId
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.herder.restart_plan import RestartPlan, restart_plan, restart_plan_from_status, with_restarting
+from headrace.herder.engine.statuses import RestartPlan, restart_plan, restart_plan_from_status, with_restarting
 from headrace.model.info import ConnectorState, ConnectorStateInfo, TaskState
 
 TASKS = ((0, "RUNNING"), (1, "FAILED"), (2, "PAUSED"))

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit of what the leader does without a user's request: writes of its own, and rounds of fencing."""
+"""The herder's decisions in the log, at DEBUG, and the audit of what the leader does without a user's request.
+
+Decisions are lines of an event with the actions that follow from it. Of events and actions only names and numbers are
+shown: configurations and keys are secrets. The audit has the leader's own writes, and rounds of fencing.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 from headrace.api.error_text import error_text
 from headrace.herder.core.config_writes import (
@@ -17,11 +23,48 @@ from headrace.herder.core.config_writes import (
     PutTaskConfigs,
     WriteRequest,
 )
+from headrace.herder.core.herder_actions import HerderAction
+from headrace.herder.core.herder_events import HerderEvent
 from headrace.logs.audit import LEADER, counted, work_text, write_own
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
 
+_SHOWN: Final = ("number", "generation", "connector", "name", "id", "ids", "connectors", "tasks")
+"""Fields that hold ids, names and numbers, where they are of `_PLAIN` types or sequences of them."""
+_PLAIN: Final = (str, int, ConnectorTaskId)
+_MOST: Final = 10
 log = logging.getLogger(__name__)
+
+
+def log_decision(event: HerderEvent, actions: Sequence[HerderAction]) -> None:
+    """Log what was decided; an event without consequences is not logged. On the herder's thread."""
+    if actions and log.isEnabledFor(logging.DEBUG):
+        counted = Counter(map(shown, actions))
+        decided = [text if count == 1 else f"{count} times {text}" for text, count in counted.items()]
+        log.debug("%s: %s", shown(event), _listed(decided, "; "))
+
+
+def shown(value: object) -> str:
+    """Return the type's name, with the fields that identify what it is about, and the write that it is for."""
+    fields = ((name, getattr(value, name, None)) for name in _SHOWN)
+    texts = [f"{name}={text}" for name, field in fields if (text := _text(field))]
+    if (write := getattr(value, "write", None)) is not None:
+        texts.append(shown(write))
+    return f"{type(value).__name__}({', '.join(texts)})" if texts else type(value).__name__
+
+
+def _text(field: object) -> str:
+    if isinstance(field, _PLAIN):
+        return str(field)
+    if not isinstance(field, (tuple, frozenset)) or not all(isinstance(each, _PLAIN) for each in field):
+        return ""
+    each = sorted(map(str, field)) if isinstance(field, frozenset) else list(map(str, field))
+    return _listed(each, " ")
+
+
+def _listed(texts: Sequence[str], separator: str) -> str:
+    more = f"{separator}and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return separator.join(texts[:_MOST]) + more
 
 
 class LeaderAudit:

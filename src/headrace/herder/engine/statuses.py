@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statuses of this worker's connectors and tasks: their writing, and the removal of those of what is gone."""
+"""The statuses of this worker's connectors and tasks: their writing, and the removal of those of what is gone.
+
+Restarts go by statuses, so their plan is here too.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headrace.api.error_text import clean_text
 from headrace.herder.herder_queries import Statuses
-from headrace.herder.restart_plan import RestartPlan, restart_plan
 from headrace.logs import audit
 from headrace.model.cluster_config_state import ClusterConfigState
 from headrace.model.ids import ConnectorTaskId
+from headrace.model.info import ConnectorStateInfo
 from headrace.model.state import ConnectorStatus, State, TaskStatus, TopicStatus
 from headrace.storage.status_records import StatusKey
 from headrace.worker.callbacks import Runnable
@@ -22,6 +26,40 @@ _TIMEOUT = 30.0
 
 VersionOf = Callable[[Runnable], str | None]
 """The version of a connector's or task's code, None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPlan:
+    """The connector and tasks that a restart covers, by their statuses (KIP-745). Java: ``RestartPlan``.
+
+    ``connector`` is true if the connector itself is restarted; ``tasks`` are the numbers of those restarted.
+    """
+
+    connector: bool
+    tasks: tuple[int, ...]
+
+
+def restart_plan(
+    connector: str | None, tasks: Iterable[tuple[int, str]], *, only_failed: bool, include_tasks: bool
+) -> RestartPlan:
+    """Return the plan. ``connector`` is its state, None if unknown; ``tasks`` are the tasks' numbers and states."""
+    failed = State.FAILED.value
+    chosen = tuple(number for number, state in tasks if include_tasks and (not only_failed or state == failed))
+    return RestartPlan(not only_failed or connector == failed, chosen)
+
+
+def restart_plan_from_status(status: ConnectorStateInfo, *, only_failed: bool, include_tasks: bool) -> RestartPlan:
+    """Return the plan by the answer of ``GET /connectors/{name}/status``."""
+    tasks = [(task.id, task.state) for task in status.tasks]
+    return restart_plan(status.connector.state, tasks, only_failed=only_failed, include_tasks=include_tasks)
+
+
+def with_restarting(status: ConnectorStateInfo, plan: RestartPlan) -> ConnectorStateInfo:
+    """Return the status with RESTARTING wherever the plan restarts something, the answer to a restart request."""
+    state = State.RESTARTING.value
+    connector = replace(status.connector, state=state) if plan.connector else status.connector
+    tasks = tuple(replace(task, state=state) if task.id in plan.tasks else task for task in status.tasks)
+    return replace(status, connector=connector, tasks=tasks)
 
 
 class StatusStore(Statuses, Protocol):

@@ -29,15 +29,15 @@ from headrace.herder.core.herder_events import HerderEvent
 from headrace.herder.core.herder_state import HerderState, Phase
 from headrace.herder.core.local_work import task_configs_errors
 from headrace.herder.engine.action_runner import ActionRunner
+from headrace.herder.engine.audited_actions import log_decision
 from headrace.herder.engine.automatic_restarts import AutomaticRestarts
 from headrace.herder.engine.config_requests import ConfigRequests
-from headrace.herder.engine.decision_log import log_decision
 from headrace.herder.engine.herder_inbox import PendingRequests
 from headrace.herder.engine.herder_services import HerderHealth, HerderServices, QueryServices, Stores
+from headrace.herder.engine.statuses import restart_plan_from_status, with_restarting
 from headrace.herder.errors import NotFoundError, NotLeaderError
 from headrace.herder.herder import PutResult
 from headrace.herder.herder_queries import HerderQueries, check_topic_reset, check_topic_tracking
-from headrace.herder.restart_plan import restart_plan_from_status, with_restarting
 from headrace.herder.worker_parts import Json
 from headrace.metrics.figures import WorkerFigures
 from headrace.model.deadline import Clock, Deadline
