@@ -10,9 +10,8 @@ import pytest
 from headrace.api.errors import ConnectError
 from headrace.api.sink import TopicPartition as KafkaPartition
 from headrace.broker.embedded_broker import EmbeddedBroker
-from headrace.inspection.dead_letters.letter import Letter
+from headrace.inspection.dead_letters.letter import KEPT, Letter, Mark
 from headrace.inspection.dead_letters.letter_filter import parse_filter
-from headrace.inspection.dead_letters.letter_marks import KEPT, Mark
 from headrace.inspection.dead_letters.redrive_rules import Action, LetterRequest, Outcome, original_record
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.errors import ProducerFencedError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that run plugins' code outside of a task, on request, in processes that are killed at a deadline.
 
-Begin with ``sandbox``; ``jobs`` has the jobs.
+Begin with ``sandbox``; ``job_process`` has the jobs.
 """

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A started process of a sandbox, as the worker sees it."""
+"""The jobs that a sandbox runs, by their names, and a process that runs one, as the worker sees it.
+
+A job is a function ``job(spec, emit)`` for the main thread of a process of its own: ``spec`` is a JSON object, and
+``emit`` sends an item, a JSON object, to the worker. It may raise any error; the text of a ConnectError is for users.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,23 @@ import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from headrace.api.error_text import clean_text, left_out
 from headrace.model.process_group import kill_group
 
+Emit = Callable[[Mapping[str, Any]], None]
+Job = Callable[[Mapping[str, Any], Emit], None]
+
+JOBS: Final[Mapping[str, str]] = {
+    "preview": "headrace.inspection.preview.preview_job:preview",
+    "decoding of dead letters": "headrace.inspection.dead_letters.letter_decoder:decode_letters",
+    "redrive of dead letters": "headrace.inspection.dead_letters.letter_chain:redrive_letters",
+    "read of records": "headrace.inspection.topics.records_job:read_records",
+}
+"""Names and functions, as ``module:function``. They are imported in the job's process only."""
 _CHUNK: Final = 1 << 16
 _TAIL: Final = 4096
 """Bytes of what a process printed last that are kept."""

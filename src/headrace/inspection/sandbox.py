@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from headrace.api.errors import ConnectError, RetriableError
-from headrace.inspection.job_process import JobProcess
-from headrace.inspection.jobs import JOBS
+from headrace.inspection.job_process import JOBS, JobProcess
 from headrace.model.deadline import Clock, Deadline
 
 log = logging.getLogger(__name__)

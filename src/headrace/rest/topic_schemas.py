@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.api.record import TimestampType
-from headrace.inspection.topics.connector_topics import Direction
+from headrace.inspection.topics.topic_records import Direction
 from headrace.rest.schema_parts import NUMBER, OBJECT, TEXT, Schema, array, exactly, mapping, nullable, ref
 
 TOPIC_SCHEMAS: Final[dict[str, Schema]] = {

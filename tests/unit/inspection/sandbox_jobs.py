@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.api.errors import ConfigError
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 
 
 def echo(spec: Mapping[str, Any], emit: Emit) -> None:

@@ -16,9 +16,8 @@ from headrace.api.record import SinkRecord, SourceRecord
 from headrace.api.schema import Schema
 from headrace.config.connector_config import ConnectorConfig, ErrorHandling
 from headrace.inspection.preview.observed_frames import ObservedFrameStep, sink_results, source_results
-from headrace.inspection.preview.previewed_errors import Failures
 from headrace.inspection.preview.previewed_frames import OfferedFrames, ReadingFrames, StepFrames
-from headrace.inspection.preview.previewed_record import PreviewedRecord
+from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord
 from headrace.inspection.preview.step_functions import EXPLAIN, MAX_ROWS, OF_BATCH, OF_EACH, PLAN, RECORD, WHOLE
 from headrace.task.errors.processing_context import Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance

@@ -25,7 +25,7 @@ from headrace.inspection.dead_letters.letter import Letter, original_headers
 from headrace.inspection.dead_letters.letter_json import letter_from_json, outcome_to_json
 from headrace.inspection.dead_letters.redrive_rules import Outcome, OutgoingRecord
 from headrace.inspection.decoded_record import create_converters
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
 from headrace.task.frames.frame_chain import has_frame_steps

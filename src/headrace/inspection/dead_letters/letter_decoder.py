@@ -11,7 +11,7 @@ from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.inspection.dead_letters.letter import Letter, original_headers
 from headrace.inspection.dead_letters.letter_json import letter_from_json
 from headrace.inspection.decoded_record import RecordDecoder, create_decoder
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 from headrace.model.raw_record import RawRecord
 from headrace.plugins.discovery import plugins_of
 from headrace.task.task_converters import TaskConverters

@@ -12,8 +12,7 @@ from headrace.config import client_configs
 from headrace.config.connector_config import DLQ_TOPIC
 from headrace.config.distributed_config import GROUP_ID
 from headrace.config.worker_config import WorkerConfig
-from headrace.inspection.dead_letters.letter import Letter, is_letter
-from headrace.inspection.dead_letters.letter_marks import PASSED, find_mark
+from headrace.inspection.dead_letters.letter import PASSED, Letter, find_mark, is_letter
 from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.kafka.data.range_reader import Range, RangeReader, stable_offsets

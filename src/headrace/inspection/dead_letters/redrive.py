@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A redrive: letters are consumed, transformed and produced, with the positions after them in the same transaction.
 
-The group's offsets expire, so each transaction leaves the positions in the topic, too (``letter_marks``).
+The group's offsets expire, so each transaction leaves the positions in the topic, too (``letter``).
 Since positions say what is pending, a letter that is passed but not taken is written again, behind the others and in
 the transaction that passes it. Which letters are passed is planned before: none behind the last one that is taken.
 """

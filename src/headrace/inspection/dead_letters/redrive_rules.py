@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from headrace.inspection.dead_letters.letter import Letter, kept_headers, original_headers
+from headrace.inspection.dead_letters.letter import PASSED, Letter, Mark, RawHeader, kept_headers, original_headers
 from headrace.inspection.dead_letters.letter_filter import ALL, LetterFilter
-from headrace.inspection.dead_letters.letter_marks import PASSED, Mark, RawHeader
 from headrace.task.errors.redriven import with_redriven
 
 

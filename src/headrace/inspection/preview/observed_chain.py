@@ -12,9 +12,8 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.inspection.preview.observed_frames import ObservedFrameStep, sink_results, source_results
 from headrace.inspection.preview.observed_steps import Steps, create_observed_stages
 from headrace.inspection.preview.preview_progress import Progress
-from headrace.inspection.preview.previewed_errors import Failures, ending
 from headrace.inspection.preview.previewed_frames import OfferedFrames, StepFrames
-from headrace.inspection.preview.previewed_record import PreviewedRecord
+from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord, ending
 from headrace.inspection.preview.previewed_task import record_json
 from headrace.plugins.builtin import PluginKind
 from headrace.task.assembly import TaskAssembly

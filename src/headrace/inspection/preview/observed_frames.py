@@ -9,9 +9,8 @@ from typing import Any, Final, Generic
 from headrace.api.errors import ConnectError, DataError, RetriableError
 from headrace.config.connector_config import ConnectorConfig
 from headrace.inspection.preview.observed_steps import Json, step_json
-from headrace.inspection.preview.previewed_errors import Failures, ending, step_failure_json
 from headrace.inspection.preview.previewed_frames import StepFrames
-from headrace.inspection.preview.previewed_record import PreviewedRecord
+from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord, ending, step_failure_json
 from headrace.inspection.preview.previewed_task import record_json
 from headrace.task.errors.processing_context import O, Operation
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance

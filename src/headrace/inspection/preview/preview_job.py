@@ -19,7 +19,7 @@ from headrace.api.protected_files import protect
 from headrace.api.sink import SinkConnector
 from headrace.api.source import SourceConnector
 from headrace.config.connector_config import ConnectorConfig
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 from headrace.inspection.preview.hidden_values import HiddenValues
 from headrace.inspection.preview.preview_progress import FailedError, Progress
 from headrace.inspection.preview.previewed_frames import OfferedFrames, ReadingFrames

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 from headrace.inspection.preview.hidden_values import HiddenValues
-from headrace.inspection.preview.previewed_errors import error_json
+from headrace.inspection.preview.previewed_record import error_json
 
 Json = dict[str, Any]
 

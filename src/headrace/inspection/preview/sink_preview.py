@@ -20,9 +20,8 @@ from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
 from headrace.inspection.preview.observed_chain import STAGE, ObservedChain
 from headrace.inspection.preview.preview_progress import Progress
-from headrace.inspection.preview.previewed_errors import Failures, ending, error_handling
 from headrace.inspection.preview.previewed_frames import OfferedFrames
-from headrace.inspection.preview.previewed_record import PreviewedRecord
+from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord, ending, error_handling
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.kafka.data.consumed_messages import ConsumedMessages

@@ -15,9 +15,8 @@ from headrace.config.source_connector_config import SourceConnectorConfig
 from headrace.inspection.decoded_record import create_decoder
 from headrace.inspection.preview.observed_chain import STAGE, ObservedChain
 from headrace.inspection.preview.preview_progress import Progress
-from headrace.inspection.preview.previewed_errors import Failures, ending, error_handling
 from headrace.inspection.preview.previewed_frames import OfferedFrames
-from headrace.inspection.preview.previewed_record import PreviewedRecord
+from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord, ending, error_handling
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
 from headrace.metrics.plugin_registry import OwnPluginMetrics

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from headrace.inspection.decoded_record import RecordDecoder, create_decoder
-from headrace.inspection.jobs import Emit
+from headrace.inspection.job_process import Emit
 from headrace.inspection.topics.positions import TAIL, positions_of, positions_text
 from headrace.kafka.data.topic_reader import ReadLimits, ReadRecords, TopicReader
 from headrace.model.deadline import Deadline

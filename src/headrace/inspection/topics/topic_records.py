@@ -7,23 +7,28 @@ connector only, and never for the workers' own topics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError
 from headrace.config import client_configs
+from headrace.config.connector_config import DLQ_TOPIC
+from headrace.config.sink_connector_config import TOPICS, TOPICS_REGEX
 from headrace.config.worker_config import WorkerConfig
 from headrace.herder.errors import ForbiddenError, NotFoundError
 from headrace.herder.herder import Herder
 from headrace.inspection.decoded_record import hide_in_errors
 from headrace.inspection.sandbox import Sandbox, SandboxError
-from headrace.inspection.topics.connector_topics import ConnectorTopics, Direction
 from headrace.inspection.topics.records_job import RecordsSpec
 from headrace.kafka.admin.cluster_queries import ClusterQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
+from headrace.model.cluster_config_state import Config
+from headrace.plugins.discovery import comma_separated
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.runnable_configs import RunnableConfigs
 
@@ -36,6 +41,42 @@ _SIZES_S: Final = 10.0
 _SINK: Final = "sink"
 _INTERNAL: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _KAFKAS_OWN: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+class Direction(Enum):
+    """The use that a connector makes of a topic."""
+
+    READS = "reads"
+    WRITES = "writes"
+    DEAD_LETTERS = "dead letters"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorTopics:
+    """The topics that a connector uses, from its configuration and its active topics (KIP-558).
+
+    ``pattern`` is that of further ones that a sink would read.
+    """
+
+    directions: dict[str, Direction]
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(cls, config: Config, active: Iterable[str], *, is_sink: bool) -> ConnectorTopics:
+        """Return the topics of a connector with this resolved configuration; ``active`` are those that it has used."""
+        directions = dict.fromkeys(active, Direction.READS if is_sink else Direction.WRITES)
+        pattern = None
+        if is_sink:
+            directions |= dict.fromkeys(comma_separated(config.get(TOPICS)), Direction.READS)
+            with suppress(re.error):  # its tasks do not start with it
+                pattern = re.compile(config.get(TOPICS_REGEX) or "") if config.get(TOPICS_REGEX) else None
+        if dead_letters := (config.get(DLQ_TOPIC) or "").strip():
+            directions[dead_letters] = Direction.DEAD_LETTERS
+        return cls(directions, pattern)
+
+    def includes(self, topic: str) -> bool:
+        """Return True if the connector uses the topic, or would read it if it existed."""
+        return topic in self.directions or (self.pattern is not None and self.pattern.fullmatch(topic) is not None)
 
 
 @dataclass(frozen=True, slots=True)

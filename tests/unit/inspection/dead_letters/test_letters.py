@@ -8,7 +8,16 @@ import pytest
 
 from headrace.api.record import TimestampType
 from headrace.herder.errors import BadRequestError
-from headrace.inspection.dead_letters.letter import Letter, cause_of, is_letter, kept_headers, original_headers
+from headrace.inspection.dead_letters.letter import (
+    KEPT,
+    PASSED,
+    Letter,
+    Mark,
+    cause_of,
+    is_letter,
+    kept_headers,
+    original_headers,
+)
 from headrace.inspection.dead_letters.letter_filter import parse_filter
 from headrace.inspection.dead_letters.letter_json import (
     letter_from_json,
@@ -16,7 +25,6 @@ from headrace.inspection.dead_letters.letter_json import (
     outcome_from_json,
     outcome_to_json,
 )
-from headrace.inspection.dead_letters.letter_marks import KEPT, PASSED, Mark
 from headrace.inspection.dead_letters.letter_view import LetterPage, LetterQuery, parse_after
 from headrace.inspection.dead_letters.redrive import plan_redrive
 from headrace.inspection.dead_letters.redrive_rules import (
