@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON schemas of all bodies and answers of the REST API; here are those of workers, connectors and plugins."""
+"""JSON schemas of all bodies and answers of the REST API; here are those of workers, connectors, plugins and topics."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from headrace.api.record import TimestampType
 from headrace.herder.config_infos import ConfigInfos, ConfigKeyInfo, ConfigValueInfo
+from headrace.inspection.topics.topic_records import Direction
 from headrace.logs.loggers import LoggerLevel
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.info import (
     ConnectorInfo,
     ConnectorState,
     ConnectorStateInfo,
+    OffsetBounds,
+    OffsetDifference,
+    PartitionBounds,
     PluginInfo,
     ServerInfo,
     SparkAttempt,
@@ -20,10 +25,10 @@ from headrace.model.info import (
 )
 from headrace.rest.dead_letter_schemas import DEAD_LETTER_SCHEMAS
 from headrace.rest.health_schemas import HEALTH_SCHEMAS
-from headrace.rest.offset_schemas import OFFSET_SCHEMAS
 from headrace.rest.preview_schemas import PREVIEW_SCHEMAS
 from headrace.rest.schema_parts import (
     NUMBER,
+    OBJECT,
     STATE,
     TEXT,
     TEXT_OR_NULL,
@@ -36,8 +41,62 @@ from headrace.rest.schema_parts import (
     nullable,
     ref,
 )
-from headrace.rest.topic_schemas import TOPIC_SCHEMAS
 
+TOPIC_SCHEMAS: Final[dict[str, Schema]] = {
+    "Topics": mapping(exactly(topics=array(TEXT))),
+    "TopicStatistics": exactly(
+        topics=array(
+            exactly(
+                topic=TEXT,
+                direction={"enum": [direction.value for direction in Direction]},
+                partitions=nullable(NUMBER),
+                records=nullable({**NUMBER, "description": "End offsets less first offsets, of all partitions."}),
+                bytes=nullable({**NUMBER, "description": "On the disk of one broker; null if brokers do not tell."}),
+                error_={**TEXT, "description": "Why there are no numbers."},
+            )
+        )
+    ),
+    "Records": exactly(
+        topic=TEXT,
+        records=array(ref("Record")),
+        positions={**TEXT, "description": "The next request's parameter from, to continue."},
+        at_end={"type": "boolean", "description": "Whether these were all committed records."},
+    ),
+    "Record": exactly(
+        topic=TEXT,
+        partition=nullable(NUMBER),
+        offset=nullable(NUMBER),
+        timestamp=nullable({**NUMBER, "description": "Milliseconds since the epoch."}),
+        timestampType={"enum": [kind.value for kind in TimestampType]},
+        key=ref("RecordPart"),
+        value=ref("RecordPart"),
+        headers=array(exactly(key=TEXT, value=ref("RecordPart"))),
+    ),
+    "RecordPart": exactly(
+        bytes={"type": ["string", "null"], "description": "In base64; null for a null."},
+        schema={**nullable(OBJECT), "description": "As JsonConverter writes it; null for schemaless data."},
+        value={"description": "Any JSON, for people to read."},
+        error_={**TEXT, "description": "Why the converter could not decode the bytes."},
+        truncated_={"const": True, "description": "Bytes or value are too large, and shortened."},
+    ),
+}
+OFFSET_SCHEMAS: Final[dict[str, Schema]] = {
+    "Offset": exactly(partition=OBJECT, offset_=nullable(OBJECT)),
+    "Offsets": exactly(offsets=array(ref("Offset")), bounds_=nullable(ref("OffsetBounds"))),
+    "OffsetBounds": derived(OffsetBounds),
+    "PartitionBounds": derived(PartitionBounds),
+    "NewOffsets": {
+        **exactly(offsets={**array(ref("Offset")), "minItems": 1}),
+        "examples": [{"offsets": [{"partition": {"filename": "/var/log/lines.txt"}, "offset": {"position": 0}}]}],
+    },
+    "OffsetDifference": derived(OffsetDifference),
+    "OffsetsChanged": {
+        "anyOf": [
+            ref("Message"),
+            exactly(message=TEXT, changes=array(ref("OffsetDifference"))),
+        ]
+    },
+}
 _SPARK: Final = {
     **nullable(derived(SparkAttempt)),
     "description": "With expand=spark: what Spark runs of the task. Null of a task that has no process on the worker "
