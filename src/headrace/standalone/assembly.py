@@ -26,8 +26,7 @@ from headrace.logs.loggers import Loggers
 from headrace.model.deadline import Clock
 from headrace.plugins.discovery import Plugins
 from headrace.standalone.file_offset_backing_store import FileOffsetBackingStore
-from headrace.standalone.kafka_cluster import KafkaCluster
-from headrace.standalone.sole_member import GENERATION, LocalHealth, LocalStores, SoleMember
+from headrace.standalone.sole_member import GENERATION, KafkaCluster, LocalHealth, LocalStores, SoleMember
 from headrace.storage.memory_config_backing_store import MemoryConfigBackingStore
 from headrace.storage.memory_status_backing_store import MemoryStatusBackingStore
 from headrace.worker.stages import Stages

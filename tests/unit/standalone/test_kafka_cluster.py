@@ -8,15 +8,15 @@ import pytest
 
 from headrace.api.errors import ConnectError, RetriableError
 from headrace.model.backoff import ExponentialBackoff
-from headrace.standalone import kafka_cluster
-from headrace.standalone.kafka_cluster import KafkaCluster
+from headrace.standalone import sole_member
+from headrace.standalone.sole_member import KafkaCluster
 from headrace.worker.stages import Stages
 from tests.support.polling import wait_for
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_cluster, "_BACKOFF", ExponentialBackoff(0.01, 5.0))
+    monkeypatch.setattr(sole_member, "_BACKOFF", ExponentialBackoff(0.01, 5.0))
 
 
 def cluster(*answers: Any) -> tuple[KafkaCluster, list[BaseException]]:
