@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from headrace.api.plugin_metrics import Counter
 from headrace.connectors.singer.child_runs import ErrorLog
-from headrace.connectors.singer.error_lines import Measurement, level_of, measurement
-from headrace.connectors.singer.tap_metrics import TapMetrics
+from headrace.connectors.singer.error_lines import Measurement, TapMetrics, level_of, measurement
 
 COUNT = {"type": "counter", "metric": "record_count", "value": 7, "tags": {"stream": "orders"}}
 SDK = "2024-01-01 10:00:00,123 | INFO     | singer_sdk.metrics   | METRIC: "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a standard error: their levels, and the measurements of METRIC lines. Pure.
+"""Lines of a standard error: their levels, and the measurements of METRIC lines, as metrics of the task.
 
 Taps log by singer-python (``INFO METRIC: {…}``, or ``time=… level=INFO message=METRIC: {…}``) or by the Meltano SDK
 (``2024-01-01 … | INFO     | singer_sdk.metrics | METRIC: {…}``, or a JSON object for each line).
@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from headrace.api.plugin_metrics import Counter, PluginMetrics
 
 _WORD: Final = r"(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b"
 _LEVEL: Final = re.compile(
@@ -36,6 +38,10 @@ _KINDS: Final = ("counter", "timer")
 _STREAM_TAGS: Final = ("stream", "table", "endpoint", "job_type")
 """The tags that say what was measured: the SDK's, those of taps of databases, singer-python's."""
 _LONGEST_TAG: Final = 100
+log = logging.getLogger(__name__)
+
+_MOST: Final = 500
+"""A tap may tag by values that never end, such as addresses with an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +96,39 @@ def _measured(point: Mapping[str, Any]) -> Measurement | None:
         return None
     stream = next((str(tags[name]) for name in _STREAM_TAGS if tags.get(name)), "")
     return Measurement(kind, metric, stream[:_LONGEST_TAG], str(tags.get("status") or "")[:_LONGEST_TAG], float(value))
+
+
+class TapMetrics:
+    """Adds up measurements over all runs of a task's tap. For one thread."""
+
+    def __init__(self, metrics: PluginMetrics, most: int = _MOST) -> None:
+        self._metrics, self._most = metrics, most
+        self._counters: dict[tuple[str, ...], Counter] = {}
+        self._full = False
+
+    def add(self, measured: Measurement) -> None:
+        """Add a measurement to its totals."""
+        name, stream = f"tap-{measured.metric.replace('_', '-')}", {"stream": measured.stream}
+        if measured.kind == "counter":
+            self._add(f"{name}-total", f"{measured.metric} that the tap has counted", stream, measured.value)
+            return
+        tags = {**stream, "status": measured.status}
+        self._add(
+            f"{name}-seconds-total", f"Seconds that the tap has measured as {measured.metric}", tags, measured.value
+        )
+        self._add(f"{name}-measurements-total", f"Measurements of {measured.metric} by the tap", tags, 1)
+
+    def _add(self, name: str, description: str, tags: dict[str, str], value: float) -> None:
+        key = (name, *tags.values())
+        counter = self._counters.get(key)
+        if counter is None:
+            if len(self._counters) >= self._most:
+                self._log_full(name)
+                return
+            counter = self._counters[key] = self._metrics.counter(name, description, tags)
+        counter.add(value)
+
+    def _log_full(self, name: str) -> None:
+        if not self._full:
+            self._full = True
+            log.warning("The tap has logged more than %d metrics; others are left out, first %s", self._most, name)

@@ -19,6 +19,7 @@ from headrace.api.source import ConnectorTransactionBoundaries, ExactlyOnceSuppo
 from headrace.connectors.singer.child import Child, Wake
 from headrace.connectors.singer.child_runs import ErrorLog, ending
 from headrace.connectors.singer.commands import TAP, add_error, check_one_command, name_of
+from headrace.connectors.singer.error_lines import TapMetrics
 from headrace.connectors.singer.held_records import (
     ALL_STREAMS,
     STATE,
@@ -48,7 +49,6 @@ from headrace.connectors.singer.singer_source_config import (
     SourceConfig,
 )
 from headrace.connectors.singer.streams import Streams
-from headrace.connectors.singer.tap_metrics import TapMetrics
 from headrace.connectors.singer.tap_runs import TapRuns
 
 log = logging.getLogger(__name__)
