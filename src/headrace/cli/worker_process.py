@@ -142,7 +142,7 @@ class CheckedParts:
         from headrace.config.java_config import host_options
         from headrace.java.process_options import use_host_options
         from headrace.kafka.clients.client_config import admin_config
-        from headrace.lineage.assembly import create_lineage
+        from headrace.lineage.lineage_reporter import create_lineage
         from headrace.plugins.discovery import plugins_of
         from headrace.rest.access.assembly import WorkersAccess
         from headrace.rest.rest_extensions import RestExtensions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that reports the runs of a worker's connectors, which nothing in the worker waits for."""
+"""The lineage of a worker: a thread that reports the runs of its connectors, which nothing in the worker waits for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from typing import Final, Protocol
 
 from headrace.api.datasets import Dataset
 from headrace.api.error_text import error_line
+from headrace.api.errors import ConfigError
+from headrace.config.telemetry_config import LINEAGE
+from headrace.config.worker_config import WorkerConfig
 from headrace.lineage.lineage_runs import RunEvent, Runs, SeenConnector, step
 
 log = logging.getLogger(__name__)
 _TICK: Final = 1.0
 _STOP_TIMEOUT: Final = 3.0
 """Seconds that a worker's end waits for the last events."""
+_CLIENTS_LOGGERS: Final = ("openlineage", "urllib3.connectionpool")
+"""They log each attempt and each failed event, at any level."""
+_NAMESPACE: Final = "headrace"
 
 
 class Events(Protocol):
@@ -90,3 +96,26 @@ class LineageReporter:
             if self._failing:
                 log.info("Lineage events are sent again")
             self._failing = False
+
+
+def create_lineage(config: WorkerConfig) -> LineageReporter | None:
+    """Return the reporter, not started; None if lineage is not enabled.
+
+    Jobs have the namespace of the worker's group. Raise ConfigError if packages are missing, or OpenLineage's own
+    configuration is not valid.
+    """
+    if not config.get(LINEAGE):
+        return None
+    try:
+        from headrace.lineage.openlineage_events import OpenLineageEvents
+    except ImportError as error:
+        reason = f"needs OpenLineage: install headrace with the extra 'lineage' ({error})"
+        raise ConfigError.invalid(LINEAGE, "true", reason) from error
+    for name in _CLIENTS_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        return LineageReporter(OpenLineageEvents(config.group_id or _NAMESPACE))
+    except Exception as error:
+        raise ConfigError.invalid(
+            LINEAGE, "true", f"the configuration of OpenLineage cannot be used: {error}"
+        ) from error

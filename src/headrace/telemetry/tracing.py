@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of traces, and the implementation that records none."""
+"""The interface of traces, the implementation that records none, and the trace contexts in records' headers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 Attributes = Mapping[str, str | int | bool]
+TRACEPARENT: Final = "traceparent"
+_MOST: Final = 32
+"""A span with more links is of no use; a batch has up to thousands of records."""
+_LONGEST: Final = 64
 
 
 class SpanKind(Enum):
@@ -102,3 +106,19 @@ def create_tracing(traces: str | None, instance: str) -> Tracing:
         return OtlpTracing(instance)
     except ValueError as error:
         raise ConfigError.invalid(TRACES, traces, f"the variables OTEL_* cannot be used: {error}") from error
+
+
+def traceparents(headers: Iterable[Sequence[tuple[str, bytes | None]] | None], most: int = _MOST) -> list[str]:
+    """Return the different W3C contexts of records with these raw headers, in order, up to ``most``.
+
+    Only for batches that are sampled. JsonConverter writes a text in quotes, which are removed.
+    """
+    found: dict[bytes, None] = {}
+    for each in headers:
+        for name, value in each or ():
+            if name == TRACEPARENT and value is not None and len(value) <= _LONGEST:
+                found[value] = None
+                break
+        if len(found) >= most:
+            break
+    return [value.decode("ascii", "replace").strip('"') for value in found]

@@ -15,8 +15,7 @@ from headrace.api.datasets import Dataset
 from headrace.api.errors import ConfigError
 from headrace.config.standalone_config import StandaloneConfig
 from headrace.lineage import lineage_reporter
-from headrace.lineage.assembly import create_lineage
-from headrace.lineage.lineage_reporter import LineageReporter
+from headrace.lineage.lineage_reporter import LineageReporter, create_lineage
 from headrace.lineage.lineage_runs import INTERVAL, Condition, RunEvent, Runs, SeenConnector, step
 from tests.support.polling import wait_for
 

@@ -17,8 +17,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.task.sink.observed_batches import TracedSinkBatches
 from headrace.task.sink.sink_batch import SinkBatch
 from headrace.telemetry import tracing
-from headrace.telemetry.trace_headers import traceparents
-from headrace.telemetry.tracing import NO_TRACING, Attributes, SpanKind, create_tracing
+from headrace.telemetry.tracing import NO_TRACING, Attributes, SpanKind, create_tracing, traceparents
 from tests.support.polling import wait_for
 
 FIRST, SECOND = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")

@@ -10,8 +10,7 @@ from headrace.kafka.data.consumed_messages import ConsumedMessages
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.record_schemas import RecordSchemas
 from headrace.task.sink.sink_batch import PutBatches, SinkBatch
-from headrace.telemetry.trace_headers import traceparents
-from headrace.telemetry.tracing import Attributes, SpanKind, Tracing
+from headrace.telemetry.tracing import Attributes, SpanKind, Tracing, traceparents
 
 
 class ObservedSinkBatches:

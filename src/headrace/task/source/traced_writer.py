@@ -10,8 +10,7 @@ from headrace.model.ids import ConnectorTaskId
 from headrace.task.source.source_batch import OffsetsByKey, SourceOffset
 from headrace.task.source.transactional_writer import TransactionWriter
 from headrace.task.topic_batch import TopicBatch
-from headrace.telemetry.trace_headers import traceparents
-from headrace.telemetry.tracing import Attributes, Span, SpanKind, Tracing
+from headrace.telemetry.tracing import Attributes, Span, SpanKind, Tracing, traceparents
 
 
 class TracedTransactionalWriter:
