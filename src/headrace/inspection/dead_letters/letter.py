@@ -12,8 +12,7 @@ import orjson
 
 from headrace.api.error_text import clean_text
 from headrace.task.errors.processing_context import ConsumedRecord
-from headrace.task.errors.redriven import redriven_count
-from headrace.task.errors.reporters import PREFIX
+from headrace.task.errors.reporters import PREFIX, redriven_count
 
 KEPT: Final = "headrace.kept"
 """The header of a letter that was written again, as letters behind it were redriven, with its first position."""

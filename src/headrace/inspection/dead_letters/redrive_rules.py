@@ -9,7 +9,7 @@ from enum import Enum
 
 from headrace.inspection.dead_letters.letter import PASSED, Letter, Mark, RawHeader, kept_headers, original_headers
 from headrace.inspection.dead_letters.letter_filter import ALL, LetterFilter
-from headrace.task.errors.redriven import with_redriven
+from headrace.task.errors.reporters import with_redriven
 
 
 class Action(str, Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic
 
@@ -23,7 +23,6 @@ from headrace.converters.json_converter import JsonConverter
 from headrace.kafka.errors import RecordTooLargeError
 from headrace.model.ids import ConnectorTaskId
 from headrace.task.errors.processing_context import ConsumedRecord, O, Original, ProcessingContext, where
-from headrace.task.errors.redriven import redriven_headers
 from headrace.task.task_metrics import TaskMetrics
 
 log = logging.getLogger(__name__)
@@ -38,6 +37,11 @@ _JAVA_NAMES: Final[dict[type[BaseException], str]] = {
     ConfigError: "org.apache.kafka.common.config.ConfigException",
     RecordTooLargeError: "org.apache.kafka.common.errors.RecordTooLargeException",
 }
+REDRIVEN: Final = "headrace.redriven"
+"""The header of a record that was redriven: of which connector it was a dead letter, how often, and where.
+
+It stays with the record, also in the dead letter that it may become again, so that it does not go round without limit.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +216,36 @@ def _shown(original: Original) -> str:
         f", where consumed record is {{topic='{original.topic}', partition={original.partition}, "
         f"offset={original.offset}{timestamp}}}"
     )
+
+
+def redriven_count(headers: Iterable[RawHeader], connector: str) -> int:
+    """Return how often the record was redriven as a dead letter of ``connector``; 0 without a header that says so."""
+    counts = [_count(value, connector) for name, value in headers if name == REDRIVEN]
+    return max(counts, default=0)
+
+
+def with_redriven(
+    headers: Sequence[RawHeader], connector: str, topic: str, partition: int, offset: int
+) -> list[RawHeader]:
+    """Return the headers with one for one more redrive of the letter at that position; other connectors' stay."""
+    count = redriven_count(headers, connector) + 1
+    mark = {"connector": connector, "count": count, "topic": topic, "partition": partition, "offset": offset}
+    kept = [header for header in headers if header[0] != REDRIVEN or not _count(header[1], connector)]
+    return [*kept, (REDRIVEN, orjson.dumps(mark))]
+
+
+def redriven_headers(headers: Iterable[RawHeader]) -> list[RawHeader]:
+    """Return those of ``headers`` that say that the record was redriven."""
+    return [header for header in headers if header[0] == REDRIVEN]
+
+
+def _count(value: bytes | None, connector: str) -> int:
+    """Return the count of a header's value; 0 for one of another connector, and for what headrace has not written."""
+    try:
+        mark = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return 0
+    if not isinstance(mark, dict) or mark.get("connector") != connector:
+        return 0
+    count = mark.get("count")
+    return count if type(count) is int and count > 0 else 0
