@@ -18,7 +18,7 @@ from headrace.api.source import OffsetStorageReader, SourceConnectorContext
 from headrace.java.jvm import runtime_jars
 from headrace.jvm.ivy import resolve_jars
 from headrace.jvm.java_runtime import find_java
-from headrace.metrics.plugin_registry import OwnPluginMetrics, PluginRegistry
+from headrace.metrics.plugin_metrics import OwnPluginMetrics, PluginRegistry
 from tests.support.debian import or_skip
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"

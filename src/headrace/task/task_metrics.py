@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from headrace.api.plugin_metrics import Monitorable
-from headrace.metrics.plugin_registry import OwnPluginMetrics, PluginRegistry
+from headrace.metrics.plugin_metrics import OwnPluginMetrics, PluginRegistry
 from headrace.task.task_progress import TaskProgress
 
 log = logging.getLogger(__name__)

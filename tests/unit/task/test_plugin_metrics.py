@@ -10,8 +10,7 @@ import pytest
 
 from headrace.api import ConnectError, Monitorable, PluginMetrics
 from headrace.config.connector_config import KEY_CONVERTER, VALUE_CONVERTER, ConnectorConfig
-from headrace.metrics.plugin_metrics import plugin_metric_name
-from headrace.metrics.plugin_registry import OwnPluginMetrics
+from headrace.metrics.plugin_metrics import OwnPluginMetrics, plugin_metric_name
 from headrace.plugins.discovery import Plugins
 from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics, TaskPluginMetrics

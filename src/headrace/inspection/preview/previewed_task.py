@@ -13,7 +13,7 @@ from headrace.api.frames import Frames
 from headrace.api.source import SourceConnector
 from headrace.inspection.decoded_record import decoded_part
 from headrace.inspection.preview.previewed_frames import OfferedFrames
-from headrace.metrics.plugin_registry import OwnPluginMetrics, PluginRegistry
+from headrace.metrics.plugin_metrics import OwnPluginMetrics, PluginRegistry
 from headrace.storage.offset_codec import encode_partition
 from headrace.task.source.source_task_factory import LinkedOffsetStorageReader
 from headrace.task.task_protocol import A, ProcessEvent, ReadOffsets, Request

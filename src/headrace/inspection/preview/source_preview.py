@@ -19,7 +19,7 @@ from headrace.inspection.preview.previewed_frames import OfferedFrames
 from headrace.inspection.preview.previewed_record import Failures, PreviewedRecord, ending, error_handling
 from headrace.inspection.preview.previewed_task import PART_SIZE, PreviewedTask, record_json
 from headrace.inspection.readable_json import ReadableJson
-from headrace.metrics.plugin_registry import OwnPluginMetrics
+from headrace.metrics.plugin_metrics import OwnPluginMetrics
 from headrace.model.raw_record import RawRecord
 from headrace.task.assembly import TaskAssembly
 from headrace.task.record_converter import create_record_converter

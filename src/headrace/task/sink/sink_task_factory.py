@@ -20,7 +20,7 @@ from headrace.java.plugin import java_class_of
 from headrace.kafka.admin.consumer_groups import ConsumerGroups
 from headrace.kafka.admin.topic_ids import TopicIds
 from headrace.kafka.data.sink_consumer import SinkConsumer
-from headrace.metrics.plugin_registry import OwnPluginMetrics
+from headrace.metrics.plugin_metrics import OwnPluginMetrics
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation, Stage
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance

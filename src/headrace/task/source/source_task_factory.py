@@ -22,7 +22,7 @@ from headrace.java.plugin import java_class_of
 from headrace.kafka.data.record_producer import RecordProducer
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import TopicAuthorizationError
-from headrace.metrics.plugin_registry import OwnPluginMetrics
+from headrace.metrics.plugin_metrics import OwnPluginMetrics
 from headrace.storage.offset_backing_store import unusable
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import Operation, Stage

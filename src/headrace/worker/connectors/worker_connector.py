@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from enum import Enum
 from typing import Final, Protocol
@@ -16,10 +16,10 @@ from headrace.api.errors import ConfigError, ConnectError, RetriableError
 from headrace.api.plugin_metrics import PluginMetrics
 from headrace.config.connector_config import ConnectorConfig
 from headrace.logs.context import within
+from headrace.metrics.plugin_metrics import OwnPluginMetrics, PluginRegistry
 from headrace.model.state import TargetState
 from headrace.plugins.resolved_config import ResolvedConfig
 from headrace.worker.callbacks import StatusListener
-from headrace.worker.connectors.connector_plugin_metrics import ConnectorPluginMetrics
 from headrace.worker.connectors.task_configs import task_configs
 from headrace.worker.runnable_configs import After, ConfigWatch
 from headrace.worker.stages import SerialExecutor, Stages, trace_of
@@ -27,6 +27,10 @@ from headrace.worker.stages import SerialExecutor, Stages, trace_of
 log = logging.getLogger(__name__)
 
 _LONGEST_VERSION: Final = 200
+_PATIENCE: Final = 0.1
+"""Seconds that a reader waits for a connector whose thread is busy."""
+Submit = Callable[[Callable[[], Mapping[str, float]]], Future[Mapping[str, float]]]
+"""Has a function called on the connector's thread."""
 
 
 class ConnectorPhase(Enum):
@@ -63,6 +67,44 @@ class ConnectorFactory(Protocol):
 
     def request_task_reconfiguration(self) -> None:
         """Request task configurations of the connector."""
+
+
+class ConnectorPluginMetrics:
+    """The metrics of a connector's present instance, whose gauges are read on the connector's own thread.
+
+    So a gauge that hangs holds up its connector alone: readers then get the values before.
+    """
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self._registry = PluginRegistry()
+        self._values: Mapping[str, float] = {}
+        self._reading: Future[Mapping[str, float]] | None = None
+
+    def begin(self) -> None:
+        """Begin with no metrics, for another instance; what a former one registers late is not seen."""
+        self._registry, self._values = PluginRegistry(), {}
+
+    def registry(self) -> PluginMetrics:
+        """Return the registry of the present instance."""
+        return OwnPluginMetrics(self._registry)
+
+    def values(self) -> Mapping[str, float]:
+        """Return the newest values by ``plugin_metric_name``. Any thread; blocks a tenth of a second at most."""
+        registry = self._registry
+        if registry.empty:
+            return {}
+        patience = 0.0
+        if self._reading is None or self._reading.done():
+            self._reading, patience = self._submit(registry.read), _PATIENCE
+        try:
+            values = self._reading.result(patience)
+        except TimeoutError:
+            return self._values
+        if registry is not self._registry:
+            return {}
+        self._values = values
+        return values
 
 
 class WorkerConnector:
