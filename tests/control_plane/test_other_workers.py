@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.api.errors import ConnectError
+from headrace.config.session_key_config import SessionKeyRules
 from headrace.herder.core import herder_actions as actions
 from headrace.herder.core import herder_events as events
 from headrace.herder.core.config_writes import PutConnector, PutSessionKey, PutTargetState, PutTaskConfigs, PutTaskCount
 from headrace.herder.core.herder_core import step
 from headrace.herder.core.herder_state import Privileges
 from headrace.herder.core.local_work import task_configs_errors
-from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from headrace.config import client_configs
 from headrace.config.connector_config import STALLED_TIMEOUT
 from headrace.config.distributed_config import DistributedConfig
+from headrace.config.session_key_config import SessionKeyRules
 from headrace.config.worker_config import InternalTopic
 from headrace.distributed.distributed_herder import DistributedHerder, GroupHealth
 from headrace.distributed.group.connect_protocol import ConnectProtocol
@@ -26,7 +27,6 @@ from headrace.herder.connector_history import ConnectorHistory, HistoryServices
 from headrace.herder.connector_validation import ConnectorValidator
 from headrace.herder.core.config_lag import sync_rules
 from headrace.herder.core.herder_state import HerderState, SyncRules
-from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.herder.engine.herder_inbox import HerderInbox
 from headrace.herder.engine.herder_services import HerderServices, LeaderRequests, QueryServices
 from headrace.herder.engine.statuses import StatusReporter

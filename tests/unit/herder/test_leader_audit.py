@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.api.errors import RetriableError
+from headrace.config.session_key_config import SessionKeyRules
 from headrace.herder.core.config_writes import (
     PutAutomaticRestart,
     PutOffsetsDeleted,
@@ -19,7 +20,6 @@ from headrace.herder.core.config_writes import (
     PutTaskCount,
     WriteRequest,
 )
-from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.herder.engine.audited_actions import LeaderAudit
 from headrace.logs.audit import AUDIT
 from headrace.model.auto_restart import RestartCount

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.herder.core.session_keys import SessionKeyRules
+from headrace.config.session_key_config import SessionKeyRules
 from headrace.model.auto_restart import RestartCount
 from headrace.model.cluster_config_state import Config, SessionKey
 from headrace.model.ids import ConnectorTaskId

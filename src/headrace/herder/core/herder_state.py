@@ -9,8 +9,8 @@ from enum import Enum
 
 from headrace.config.connector_config import CONNECTOR_CLASS
 from headrace.config.restart_config import RestartRules
+from headrace.config.session_key_config import SessionKeyRules
 from headrace.herder.core.config_writes import OffsetsRequest, WriteRequest
-from headrace.herder.core.session_keys import SessionKeyRules
 from headrace.model.cluster_config_state import ClusterConfigState, Config, SessionKey
 from headrace.model.health import TaskConfigsStage
 from headrace.model.ids import ConnectorTaskId

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.herder.core.session_keys import SessionKeyRules, key_bytes
+from headrace.config.session_key_config import SessionKeyRules, key_bytes
 from headrace.model.cluster_config_state import SessionKey
 from headrace.storage import config_records
 
