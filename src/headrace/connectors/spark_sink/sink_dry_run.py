@@ -2,6 +2,7 @@
 """The rows that a SparkSink would write of some records, with columns and their types, without Spark.
 
 The columns are those of `sink_frame.rows` and of `spark_sink_postgres`, which have Spark make them.
+They are compared with those of a database's table, which Spark reads.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.api import arrow
 from headrace.api.errors import DataError
+from headrace.api.frames import FrameJob
+from headrace.api.jdbc_drivers import driver_of
+from headrace.api.jdbc_urls import check_jdbc
 from headrace.api.sink import DryRun, TargetCheck
-from headrace.connectors.common.spark_reader import JDBC
+from headrace.connectors.common.spark_reader import JDBC, with_spark_errors
 from headrace.connectors.spark_sink.sink_frame import PREFIX, listed, refuse_both
 from headrace.connectors.spark_sink.spark_sink_config import (
     INCLUDE,
@@ -31,12 +35,17 @@ from headrace.connectors.spark_sink.spark_sink_config import (
     SinkSettings,
 )
 from headrace.connectors.spark_sink.spark_types import column_name, ddl_fields, spark_type
-from headrace.connectors.spark_sink.target_columns import columns_job, differences
 from headrace.connectors.spark_sink.written_files import not_compared, written_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Settings = Mapping[str, str]
 _SHOWN: Final = 200
 _TIMESTAMP: Final = pa.timestamp("us", "UTC")
+_WIDER: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+"""Numbers: a column takes those of its own type, and those before it."""
+_ROWS: Final = "name STRING, type STRING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +213,39 @@ def _unshown(shape: Settings) -> Iterator[str]:
         yield f"Spark converts values to the types of {VALUE_SCHEMA} when it writes; here they are as in the JSON"
     if PARTITION_BY in shape:
         yield f"Spark adds the columns of {PARTITION_BY}={shape[PARTITION_BY]}, which are not shown"
+
+
+def columns_job(job: Mapping[str, str]) -> FrameJob:
+    """Return the job that reads the names and types of a table's columns; ``job`` is the settings of a write."""
+    return FrameJob(f"{__name__}:read_columns", job, f"the columns of {job[TABLE]}")
+
+
+def read_columns(spark: SparkSession, frame: DataFrame | None, settings: Mapping[str, str]) -> DataFrame:
+    """Frame function: ask the database for the table's columns, and for none of its rows."""
+    given = json.loads(settings["options"])
+    known = driver_of(given.get("url", ""))
+    # Java finds no driver of ``spark.jars`` that is not named.
+    named = {} if known is None else {"driver": known.class_name}
+    options = {**named, **given, "dbtable": settings[TABLE]}
+    check_jdbc(spark, options)
+    table = with_spark_errors(settings, lambda: spark.read.format(JDBC).options(**options).load())
+    fields = [(field.name(), field.dataType().sql()) for field in table._jdf.schema().fields()]
+    return spark.createDataFrame(fields, _ROWS)
+
+
+def differences(written: Mapping[str, str], found: pa.Table, target: str) -> Iterator[str]:
+    """Yield what differs between columns to write, by their types, and the result of ``columns_job``."""
+    there = dict(zip(found.column("name").to_pylist(), found.column("type").to_pylist(), strict=True))
+    for name, kind in written.items():
+        if name not in there:
+            yield f"{target} has no column {column_name(name)} {kind}"
+        elif not _fits(kind, there[name]):
+            yield f"{column_name(name)} is {kind}, and {there[name]} in {target}"
+    for name in (name for name in there if name not in written):
+        yield f"{target} has the column {column_name(name)} {there[name]}, which these records have not"
+
+
+def _fits(kind: str, column: str) -> bool:
+    if kind in _WIDER and column in _WIDER:
+        return _WIDER.index(kind) <= _WIDER.index(column)
+    return kind in (column, "VOID")

@@ -55,7 +55,7 @@ def not_compared(format: str, path: str | None, table: str | None) -> str | None
     elif format in FILE_FORMATS:
         reason = f"without Spark, the types of columns are read of {_FORMAT} only"
     elif format == JDBC:
-        reason = None  # Spark is asked: see ``target_columns``
+        reason = None  # Spark is asked: see ``sink_dry_run``
     else:
         reason = f"only Spark reads the tables of spark.format={format}"
     return reason and f"the columns are not compared with those of {table or path}: {reason}"
