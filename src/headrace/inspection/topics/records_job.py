@@ -1,31 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sandbox's job that reads records of a topic and decodes them by the connector's converters."""
+"""The sandbox's job that reads records of a topic and decodes them, and the positions where reads begin, as texts."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from headrace.herder.errors import BadRequestError
 from headrace.inspection.decoded_record import RecordDecoder, create_decoder
 from headrace.inspection.job_process import Emit
-from headrace.inspection.topics.positions import TAIL, positions_of, positions_text
 from headrace.kafka.data.topic_reader import ReadLimits, ReadRecords, TopicReader
 from headrace.model.deadline import Deadline
 from headrace.model.raw_record import RawRecord
 from headrace.plugins.discovery import plugins_of
 from headrace.task.task_converters import TaskConverters
 
+BEGIN: Final = "begin"
+END: Final = "end"
+TAIL: Final = "tail"
+_WORDS: Final = (BEGIN, END, TAIL)
+_OFFSET: Final = re.compile(r"[0-9]{1,18}")
+_POSITIONS: Final = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _READ_S: Final = 20.0
 _RAW_BYTES: Final = 4 << 20
 _ANSWER_CHARS: Final = 8 << 20
 
 
+def check_positions(text: str) -> None:
+    """Raise BadRequestError unless ``text`` is a word, an offset, or as ``positions_text`` returns it."""
+    if text not in _WORDS and not _OFFSET.fullmatch(text) and not _POSITIONS.fullmatch(text):
+        words = ", ".join(_WORDS)
+        raise BadRequestError(f"from={text:.200} is none of {words}, an offset, or positions as 0:17,1:4")
+
+
+def positions_text(positions: Mapping[int, int]) -> str:
+    """Return offsets by partition as ``0:17,1:4``."""
+    return ",".join(f"{partition}:{offset}" for partition, offset in sorted(positions.items()))
+
+
+def positions_of(text: str, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    """Return the offsets by partition where a read of ``from=text`` begins, of partitions in ``bounds`` only."""
+    if text == BEGIN:
+        return {partition: low for partition, (low, _) in bounds.items()}
+    if text == END:
+        return {partition: high for partition, (_, high) in bounds.items()}
+    if _OFFSET.fullmatch(text):
+        return dict.fromkeys(bounds, int(text))
+    given = (each.split(":") for each in text.split(","))
+    return {int(partition): int(offset) for partition, offset in given if int(partition) in bounds}
+
+
 @dataclass(frozen=True, slots=True)
 class RecordsSpec:
-    """A request for records. ``begin`` is as in ``positions``; ``wait`` is in seconds; ``raw`` is without decoding."""
+    """A request for records. ``begin`` as for ``positions_of``; ``wait`` is in seconds; ``raw`` is without decoding."""
 
     worker: Mapping[str, str]
     connector: Mapping[str, str]

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from headrace.inspection.topics.positions import BEGIN, check_positions
+from headrace.inspection.topics.records_job import BEGIN, check_positions
 from headrace.inspection.topics.topic_records import LONGEST_WAIT_S, MOST_RECORDS, RecordsRequest, TopicRecords
 from headrace.rest.access.access import access_of
 from headrace.rest.access.hidden_secrets import HiddenSecrets

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.herder.errors import BadRequestError
-from headrace.inspection.topics.positions import check_positions, positions_of, positions_text
+from headrace.inspection.topics.records_job import check_positions, positions_of, positions_text
 from headrace.inspection.topics.topic_records import ConnectorTopics, Direction
 
 BOUNDS = {0: (3, 10), 1: (0, 5)}
