@@ -21,8 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from headrace.model.parent_death import end_with_this_thread
-from headrace.model.process_group import kill_group
+from headrace.model.process_group import end_with_this_thread, kill_group
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 

@@ -17,9 +17,13 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from headrace.model.parent_death import end_with_this_thread
-from headrace.model.process_group import kill_descendants, kill_group, take_orphans_in
-from headrace.model.stop_signals import outlive_stop_signals
+from headrace.model.process_group import (
+    end_with_this_thread,
+    kill_descendants,
+    kill_group,
+    outlive_stop_signals,
+    take_orphans_in,
+)
 
 if TYPE_CHECKING:
     from headrace.java.calls import HostStart, Link

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a process, or of a process group, with all that was started in it."""
+"""The ends of processes: with all that they have started, with their parent, and not by signals to the worker.
+
+SIGTERM and SIGINT of a worker reach the processes below it too: systemd sends SIGTERM to all processes of a service, a
+terminal SIGINT to all of its group. The worker ends them itself, in its order: tasks could commit nothing any more
+without their JVM, and the worker would start another one.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 GUARD: Final = "headrace-guard"
@@ -18,6 +24,8 @@ GUARD: Final = "headrace-guard"
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _UNTIL_GONE_S: Final = 5.0
 """Killed processes are gone within milliseconds, unless the system itself blocks them."""
+_PR_SET_PDEATHSIG: Final = 1
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def take_orphans_in() -> None:
@@ -106,3 +114,64 @@ def _is_guard(pid: int) -> bool:
         return GUARD.encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+
+
+def end_forks_with_this_process() -> None:
+    """Have each process that this one forks from now on killed when this one ends; forks of forks are not affected.
+
+    For a process of one thread: Linux takes the thread that forked for the parent.
+    """
+    if sys.platform != "linux":
+        return
+    tie_to_this_thread, tied = end_with_this_thread(), False
+
+    def tie() -> None:
+        nonlocal tied
+        if tied:  # this is a fork of a fork
+            return
+        tied = True
+        tie_to_this_thread()
+
+    os.register_at_fork(after_in_child=tie)
+
+
+def end_with_this_thread() -> Callable[[], None]:
+    """Return a function for a child to call right after this thread has forked it, to be killed when this thread ends.
+
+    The function does nothing if the system is not Linux.
+    """
+    if sys.platform != "linux":
+        return lambda: None
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def tie() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before the request
+            os._exit(1)
+
+    return tie
+
+
+def ignore_stop_signals() -> None:
+    """Ignore the signals, for a program that this process is about to become: a JVM leaves them ignored."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def block_stop_signals() -> None:
+    """Block the signals in this process and its forks, whatever handlers PySpark installs in them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+
+
+def outlive_stop_signals() -> None:
+    """Handle the signals by doing nothing. On the main thread.
+
+    Ignored or blocked ones would be so in programs that a task starts, which could not be terminated then.
+    """
+    for number in _STOP_SIGNALS:
+        signal.signal(number, _do_nothing)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+
+
+def _do_nothing(number: int, frame: FrameType | None) -> None:
+    """Handle a signal."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from headrace.model import parent_death
+from headrace.model import process_group
 from headrace.spark.engine.runtime_directory import RuntimeDirectory
 
 
 def _nothing(*_: object) -> None: ...
 
 
-parent_death.end_forks_with_this_process = _nothing
+process_group.end_forks_with_this_process = _nothing
 RuntimeDirectory.remove_others = _nothing  # type: ignore[method-assign]

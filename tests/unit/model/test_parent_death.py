@@ -12,7 +12,7 @@ from tests.support.processes import alive
 
 PARENT = """
 import os, signal, sys, time
-from headrace.model.parent_death import end_forks_with_this_process
+from headrace.model.process_group import end_forks_with_this_process
 end_forks_with_this_process()
 if os.fork() == 0:
     child = os.getpid()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from headrace.model.stop_signals import ignore_stop_signals
+from headrace.model.process_group import ignore_stop_signals
 
 HANDLERS = """
 import signal
@@ -15,7 +15,7 @@ print(len(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
 """
 TASK = f"""
 import os, signal, subprocess, sys
-from headrace.model.stop_signals import block_stop_signals, outlive_stop_signals
+from headrace.model.process_group import block_stop_signals, outlive_stop_signals
 block_stop_signals()
 if os.fork():
     os.wait()

@@ -22,7 +22,7 @@ from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.logs.context import in_same_context
 from headrace.logs.formats import log_again
 from headrace.logs.loggers import Loggers
-from headrace.model.stop_signals import ignore_stop_signals
+from headrace.model.process_group import ignore_stop_signals
 from headrace.spark.channel.endpoint import Endpoint
 from headrace.spark.channel.messages import FrameJobEnded, Log, LogLevels, RunFrameJob
 from headrace.spark.engine.jvm import RunningJob

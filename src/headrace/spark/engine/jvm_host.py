@@ -18,7 +18,7 @@ from headrace.api.error_text import error_line
 from headrace.api.errors import ConfigError, ConnectError
 from headrace.api.protected_files import protect
 from headrace.logs.loggers import apply_levels
-from headrace.model.stop_signals import block_stop_signals, outlive_stop_signals
+from headrace.model.process_group import block_stop_signals, outlive_stop_signals
 from headrace.spark.channel.messages import FrameFault, LogLevels
 from headrace.spark.engine.jvm_calls import Answer, Call, HostStart, HostUp
 from headrace.spark.engine.shipment import Shipment

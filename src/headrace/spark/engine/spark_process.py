@@ -17,8 +17,7 @@ from typing import Any, Final
 from headrace.api.errors import ConnectError
 from headrace.config.engine_config import DEFAULT_CONSOLE, ConsoleLimits
 from headrace.jvm.java_runtime import find_java, spark_java_home
-from headrace.model.parent_death import end_with_this_thread
-from headrace.model.stop_signals import ignore_stop_signals
+from headrace.model.process_group import end_with_this_thread, ignore_stop_signals
 from headrace.spark.engine.class_archive import class_archive
 from headrace.spark.engine.console_log import REMARKS, Console
 from headrace.spark.engine.master import is_local

@@ -12,8 +12,7 @@ import os
 import sys
 from typing import Final
 
-from headrace.model.parent_death import end_forks_with_this_process
-from headrace.model.stop_signals import block_stop_signals
+from headrace.model.process_group import block_stop_signals, end_forks_with_this_process
 from headrace.spark.process.python_path import plugin_directories, without_spark_archives
 
 # Before anything of Spark is imported.

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from headrace.api.errors import ConnectError
-from headrace.model.process_group import kill_descendants, take_orphans_in
+from headrace.model.process_group import kill_descendants, outlive_stop_signals, take_orphans_in
 from headrace.model.set_back_clock import watch_clock
-from headrace.model.stop_signals import outlive_stop_signals
 from headrace.spark.channel.messages import MARK, Attach, Start
 from headrace.spark.process.channel_link import ChannelLink, log_through
 from headrace.spark.process.machine import this_machine
