@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,11 @@ def test_an_upsert_keeps_the_last_row_of_each_key() -> None:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ({"spark.format": "delta", "path": "/lake/t"}, "/lake/t: only Spark reads the tables of spark.format=delta"),
+        ({"spark.format": "delta", "table": "l.t"}, "l.t: only Spark reads the tables of spark.format=delta"),
+        (
+            {"spark.format": "delta", "path": "s3a://b/t"},
+            "s3a://b/t: without Spark, only files on this machine are read",
+        ),
         ({"spark.format": "iceberg", "table": "l.t"}, "l.t: only Spark reads the tables of spark.format=iceberg"),
         ({"spark.format": "csv", "path": "/d"}, "/d: without Spark, the types of columns are read of parquet only"),
         (
@@ -160,6 +165,24 @@ def test_what_differs_from_files_that_are_there(tmp_path: Path) -> None:
         )
     visible.write_bytes(b"")
     assert shown(made, path=str(tmp_path), **{"spark.format": "parquet"}).notes == ()
+
+
+def test_what_differs_from_a_table_of_delta_lake(tmp_path: Path) -> None:
+    made = point(0, 1)
+    assert shown(made, path=str(tmp_path), **{"spark.format": "delta"}).notes == ()
+    fields = [{"name": name, "type": kind, "nullable": True} for name, kind in (("x", "long"), ("day", "date"))]
+    action = {"metaData": {"schemaString": json.dumps({"type": "struct", "fields": fields})}}
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    (log / f"{0:020}.json").write_text(json.dumps(action))
+    for path in (str(tmp_path), f"file://{tmp_path}"):
+        assert shown(made, path=path, **{"spark.format": "delta"}).notes == (
+            f"x is INT, and BIGINT in {tmp_path}",
+            f"{tmp_path} has no column `y z` DOUBLE",
+            f"{tmp_path} has the column day DATE, which these records have not",
+        )
+    (log / f"{1:020}.json").write_text('{"metaData": ')
+    assert shown(made, path=str(tmp_path), **{"spark.format": "delta"}).notes == ()
 
 
 def test_topics_with_targets_of_their_own() -> None:

@@ -184,7 +184,7 @@ def _text(value: object) -> str:
 
 
 def _differences(columns: Sequence[Column], format: str, job: Settings) -> Iterator[str]:
-    """Yield what differs between the columns and those of files that are there already, or why that is not known."""
+    """Yield what differs between the columns and those that are there already, or why that is not known."""
     if (reason := not_compared(format, job.get(PATH), job.get(TABLE))) is not None:
         yield reason
     found = written_columns(format, job.get(PATH))
@@ -193,11 +193,11 @@ def _differences(columns: Sequence[Column], format: str, job: Settings) -> Itera
     there, new = found.columns, {each.name: each for each in columns}
     for name, each in new.items():
         if name not in there and name not in found.partitions:
-            yield f"{found.file} has no column {column_name(name)} {each.type}"
+            yield f"{found.place} has no column {column_name(name)} {each.type}"
         elif name in there and not each.converted and there[name] != each.type:
-            yield f"{column_name(name)} is {each.type}, and {there[name]} in {found.file}"
+            yield f"{column_name(name)} is {each.type}, and {there[name]} in {found.place}"
     for name in (name for name in there if name not in new):
-        yield f"{found.file} has the column {column_name(name)} {there[name]}, which these records have not"
+        yield f"{found.place} has the column {column_name(name)} {there[name]}, which these records have not"
 
 
 def _check(columns: Sequence[Column], job: Settings) -> TargetCheck:

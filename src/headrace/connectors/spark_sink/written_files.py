@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of files that a target has already, read without Spark: of Parquet in a directory of this machine."""
+"""The columns that a target has already, read without Spark: of Parquet and of Delta Lake in a directory here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from headrace.connectors.common.spark_reader import JDBC
-from headrace.connectors.spark_sink.spark_sink_config import FILE_FORMATS
+from headrace.connectors.spark_sink.delta_log import delta_columns
+from headrace.connectors.spark_sink.spark_sink_config import DELTA, FILE_FORMATS
 from headrace.connectors.spark_sink.spark_types import spark_type
 
-_FORMAT: Final = "parquet"
+_PARQUET: Final = "parquet"
+_READ: Final = (_PARQUET, DELTA)
 _SUFFIX: Final = ".parquet"
 _LOCAL: Final = re.compile(r"(?:file:(?://)?)?(/.*)")
 _MOST_DIRECTORIES: Final = 1000
@@ -24,36 +24,50 @@ _MOST_DIRECTORIES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class WrittenColumns:
-    """A file's columns with their types in Spark; ``partitions`` are those that directories' names have."""
+    """Columns with their types in Spark; ``partitions`` are those that directories' names have alone.
 
-    file: str
+    ``place`` is the file that has the columns, or the table.
+    """
+
+    place: str
     columns: Mapping[str, str]
     partitions: frozenset[str]
 
 
 def written_columns(format: str, path: str | None) -> WrittenColumns | None:
-    """Return the columns of one file of a target; None if there is none that can be read without Spark."""
-    place = _LOCAL.fullmatch(path or "")
-    file = _first_file(place[1]) if format == _FORMAT and place else None
+    """Return the columns of a target's table, or of one of its files; None if none can be read without Spark."""
+    here = _LOCAL.fullmatch(path or "")
+    if here is None or format not in _READ:
+        return None
+    try:
+        return _columns_of_table(here[1]) if format == DELTA else _columns_of_file(here[1])
+    except (OSError, ValueError, LookupError):  # another process may just remove it
+        return None
+
+
+def _columns_of_table(directory: str) -> WrittenColumns | None:
+    columns = delta_columns(directory)
+    return None if columns is None else WrittenColumns(directory, columns, frozenset())
+
+
+def _columns_of_file(directory: str) -> WrittenColumns | None:
+    file = _first_file(directory)
     if file is None:
         return None
     # Arrow's part for Parquet takes time to import.
     import pyarrow.parquet as pq
 
-    try:
-        schema = pq.read_schema(file)
-    except (OSError, pa.ArrowInvalid):  # another process may just remove it
-        return None
+    schema = pq.read_schema(file)
     partitions = {name for name, equals, _ in (each.partition("=") for each in file.split("/")) if equals}
     return WrittenColumns(file, {each.name: spark_type(each.type) for each in schema}, frozenset(partitions))
 
 
 def not_compared(format: str, path: str | None, table: str | None) -> str | None:
-    """Return why the columns of a target are not compared; None for files here, and for databases."""
-    if format == _FORMAT:
-        reason = None if _LOCAL.fullmatch(path or "") else "without Spark, only files on this machine are read"
+    """Return why the columns of a target are not compared; None for files and tables here, and for databases."""
+    if format in _READ and path:
+        reason = None if _LOCAL.fullmatch(path) else "without Spark, only files on this machine are read"
     elif format in FILE_FORMATS:
-        reason = f"without Spark, the types of columns are read of {_FORMAT} only"
+        reason = f"without Spark, the types of columns are read of {_PARQUET} only"
     elif format == JDBC:
         reason = None  # Spark is asked: see ``sink_dry_run``
     else:
