@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -26,6 +26,7 @@ OffsetsOption = Annotated[
     Path | None,
     typer.Option("--file", "-f", help="A file of `offsets export` or `get -o json`.", show_default=False),
 ]
+_AS_SHOWN: Final = "It has the form that is shown by: headrace offsets get CONNECTOR -o json"
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")]
 
 
@@ -175,9 +176,9 @@ def _show(session: Session, found: Sequence[Change], known: Known) -> None:
 
 def _object(text: str, option: str, or_null: bool = False) -> dict[str, Any] | None:
     """Return the JSON object of an option. Raise ArgumentError for other texts."""
-    value = parse_json(text, option)
+    value = parse_json(text, option, _AS_SHOWN)
     if not isinstance(value, dict) and not (or_null and value is None):
-        raise ArgumentError(f"{option} is not a JSON object{' or null' if or_null else ''}: {text}")
+        raise ArgumentError(f"{option} is not a JSON object{' or null' if or_null else ''}: {text}", _AS_SHOWN)
     return value
 
 

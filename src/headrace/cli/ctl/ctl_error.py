@@ -75,9 +75,9 @@ def read_json(path: Path) -> Any:
     return parse_json(read_text(path), str(path))
 
 
-def parse_json(text: str, source: str) -> Any:
+def parse_json(text: str, source: str, remedy: str | None = None) -> Any:
     """Return JSON. Raise ArgumentError, which names the ``source`` of the text, for anything else."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(f"{source} is not JSON: {error}") from error
+        raise ArgumentError(f"{source} is not JSON: {error}", remedy) from error

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +42,7 @@ _NAMED: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Paths that list what the paths below them name, with the parameters for all of it."""
 _MESSAGE_CHARS: Final = 2000
+_ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """OpenSSL's names for an answer that is plain text."""
 
@@ -148,7 +150,7 @@ class RestApi:
             return send()
         except self._failures as error:
             address = self._address
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = _ERRNO.sub("", " ".join(str(error).split())) or type(error).__name__
             said = f"No answer from {address.url} ({address.source}): {reason}"
             raise UnavailableError(said, ExitCode.NO_ANSWER, _remedy(address, reason)) from error
 
@@ -215,7 +217,7 @@ def _remedy(address: Address, reason: str) -> str:
         return f"Perhaps it has no TLS: try {address.url.replace('https:', 'http:', 1)}"
     if address.url.startswith("http:") and "disconnected" in reason:
         return f"Perhaps it has TLS: try {address.url.replace('http:', 'https:', 1)}"
-    return f"Name another address with --url, --context, {URL_VARIABLE} or: headrace context use NAME"
+    return f"Start a worker there, or name another: --url, --context or {URL_VARIABLE}"
 
 
 def _is_rebalancing(response: httpx2.Response) -> bool:

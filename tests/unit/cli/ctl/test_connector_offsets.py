@@ -82,7 +82,10 @@ def test_mistakes(
     (tmp_path / "bad.json").write_text('{"offsets": [{"partition": {}}]}')
     code, out, err = commands.run("offsets", "set", "orders", *options)
     assert (code, out) == (2, "")
-    assert err.startswith(f"Error: {said}") and err.count("\n") == 1
+    first, *rest = err.splitlines()
+    assert f"{first}\n".startswith(f"Error: {said}")
+    form = "It has the form that is shown by: headrace offsets get CONNECTOR -o json"
+    assert rest == ([form] if "JSON" in said else [])
 
 
 def test_diff(commands: Commands, cluster: Cluster, tmp_path: Path) -> None:
