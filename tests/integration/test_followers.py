@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,8 +39,11 @@ class Command:
     def err(self) -> str:
         return self._err.read_text()
 
-    def wait_for(self, text: str, *, err: bool = False) -> None:
-        wait_for(lambda: text in (self.err if err else self.out), 60, lambda: f"{text!r} in {self.out}\n{self.err}")
+    def wait_for(self, text: str, times: int = 1, *, err: bool = False) -> None:
+        def printed() -> bool:
+            return (self.err if err else self.out).count(text) >= times
+
+        wait_for(printed, 60, lambda: f"{text!r} in {self.out}\n{self.err}")
 
     def close(self) -> None:
         self.process.kill()
@@ -74,20 +78,22 @@ def test_a_worker_that_is_restarted(
     watch.wait_for("RUNNING")
     followers = (tail, logs, watch)
 
-    own_worker.kill()
-    for each in followers:
-        each.wait_for(AWAY, err=True)
-    send(bootstrap, unique, [b"no json meanwhile"])
-    own_worker.start(path="/connectors")
-    own_worker.wait_for_tasks(unique)
-    for each in followers:
-        each.wait_for(BACK, err=True)
-    send(bootstrap, unique, [b"no json after"])
-    tail.wait_for("no json after")
-    wait_for(lambda: logs.out.count(" ERROR ") >= 2, 60, lambda: logs.out)
-    assert [tail.out.count(f"no json {word}") for word in ("before", "meanwhile", "after")] == [1, 1, 1]
-    for each in followers:
-        assert (each.process.poll(), each.err.count(AWAY), each.err.count(BACK)) == (None, 1, 1), each.err
+    for times, end in enumerate((own_worker.kill, own_worker.stop), 1):
+        end()
+        for each in followers:
+            each.wait_for(AWAY, times, err=True)
+        send(bootstrap, unique, [b"no json meanwhile %d" % times])
+        own_worker.start(path="/connectors")
+        own_worker.wait_for_tasks(unique)
+        for each in followers:
+            each.wait_for(BACK, times, err=True)
+        send(bootstrap, unique, [b"no json after %d" % times])
+        tail.wait_for(f"no json after {times}")
+        logs.wait_for(" ERROR ", times + 1)
+        for each in followers:
+            assert (each.process.poll(), each.err.count(AWAY), each.err.count(BACK)) == (None, times, times), each.err
+    found = re.findall("no json (.*)", tail.out)
+    assert found == ["before", "meanwhile 1", "after 1", "meanwhile 2", "after 2"], tail.out
 
     # What is gone does not come back.
     own_worker.delete(unique)

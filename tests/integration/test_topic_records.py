@@ -120,6 +120,7 @@ def test_no_topic_but_the_connectors_own_can_be_read(
     assert refusal(f"{unique}-missing")[0] == 404 and refusal(mine, "missing")[0] == 404
     code, message = refusal(f"{unique}-m-absent")
     assert code == 404 and "does not exist" in message
+    assert refusal(mine, partition=7) == (404, f"Topic {mine} has no partition 7; the highest is 0")
     for wrong in ({"from": "middle"}, {"limit": 0}, {"limit": 5000}, {"wait": 300}, {"partition": -1}):
         assert refusal(mine, **wrong)[0] == 400, wrong
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -71,6 +72,15 @@ class ConnectorLogs:
         self._worker_id = worker_id
         self._herder = herder
         self._ask = ask
+        self._closed = threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        """True if the worker stops: who waits for lines gets an answer without any."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        self._closed.set()
 
     def here(self, query: LogQuery) -> Json:
         """Return ``lines`` of this worker, the ``position`` to continue after, and True as ``gap`` if some are lost."""

@@ -29,7 +29,12 @@ class Inspections:
     frames: PreviewFrames = no_frames
 
     def close(self) -> None:
-        """End redrives after their present transactions, and then all that runs in the sandbox. Blocks some seconds."""
+        """End waits for log lines, redrives after their present transactions, and then all that runs in the sandbox.
+
+        Blocks some seconds.
+        """
+        if self.logs is not None:
+            self.logs.close()
         if self.dead_letters is not None:
             self.dead_letters.close()
         self.sandbox.close()

@@ -42,6 +42,10 @@ class SandboxCancelledError(SandboxError):
     """A job was killed since its result is not wanted any more; ``items`` are those before."""
 
 
+class SandboxClosedError(SandboxCancelledError, RetriableError):
+    """A job was killed since the worker stops: once it runs again, it can serve the same request."""
+
+
 class SandboxBusyError(RetriableError):
     """As many jobs run as may run at a time."""
 
@@ -77,9 +81,9 @@ class Sandbox:
         When this returns or raises, the process and all that it started are gone. ``on_item`` gets each item at once,
         on the caller's thread; an error that it raises ends the job. ``cancel`` is called several times a second.
 
-        Raise SandboxTimeoutError at the deadline; SandboxCancelledError if ``cancel`` returns True or the sandbox is
-        closed; SandboxBusyError, without starting it, if too many jobs run; SandboxError if the job fails, or if its
-        items exceed their size.
+        Raise SandboxTimeoutError at the deadline; SandboxCancelledError if ``cancel`` returns True;
+        SandboxClosedError if the sandbox is closed; SandboxBusyError, without starting it, if too many jobs run;
+        SandboxError if the job fails, or if its items exceed their size.
         """
         if not self._free.acquire(blocking=False):
             raise SandboxBusyError(
@@ -109,7 +113,7 @@ class Sandbox:
         items: Items = []
         while True:
             if self._closed.is_set():
-                raise SandboxCancelledError(f"The {job} was cancelled, since the worker stops", items)
+                raise SandboxClosedError(f"The {job} was cancelled, since the worker stops", items)
             if cancel is not None and cancel():
                 raise SandboxCancelledError(f"The {job} was cancelled", items)
             if deadline.expired:

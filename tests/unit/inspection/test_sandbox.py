@@ -14,10 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
+from headrace.api.errors import RetriableError
 from headrace.inspection.sandbox import (
     Sandbox,
     SandboxBusyError,
     SandboxCancelledError,
+    SandboxClosedError,
     SandboxError,
     SandboxTimeoutError,
 )
@@ -83,8 +85,9 @@ def test_a_cancelled_job_is_gone(sandbox: Sandbox) -> None:
 
 def test_a_closed_sandbox_runs_nothing(sandbox: Sandbox) -> None:
     sandbox.close()
-    with pytest.raises(SandboxCancelledError):
+    with pytest.raises(SandboxClosedError) as raised:
         sandbox.run("hang", {}, ENOUGH)
+    assert isinstance(raised.value, SandboxCancelledError) and isinstance(raised.value, RetriableError)
 
 
 def test_an_error_of_the_items_function_ends_the_job(sandbox: Sandbox) -> None:
@@ -163,6 +166,7 @@ def test_only_a_few_jobs_run_at_a_time(sandbox: Sandbox) -> None:
 WORKER = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from headrace.api.errors import RetriableError
 from headrace.inspection.sandbox import Sandbox
 Sandbox(jobs={"hang": "sandbox_jobs:hang"}).run("hang", {}, 600, lambda item: print(*item["pids"], flush=True))
 """

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from headrace.api.errors import ConnectError
 from headrace.herder.errors import BadRequestError
 from headrace.inspection.decoded_record import RecordDecoder, create_decoder
 from headrace.inspection.job_process import Emit
@@ -72,6 +73,10 @@ class RecordsSpec:
         return asdict(self)
 
 
+class UnknownPartitionError(ConnectError):
+    """The topic has no such partition."""
+
+
 def read_records(spec: Mapping[str, Any], emit: Emit) -> None:
     """Emit ``{"record": …}`` for each record, then ``{"positions": "0:17", "at_end": true}``."""
     wanted = RecordsSpec(**spec)
@@ -91,6 +96,9 @@ def _read(wanted: RecordsSpec, reader: TopicReader) -> ReadRecords:
     limits = ReadLimits(wanted.limit, _RAW_BYTES, Deadline.after(_READ_S))
     partitions = reader.partitions(limits.deadline)
     chosen = [each for each in partitions if wanted.partition in (None, each)]
+    if wanted.partition is not None and not chosen:
+        highest = f"the highest is {partitions[-1]}"
+        raise UnknownPartitionError(f"Topic {wanted.topic} has no partition {wanted.partition}; {highest}")
     if wanted.begin == TAIL:
         return reader.tail(chosen, limits)
     positions = positions_of(wanted.begin, reader.bounds(chosen, limits.deadline))

@@ -23,7 +23,7 @@ from headrace.config.worker_config import WorkerConfig
 from headrace.herder.errors import ForbiddenError, NotFoundError
 from headrace.herder.herder import Herder
 from headrace.inspection.decoded_record import hide_in_errors
-from headrace.inspection.sandbox import Sandbox, SandboxError
+from headrace.inspection.sandbox import Sandbox, SandboxClosedError, SandboxError
 from headrace.inspection.topics.records_job import RecordsSpec
 from headrace.kafka.admin.cluster_queries import ClusterQueries
 from headrace.kafka.admin.topic_admin import TopicAdmin
@@ -39,6 +39,8 @@ _START_S: Final = 45.0
 """Seconds for the start of a process, and for a read that does not wait for records."""
 _SIZES_S: Final = 10.0
 _SINK: Final = "sink"
+_NOT_FOUND: Final = ("UnknownTopicError", "UnknownPartitionError")
+"""Classes of the job's errors about what does not exist."""
 _INTERNAL: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _KAFKAS_OWN: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
@@ -126,8 +128,8 @@ class TopicRecords:
     def records(self, connector: str, topic: str, request: RecordsRequest, cancelled: Callable[[], bool]) -> Json:
         """Return records of a topic, and the positions to continue at.
 
-        Raise NotFoundError for a topic that the connector does not use or that does not exist, and ForbiddenError for
-        one of the workers' own topics.
+        Raise NotFoundError for a topic that the connector does not use or that does not exist, or a partition that does
+        not; ForbiddenError for one of the workers' own topics; SandboxClosedError if the worker stops.
         """
         known = self._known(connector)
         self._check_access(connector, topic, known.topics)
@@ -206,5 +208,7 @@ def _total(offsets: Mapping[int, int]) -> int:
 
 def _of_job(error: SandboxError, resolved: ResolvedConfig) -> ConnectError:
     """Return the error to answer with, without values of references."""
+    if isinstance(error, SandboxClosedError):
+        return error
     message = resolved.hide(error_text(error))
-    return NotFoundError(message) if error.type == "UnknownTopicError" else ConnectError(message)
+    return NotFoundError(message) if error.type in _NOT_FOUND else ConnectError(message)

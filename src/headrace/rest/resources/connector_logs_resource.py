@@ -47,7 +47,7 @@ def connector_logs_router(logs: ConnectorLogs, hidden: HiddenSecrets) -> APIRout
         query = LogQuery.checked(name, after, limit, level, task)
         deadline = Deadline.after(wait)
         found = await run_in_threadpool(logs.of_cluster, query)
-        while not found["lines"] and not deadline.expired and not await request.is_disconnected():
+        while not (found["lines"] or deadline.expired or logs.closed or await request.is_disconnected()):
             await asyncio.sleep(min(_PAUSE_S, deadline.remaining()))
             following = LogQuery.checked(name, found["positions"], limit, level, task)
             gaps = found["gaps"]
