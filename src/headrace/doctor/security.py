@@ -37,7 +37,7 @@ def security_findings(config: WorkerConfig) -> Iterator[Finding]:
     if _file_stream_allowed(config):
         yield warning(
             "FileStreamSource and FileStreamSink may run: they read and write any file that the worker's user can",
-            "set connectors.denylist=FileStream*,Mock*,SchemaSource,Verifiable* in production",
+            "set connectors.denylist=FileStream*,Mock*,OrdersSource,SchemaSource,Verifiable* in production",
         )
     yield from _rest_findings(config)
     if "*" in config.get(PLUGIN_MODULE_PREFIXES):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -62,7 +63,7 @@ class Session:
     def confirm(self, question: str, yes: bool) -> None:
         """Ask, unless ``yes``; end the command unless the answer is yes."""
         if not yes:
-            typer.confirm(escaped(question), abort=True, err=True)
+            ask(escaped(question))
 
     def check_connectors(self, names: Sequence[str]) -> None:
         """Raise CtlError for a name that no connector has."""
@@ -152,6 +153,19 @@ def errors_in_lines() -> Iterator[None]:
         if isinstance(error, CtlError) and error.remedy is not None:
             typer.echo(error.remedy, err=True)
         raise typer.Exit(_exit_code(error)) from error
+
+
+def ask(question: str) -> None:
+    """Ask on stderr; end the command unless the answer is yes. Raise CtlError if nobody is there to answer."""
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:  # Ctrl-C, or the end of what is no terminal
+        if sys.stdin.isatty():
+            raise
+        typer.echo(err=True)
+        raise CtlError("Nobody is there to answer", remedy="To do it without a question: --yes") from None
+    if not agreed:
+        raise typer.Abort
 
 
 def _exit_code(error: ConnectError) -> int:

@@ -10,7 +10,7 @@ import typer
 
 from headrace.cli.console import examples
 from headrace.cli.ctl.address import DEFAULT_URL, check_url
-from headrace.cli.ctl.command import OutputOption, Yes, errors_in_lines
+from headrace.cli.ctl.command import OutputOption, Yes, ask, errors_in_lines
 from headrace.cli.ctl.contexts import FILES, SECRETS, VERIFY, Settings, load_contexts, save_contexts
 from headrace.cli.ctl.output import Output, View, show
 
@@ -60,7 +60,7 @@ def delete(name: Name, yes: Yes = False) -> None:
     with errors_in_lines():
         remaining = load_contexts().without(name)
         if not yes:
-            typer.confirm(f"Delete context {name}?", abort=True, err=True)
+            ask(f"Delete context {name}?")
         save_contexts(remaining)
         typer.echo(f"Context {name} is deleted", err=True)
 

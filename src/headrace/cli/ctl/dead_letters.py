@@ -18,7 +18,7 @@ from headrace.cli.ctl.command import Connector, Session, Yes, command
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, read_json
 from headrace.cli.ctl.output import Output, View, show_table
 from headrace.cli.ctl.rest_api import path
-from headrace.cli.ctl.statuses import NONE
+from headrace.cli.ctl.statuses import NONE, counted
 from headrace.config.properties_file import read_properties
 from headrace.herder.errors import BadRequestError
 
@@ -163,14 +163,14 @@ def _begin(
     before = plan["redriven_before"]
     kept = plan["planned"] - plan["taken"]
     session.say(
-        f"{plan['taken']} dead letters of connector {connector} to {action}"
+        f"{counted(plan['taken'], 'dead letter')} of connector {connector} to {action}"
         + (f"; {kept} before them stay, and get other offsets" if kept else "")
         + (f"; {plan['of_others']} are letters of other connectors and stay" if plan.get("of_others") else "")
         + (f"; {before} were redriven before and stay (--again)" if before else "")
     )
     if dry_run or not plan["taken"]:
         return
-    session.confirm(f"{action.capitalize()} {plan['taken']} dead letters {how}?", yes)
+    session.confirm(f"{action.capitalize()} {counted(plan['taken'], 'dead letter')} {how}?", yes)
     job = session.api.send("POST", where, wanted)
     follow(session, path("connectors", connector, _LETTERS, "redrive"), job)
 

@@ -38,7 +38,7 @@ Level = Annotated[
 ]
 
 
-@command(loggers, "get", "headrace loggers get", "headrace loggers get headrace.worker", output=True)
+@command(loggers, "get", "headrace loggers get", "headrace loggers get headrace", output=True)
 def get(
     session: Session,
     logger: Annotated[str | None, typer.Argument(help="A logger; all by default.", show_default=False)] = None,

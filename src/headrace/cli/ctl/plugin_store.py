@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from headrace.cli.console import examples
-from headrace.cli.ctl.command import OutputOption, Yes, errors_in_lines
+from headrace.cli.ctl.command import OutputOption, Yes, ask, errors_in_lines
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode, near_name
 from headrace.cli.ctl.output import Output, View, show
 from headrace.cli.ctl.singer_store import PREFIX, install_singer, listed_singer, remove_singer
@@ -119,7 +119,7 @@ def remove(
                 f"No plugin {name} is installed in {store.directory}", ExitCode.NOT_FOUND, near_name(name, known)
             )
         if not yes:
-            typer.confirm(f"Remove plugin {name} from {store.directory}?", abort=True, err=True)
+            ask(f"Remove plugin {name} from {store.directory}?")
         store.remove(name)
         typer.echo(f"Plugin {name} is removed from {store.directory}", err=True)
 

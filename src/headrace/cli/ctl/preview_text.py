@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from headrace.cli.ctl.statuses import counted
+
 Json = Mapping[str, Any]
 ADDED: Final = "green"
 REMOVED: Final = "red"
@@ -36,7 +38,7 @@ def preview_lines(preview: Json) -> Iterator[Line]:
         for line in plan["plan"].strip().splitlines():
             yield Line(f"  {line}" if line else "")
     if (dry_run := preview.get("dryRun")) is not None:
-        yield Line(f"{len(dry_run['rows'])} rows would be written to the target", TITLE)
+        yield Line(f"{counted(len(dry_run['rows']), 'row')} would be written to the target", TITLE)
         if dry_run["schema"]:
             yield Line(f"  schema: {dry_run['schema']}")
         for row in dry_run["rows"]:

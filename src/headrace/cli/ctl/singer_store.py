@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
+from headrace.cli.ctl.command import ask
 from headrace.cli.ctl.ctl_error import CtlError, ExitCode, near_name
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def remove_singer(plugin: str, yes: bool) -> None:
     if plugin not in known:
         raise CtlError(f"No tap or target {plugin} is installed", ExitCode.NOT_FOUND, near_name(plugin, known))
     if not yes:
-        typer.confirm(f"Remove {plugin} from this machine?", abort=True, err=True)
+        ask(f"Remove {plugin} from this machine?")
     remove(plugin.removeprefix(PREFIX))
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -12,6 +13,7 @@ Json = Mapping[str, Any]
 
 HEADINGS: Final = ("NAME", "TYPE", "STATE", "TASKS", "WORKER")
 NONE: Final = "-"
+_PACKAGE: Final = re.compile(r"^(?:\w+\.)+(?=[\w$]+(?:: |$))")
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _AGES: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 Key = tuple[str, str]
@@ -73,7 +75,14 @@ def failures(status: Json | None) -> list[str]:
 
 
 def reason(trace: str | None) -> str:
-    """Return the line of a stack trace that says what went wrong: Python's last one, Java's last cause."""
+    """Return the line of a stack trace that says what went wrong: Python's last one, Java's last cause.
+
+    An error's class is without its package.
+    """
+    return _PACKAGE.sub("", _telling_line(trace))
+
+
+def _telling_line(trace: str | None) -> str:
     lines = [line.strip() for line in (trace or "").splitlines() if line.strip()]
     if not lines:
         return "no reason is known"
@@ -106,6 +115,11 @@ def bytes_text(count: float | None) -> str:
     while count >= 1024 and power < len(_UNITS) - 1:
         count, power = count / 1024, power + 1
     return f"{count:,.0f} {_UNITS[power]}" if power == 0 else f"{count:,.1f} {_UNITS[power]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as "1 change" or "2 changes"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def count_text(count: int | None) -> str:

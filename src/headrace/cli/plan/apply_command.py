@@ -12,8 +12,9 @@ import typer
 from headrace.cli.ctl.command import Session, Yes, command
 from headrace.cli.ctl.ctl_error import ArgumentError, CtlError, ExitCode
 from headrace.cli.ctl.output import Output, View
+from headrace.cli.ctl.statuses import counted
 from headrace.cli.ctl.waiting import DEFAULT_TIMEOUT_S, Timeout
-from headrace.cli.plan.plan_command import Prune, cluster_id, count, plan_of, show_plan
+from headrace.cli.plan.plan_command import Prune, cluster_id, plan_of, show_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ def apply(
     if session.output is Output.TABLE:
         show_plan(session, planned.plan)
     if planned.plan.to_do:
-        changes = count(len(planned.plan.to_do), "change")
+        changes = counted(len(planned.plan.to_do), "change")
         session.confirm(f"Make {changes}?", yes)
     _Apply(session, planned, timeout, rollback_on_failure).run()
 
@@ -114,7 +115,7 @@ class _Apply:
             if any(change.name in unhealthy for change in self._begun):
                 self._undo()
             remedy = "More: headrace connectors describe NAME"
-            raise CtlError(f"{count(len(unhealthy), 'connector')} not healthy", ExitCode.NOT_REACHED, remedy)
+            raise CtlError(f"{counted(len(unhealthy), 'connector')} not healthy", ExitCode.NOT_REACHED, remedy)
 
     def _make_changes(self) -> None:
         from headrace.cli.plan.applying import carry_out, is_open
@@ -138,7 +139,7 @@ class _Apply:
 
         if not self._rollback or not self._begun:
             return
-        self._session.say(f"Rolling back {count(len(self._begun), 'change')}")
+        self._session.say(f"Rolling back {counted(len(self._begun), 'change')}")
         errors = roll_back(self._session.api, self._begun, self._timeout, self._session.say)
         for name, error in errors.items():
             self._session.say(f"Connector {name} is not rolled back: {self._masked(error)}")

@@ -12,7 +12,7 @@ import typer
 from headrace.cli.console import LogLevel, configure_logging, examples
 from headrace.cli.ctl.command import OutputOption, errors_in_lines
 from headrace.cli.ctl.output import Output, View, show
-from headrace.cli.plan.plan_command import count
+from headrace.cli.ctl.statuses import counted
 from headrace.logs.formats import escaped
 
 if TYPE_CHECKING:
@@ -58,4 +58,4 @@ def _show(linted: Linted, output: Output) -> None:
         typer.echo(escaped(f"{finding.level.value}  {finding}"))
     errors = sum(finding.level is Level.ERROR for finding in linted.findings)
     warnings = len(linted.findings) - errors
-    typer.echo(f"{count(linted.connectors, 'connector')}, {count(errors, 'error')}, {count(warnings, 'warning')}")
+    typer.echo(f"{counted(linted.connectors, 'connector')}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")

@@ -12,6 +12,7 @@ import typer
 from headrace.cli.ctl.command import Session, command
 from headrace.cli.ctl.ctl_error import CtlError
 from headrace.cli.ctl.output import Output, View
+from headrace.cli.ctl.statuses import counted
 from headrace.logs.formats import escaped
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def plan_of(session: Session, files: Sequence[Path], label: str | None) -> Plann
             session.show(View({"errors": [each.data for each in planned.findings]}, (), (), ()))
         for finding in planned.findings:
             session.say(str(finding))
-        raise CtlError(f"There is no plan: {count(len(planned.findings), 'mistake')}")
+        raise CtlError(f"There is no plan: {counted(len(planned.findings), 'mistake')}")
     return planned
 
 
@@ -111,7 +112,3 @@ def write_plan(session: Session, plan: Plan, files: Sequence[Path], label: str |
 def cluster_id(session: Session) -> Any:
     """Return the id of the worker's Kafka cluster."""
     return session.api.get("/").get("kafka_cluster_id")
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -23,8 +23,8 @@ Caused by: java.lang.ClassCastException: no String
 @pytest.mark.parametrize(
     ("trace", "said"),
     [
-        (JAVA, "java.lang.ClassCastException: no String"),
-        ("java.io.IOException: gone\n\tat a.B.c(B.java:1)\n", "java.io.IOException: gone"),
+        (JAVA, "ClassCastException: no String"),
+        ("java.io.IOException: gone\n\tat a.B.c(B.java:1)\n", "IOException: gone"),
         ('Traceback (most recent call last):\n  File "a"\nValueError: bad\n', "ValueError: bad"),
         ("", "no reason is known"),
         (None, "no reason is known"),
