@@ -76,7 +76,7 @@ class ConnectorLogs:
 
     @property
     def closed(self) -> bool:
-        """True if the worker stops: who waits for lines gets an answer without any."""
+        """True if the worker stops: requests that wait for lines are answered without any."""
         return self._closed.is_set()
 
     def close(self) -> None:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from headrace.cli.ctl.command import Connector, Connectors, Session, Yes, command
-from headrace.cli.ctl.ctl_error import ArgumentError
+from headrace.cli.ctl.ctl_error import ArgumentError, CtlError
 from headrace.cli.ctl.rest_api import path
 from headrace.cli.ctl.statuses import Goal
 from headrace.cli.ctl.waiting import DEFAULT_TIMEOUT_S, Timeout, Wait, wait_for_goal
@@ -26,6 +29,8 @@ File = Annotated[
 ]
 _INITIAL_STATES: Final = {"STARTED": Goal.RUNNING, "PAUSED": Goal.PAUSED, "STOPPED": Goal.STOPPED}
 _REMOVED: Final = "-"
+_MISTAKES: Final = "error(s)"
+"""Begin of the answer to a configuration that is refused; the mistakes follow."""
 
 
 def read_file(file: Path) -> ConnectorFile:
@@ -33,6 +38,17 @@ def read_file(file: Path) -> ConnectorFile:
     from headrace.cli.connector_files import read_connector_file  # it imports what parses requests
 
     return read_connector_file(file)
+
+
+@contextmanager
+def _naming_the_check(file: Path) -> Iterator[None]:
+    """Add the command that lists mistakes to the error of a configuration with mistakes, which is one long line."""
+    try:
+        yield
+    except CtlError as error:
+        if _MISTAKES in str(error):
+            error.remedy = f"One a line: headrace config validate -f {shlex.quote(str(file))}"
+        raise
 
 
 @command(
@@ -49,7 +65,8 @@ def create(session: Session, file: File, wait: Wait = False, timeout: Timeout = 
     if found.target_state is not None:
         goal = _INITIAL_STATES[found.target_state.value]
         body["initial_state"] = goal.value
-    answer = session.api.send("POST", "/connectors", body)
+    with _naming_the_check(file):
+        answer = session.api.send("POST", "/connectors", body)
     session.say(f"Connector {found.name} is created")
     _say_warnings(session, answer)
     if wait:
@@ -66,7 +83,8 @@ def update(session: Session, file: File, wait: Wait = False, timeout: Timeout = 
     """Replace the configuration of the connector that the file names. Properties that it lacks are removed."""
     found = read_file(file)
     session.api.get(path("connectors", found.name))  # the request that follows would create it
-    answer = session.api.send("PUT", path("connectors", found.name, "config"), dict(found.config))
+    with _naming_the_check(file):
+        answer = session.api.send("PUT", path("connectors", found.name, "config"), dict(found.config))
     session.say(f"Connector {found.name} is updated")
     _say_warnings(session, answer)
     if wait:

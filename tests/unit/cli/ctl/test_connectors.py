@@ -5,6 +5,7 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -113,6 +114,21 @@ def test_create(commands: Commands, cluster: Cluster, file: str) -> None:
     said = "Connector invoices is created\nConnector invoices is RUNNING\n"
     assert commands.run("connectors", "create", "-f", file, "--wait") == (0, "", said)
     assert cluster.configs["invoices"] == {"name": "invoices", "connector.class": "FileStreamSource", "topic": "u"}
+
+
+def test_the_check_of_a_refused_configuration_is_named(
+    commands: Commands, cluster: Cluster, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = BadRequestError("Connector configuration is invalid and contains the following 2 error(s): a; b")
+
+    def refuse(herder: Cluster, *args: Any, **more: Any) -> Any:
+        raise refusal
+
+    monkeypatch.setattr(Cluster, "put_connector_config", refuse)
+    cluster.configs["invoices"] = cluster.configs["orders"]
+    for verb in ("create", "update"):
+        code, _, err = commands.run("connectors", verb, "-f", file)
+        assert (code, err) == (1, f"Error: {refusal}\nOne a line: headrace config validate -f {file}\n")
 
 
 def test_create_stopped(commands: Commands, cluster: Cluster, tmp_path: Path) -> None:
