@@ -13,8 +13,11 @@ from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.api.converter import SchemaAndValue
+from headrace.api.errors import DataError
 from headrace.api.record import SinkRecord
 from headrace.config.sink_connector_config import SinkConnectorConfig
+from headrace.converters.simple_header_converter import SimpleHeaderConverter
 from headrace.java.put_records import PutRecords, java_put_records, put_record
 from headrace.java.records import java_sink_record, python_sink_record
 from headrace.kafka.data.consumed_messages import ConsumedMessages
@@ -55,10 +58,23 @@ DATA: Final = st.sampled_from(
         b'{"schema":null,"payload":[1,null,"gr\xc3\xb6\xc3\x9fer"]}',
     ]
 )
-MESSAGES: Final = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 2), DATA, DATA, st.sampled_from([(0, -1), (1, 5), (2, 9)])),
-    max_size=12,
+HEADERS: Final = st.one_of(
+    st.none(),
+    st.lists(
+        st.tuples(st.sampled_from(["h", "bad"]), st.sampled_from([None, b"1", b"true", b"[1,2]", b"text"])), max_size=3
+    ),
 )
+TIMES: Final = st.sampled_from([(0, -1), (1, 5), (2, 9)])
+MESSAGES: Final = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), DATA, DATA, TIMES, HEADERS), max_size=12)
+
+
+class PickyHeaders(SimpleHeaderConverter):
+    """A header converter that fails for headers of one name."""
+
+    def to_connect_header(self, topic: str, header_key: str, value: bytes | None) -> SchemaAndValue:
+        if header_key == "bad":
+            raise DataError(f"{topic} has a bad header")
+        return super().to_connect_header(topic, header_key, value)
 
 
 class Failures:
@@ -80,8 +96,8 @@ def converter_of(chain: str, in_java: bool) -> tuple[Any, Failures]:
     )
     steps = create_transformation_chain(config, plugins, errors)
     key, value = (Reader(*converters.create_converter(f"{part}.converter")) for part in ("key", "value"))
-    operation, create = converters.header_converter()
-    ours = SinkRecordConverter(key, value, HeadersReader(operation, create()), steps, errors, reportable=True)
+    operation, _ = converters.header_converter()
+    ours = SinkRecordConverter(key, value, HeadersReader(operation, PickyHeaders()), steps, errors, reportable=True)
     if not in_java:
         return ours, failures
     assembly: Any = SimpleNamespace(config=config, plugins=plugins, converters=converters)
@@ -114,8 +130,16 @@ def test_the_same_records(chain: str) -> None:
 
 def messages(rows: Sequence[tuple[Any, ...]]) -> list[Message]:
     return [
-        Message(topic=topic, partition=partition, offset=100 + at, key=key, value=value, timestamp=timestamp)
-        for at, (topic, partition, key, value, timestamp) in enumerate(rows)
+        Message(
+            topic=topic,
+            partition=partition,
+            offset=100 + at,
+            key=key,
+            value=value,
+            timestamp=timestamp,
+            headers=headers,
+        )
+        for at, (topic, partition, key, value, timestamp, headers) in enumerate(rows)
     ]
 
 
@@ -124,15 +148,21 @@ def shown(record: SinkRecord) -> SinkRecord:
     return python_sink_record(java_sink_record(record))
 
 
-def test_records_with_headers_and_few_records_are_converted_one_by_one() -> None:
+def test_few_records_are_converted_one_by_one() -> None:
     converter, _ = converter_of("json", in_java=True)
-    (message,) = messages([("a", 0, None, b'{"schema":null,"payload":1}', (1, 5))])
-    marked = Message(topic="a", partition=0, offset=1, value=None, timestamp=(1, 5), headers=[("h", b"1")])
-    records = converter.records(ConsumedMessages([message, marked]))
-    assert isinstance(records, list)
-    assert records[1].headers.last_with_name("h").value == 1
+    (message,) = messages([("a", 0, None, b'{"schema":null,"payload":1}', (1, 5), [("h", b"1")])])
     usual = JavaSinkRecordConverter(
         converter._converter, converter._key, converter._value, converter._transformations, converter._errors
     )
-    assert isinstance(usual.records(ConsumedMessages([message] * 299)), list)
+    few = usual.records(ConsumedMessages([message] * 299))
+    assert isinstance(few, list) and few[0].headers.last_with_name("h").value == 1
     assert isinstance(usual.records(ConsumedMessages([message] * 300)), PutRecords)
+
+
+def test_a_records_headers_are_its_own() -> None:
+    """Headers are read once for many records; a task that changes those of one leaves the others as they are."""
+    converter, _ = converter_of("json", in_java=True)
+    row = ("a", 0, None, None, (1, 5), [("h", b"1")])
+    first, second = converter.records(ConsumedMessages(messages([row, row]))).java
+    first.headers().remove("h")
+    assert first.headers().isEmpty() and second.headers().size() == 1

@@ -27,6 +27,7 @@ _CONNECT: Final = "org.apache.kafka.connect"
 _DATA: Final = f"{_CONNECT}.data.SchemaAndValue"
 _OBJECT: Final = "java.lang.Object"
 _SCHEMA: Final = f"{_CONNECT}.data.Schema"
+_HEADERS: Final = "java.lang.Iterable"
 _STRING: Final = "java.lang.String"
 _LONG: Final = "java.lang.Long"
 _TYPE: Final = "org.apache.kafka.common.record.TimestampType"
@@ -63,8 +64,13 @@ def data_function(converter: Any, topics: Sequence[str], column: Sequence[bytes 
     return after(of_same(convert, _texts(topics), _byte_arrays(column)), _not_null())
 
 
-def record_function(origins: Origins, times: Times, keys: Any, values: Any) -> Handle:
-    """Return the function that makes the record of a row, of the results of two functions of data."""
+def record_function(
+    origins: Origins, times: Times, keys: Any, values: Any, headers: Sequence[Any] | None = None
+) -> Handle:
+    """Return the function that makes the record of a row, of the results of two functions of data.
+
+    ``headers`` has Java lists of headers, which rows may share and each record copies; None for those without any.
+    """
     row = "int"
     made = constructor(
         _RECORD,
@@ -79,7 +85,7 @@ def record_function(origins: Origins, times: Times, keys: Any, values: Any) -> H
         array_element("long", origins.offsets),
         _timestamps(times.timestamps),
         _timestamp_types(times.types),
-        always("java.lang.Iterable", None, row),
+        always(_HEADERS, None, row) if headers is None else array_element(_HEADERS, headers),
     )
 
 

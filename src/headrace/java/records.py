@@ -8,6 +8,7 @@ what Java's offset reader returns as well.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -88,12 +89,22 @@ def with_contents(record: ConnectRecord, changed: Any) -> ConnectRecord:
 
 def java_headers(record: ConnectRecord) -> Any:
     """Return the headers of a record as Java's; null if there are none."""
-    if not record.has_headers:
-        return None
-    headers = _types().headers()
-    for name, value, schema in record.headers:
-        headers.add(name, java_value(schema, value), java_schema(schema))
-    return headers
+    return _java_headers(record.headers) if record.has_headers else None
+
+
+def java_header_list(headers: Iterable[Header]) -> Any:
+    """Return headers as a Java list that several records may be made with: each has a copy of it."""
+    made = java_class("java.util.ArrayList")()
+    for each in _java_headers(headers):
+        made.add(each)
+    return made
+
+
+def _java_headers(headers: Iterable[Header]) -> Any:
+    made = _types().headers()
+    for name, value, schema in headers:
+        made.add(name, java_value(schema, value), java_schema(schema))
+    return made
 
 
 def _key_and_value(record: ConnectRecord) -> tuple[Any, Any, Any, Any]:

@@ -14,15 +14,16 @@ from headrace.config.sink_connector_config import SinkConnectorConfig
 from headrace.java import consumed_functions as functions
 from headrace.java.functions import BatchFunction, Recover, without, without_nulls
 from headrace.java.put_records import PutRecords, not_expected
-from headrace.java.records import python_sink_record
-from headrace.kafka.data.consumed_messages import ConsumedMessages
+from headrace.java.records import java_header_list, python_sink_record
+from headrace.kafka.data.consumed_messages import ConsumedMessages, RawHeaders
 from headrace.task.assembly import TaskAssembly
 from headrace.task.errors.processing_context import ConsumedRecord, Operation
-from headrace.task.errors.retry_with_tolerance import RetryWithTolerance
+from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 from headrace.task.java_chain import JavaStep, java_converter, java_transformations, recover
 from headrace.task.sink.sink_record_converter import (
     TIMESTAMP_TYPES,
     ConsumedSinkRecord,
+    HeadersReader,
     Originals,
     Reader,
     SinkRecordConverter,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _WORTH_FUNCTIONS: Final = 300
 """Records for which it takes less to make functions of Java's than to convert each by itself."""
+_MOST_LISTS: Final = 1_000
+"""Different headers in a batch of which the lists are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class JavaReader:
 
 
 class JavaSinkRecordConverter:
-    """Converts large batches without headers in Java, and all others by ``converter``. Task's thread only.
+    """Converts large batches in Java, and all others by ``converter``. Task's thread only.
 
     No transformation is applied to a record twice, unless it failed. Records that fail are handled as there.
     """
@@ -69,11 +72,12 @@ class JavaSinkRecordConverter:
 
     def records(self, messages: ConsumedMessages) -> Sequence[SinkRecord]:
         """Return records in order, as ``SinkRecordConverter.records`` does."""
-        if len(messages) < self._at_least or any(messages.headers):
+        if len(messages) < self._at_least:
             return self._converter.records(messages)
         rows = _Rows(messages, self._errors)
         rows.read("keys", self._key)
         rows.read("values", self._value)
+        rows.read_headers(self._converter.headers)
         rows.make_records()
         for step in self._transformations:
             rows.transform(step)
@@ -116,6 +120,7 @@ class _Rows:
         self._messages = messages
         self._errors = errors
         self._columns: dict[str, Any] = {}
+        self._headers: Sequence[Any] | None = None
         self._records: Any = None
 
     def read(self, name: str, reader: JavaReader) -> None:
@@ -125,9 +130,24 @@ class _Rows:
         column, skipped = getattr(self._messages, name), set[int]()
         read = BatchFunction(functions.data_function(reader.converter, self._messages.topics, column))
         self._columns[name] = read(functions.rows(len(column)), self._recover(reader.operation, skipped))
-        if skipped:
-            self._remove_messages(skipped)
-            self._columns = {name: without(column, skipped) for name, column in self._columns.items()}
+        self._remove(skipped)
+
+    def read_headers(self, reader: HeadersReader) -> None:
+        """Fill the column of headers, if any row has some."""
+        if not any(self._messages.headers):
+            return
+        read, skipped = _HeaderLists(reader), set[int]()
+        originals, column = Originals(self._messages), list[Any]()
+        for row, (topic, raw) in enumerate(zip(self._messages.topics, self._messages.headers, strict=True)):
+            try:
+                column.append(read(topic, raw))
+            except Exception as error:
+                again = partial(read, topic, raw)
+                column.append(self._errors.recover(reader.operation, originals[row], error, again))
+                if column[-1] is SKIPPED:
+                    skipped.add(row)
+        self._headers = [each for row, each in enumerate(column) if row not in skipped]
+        self._remove(skipped)
 
     def make_records(self) -> None:
         """Make Java's records of all columns."""
@@ -137,8 +157,9 @@ class _Rows:
             return
         timestamps = [timestamp if kind else None for kind, timestamp in messages.timestamps]
         times = functions.Times(timestamps, [TIMESTAMP_TYPES[kind] for kind, _ in messages.timestamps])
-        made = functions.record_function(_origins(messages), times, self._columns["keys"], self._columns["values"])
-        self._records = BatchFunction(made)(functions.rows(len(messages)), not_expected)
+        data = self._columns["keys"], self._columns["values"], self._headers
+        made = BatchFunction(functions.record_function(_origins(messages), times, *data))
+        self._records = made(functions.rows(len(messages)), not_expected)
 
     def transform(self, step: JavaStep) -> None:
         """Replace each record by what ``step`` returns."""
@@ -155,10 +176,36 @@ class _Rows:
     def _recover(self, operation: Operation, skipped: set[int]) -> Recover:
         return recover(self._errors, operation, Originals(self._messages).__getitem__, skipped)
 
+    def _remove(self, rows: Set[int]) -> None:
+        """Remove messages and what has been made of them, before there are records."""
+        if rows:
+            self._remove_messages(rows)
+            self._columns = {name: without(column, rows) for name, column in self._columns.items()}
+
     def _remove_messages(self, rows: Set[int]) -> None:
         self._messages = ConsumedMessages(
             [message for row, message in enumerate(self._messages.messages) if row not in rows]
         )
+
+
+class _HeaderLists:
+    """Reads headers as Java lists. The same bytes, as they are in most records of a topic, are read once."""
+
+    def __init__(self, reader: HeadersReader) -> None:
+        self._reader = reader
+        self._lists: dict[tuple[Any, ...], Any] = {}
+
+    def __call__(self, topic: str, raw: RawHeaders | None) -> Any:
+        """Return the headers, which no record may change; None if there are none."""
+        if not raw:
+            return None
+        key = (topic, *raw)
+        found = self._lists.get(key)
+        if found is None:
+            found = java_header_list(self._reader.read(topic, raw) or ())
+            if len(self._lists) < _MOST_LISTS:
+                self._lists[key] = found
+        return found
 
 
 def _origins(messages: ConsumedMessages) -> functions.Origins:

@@ -85,7 +85,7 @@ class SinkRecordConverter:
         """``reportable`` records keep a reference to the messages they were made of."""
         self.key = key
         self.value = value
-        self._headers = headers
+        self.headers = headers
         self._chain = chain
         self._errors = errors
         self._reportable = reportable
@@ -99,7 +99,7 @@ class SinkRecordConverter:
         rows.read("key", self.key)
         rows.read("value", self.value)
         if any(rows.messages.headers):
-            headers = self._headers
+            headers = self.headers
             rows.fill("headers", headers.operation, headers.read, rows.messages.topics, rows.messages.headers)
         records = rows.records(ConsumedSinkRecord if self._reportable else SinkRecord)
         if not self._chain:
@@ -119,7 +119,7 @@ class SinkRecordConverter:
             messages, row = record.consumed
             original: ConsumedRecord = Originals(messages)[row]
             return original
-        topic, headers = record.topic, self._headers.converter.from_connect_header
+        topic, headers = record.topic, self.headers.converter.from_connect_header
         return ConsumedRecord(
             topic,
             record.kafka_partition or 0,
@@ -133,7 +133,7 @@ class SinkRecordConverter:
 
     def close(self) -> None:
         self._chain.close()
-        for reader in (self.key, self.value, self._headers):
+        for reader in (self.key, self.value, self.headers):
             reader.converter.close()
 
 
