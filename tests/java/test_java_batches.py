@@ -24,6 +24,7 @@ from headrace.plugins.discovery import Plugins, plugins_of
 from headrace.task.errors.processing_context import ProcessingContext
 from headrace.task.errors.retry_with_tolerance import RetryWithTolerance, ToleranceExceededError
 from headrace.task.record_converter import create_record_converter
+from headrace.task.source import java_batches
 from headrace.task.source.java_batches import JavaBatches
 from headrace.task.source.java_steps import create_java_steps
 from headrace.task.source.source_batch import SourceBatch, SourceBatches
@@ -71,7 +72,9 @@ REFUSING: Final = {
     "errors.retry.timeout": "60000",
 }
 NUMBERS: Final = [f"{'odd' if number % 2 else 'even'} {number}" for number in range(6)]
-CHAINS: Final = {"json": JSON, "text": TEXT, "routed": ROUTED, "failing": FAILING}
+PICKY: Final = {**JSON, "header.converter": f"{KAFKA}.converters.IntegerConverter", "errors.tolerance": "all"}
+"""Texts in headers fail in their converter."""
+CHAINS: Final = {"picky": PICKY, "json": JSON, "text": TEXT, "routed": ROUTED, "failing": FAILING}
 DATA: Final = st.sampled_from(
     [
         (None, None),
@@ -151,8 +154,10 @@ def offset_of(record: SourceRecord) -> int:
     return int(record.source_offset["at"])
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-def test_the_same_batches(chain: str) -> None:
+@pytest.mark.parametrize(("chain", "shared"), [*((chain, 100) for chain in CHAINS), ("json", 1)])
+def test_the_same_batches(chain: str, shared: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more different headers than may be ``shared``, those of each record are converted."""
+    monkeypatch.setattr(java_batches, "_MOST_SHARED", shared)
     convert = both(CHAINS[chain])
 
     @given(RECORDS)
@@ -170,7 +175,7 @@ def source_record(at: int, source: int | None, place: int | None, topic: str, pa
     origin = None if source is None else {"source": source % 3}
     record = SourceRecord(origin, {"at": at, "place": place}, topic, partition, *key, *value, timestamp)
     if noted:
-        record.headers.add_string("note", "größer").add("number", at, Schema.INT32)
+        record.headers.add_string("note", "größer").add("number", at % 2, Schema.INT32)
     return record
 
 

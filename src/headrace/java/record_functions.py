@@ -14,6 +14,7 @@ from headrace.java.functions import (
     after,
     as_interface,
     as_object,
+    constructor,
     identity,
     if_else,
     length_of_bytes,
@@ -93,6 +94,23 @@ def have_headers(records: Any) -> bool:
     return not bool(records.stream().allMatch(_functions().without_headers))
 
 
+def distinct_headers(records: Any, most: int) -> tuple[list[tuple[str, Any]], list[int]] | None:
+    """Return the different pairs of topic and headers, and for each record the place of its pair.
+
+    None if there are more than ``most``.
+    """
+    topic_and_headers = _functions().topic_and_headers
+    pairs = records.stream().map(topic_and_headers).distinct().limit(most + 1).toArray()
+    if len(pairs) > most:
+        return None
+    places = java_class("java.util.HashMap")()
+    for place, pair in enumerate(pairs):
+        places.put(pair, java_class("java.lang.Integer")(place))
+    place_of = after(method("java.util.Map", "get", _OBJECT).bindTo(places), method("java.lang.Integer", "intValue"))
+    found = records.stream().map(topic_and_headers).mapToInt(as_interface("ToIntFunction", place_of)).toArray()
+    return [(str(pair.getKey()), pair.getValue()) for pair in pairs], _numbers("i", found)
+
+
 def last_offsets(records: Any) -> list[tuple[Any, Any]]:
     """Return each source partition and its last source offset, in the order in which they were last seen.
 
@@ -134,6 +152,7 @@ def _functions() -> SimpleNamespace:
     position = [
         as_object(method(f"{_CONNECT}.source.SourceRecord", name)) for name in ("sourcePartition", "sourceOffset")
     ]
+    pair = constructor("java.util.AbstractMap$SimpleImmutableEntry", _OBJECT, _OBJECT)
     without_headers = after(method(RECORD, "headers"), method(f"{_CONNECT}.header.Headers", "isEmpty"))
     return SimpleNamespace(
         length=as_interface("ToIntFunction", length_of_bytes(_NULL)),
@@ -146,6 +165,7 @@ def _functions() -> SimpleNamespace:
         timestamp=as_interface("Function", timestamp),
         timestamp_value=as_interface("ToLongFunction", after(timestamp, value)),
         topic=as_interface("Function", method(RECORD, "topic")),
+        topic_and_headers=as_interface("Function", of_same(pair, method(RECORD, "topic"), method(RECORD, "headers"))),
         write_bytes=method("java.io.ByteArrayOutputStream", "writeBytes", "byte[]"),
         without_headers=as_interface("Predicate", without_headers),
     )

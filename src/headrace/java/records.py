@@ -129,7 +129,11 @@ def contents(record: Any) -> tuple[Any, ...]:
 
 def headers_of(record: Any) -> Headers | None:
     """Return the headers of a Java record; None if there are none."""
-    headers = record.headers()
+    return python_headers(record.headers())
+
+
+def python_headers(headers: Any) -> Headers | None:
+    """Return Java's headers as headrace's; None if there are none."""
     return None if headers.isEmpty() else Headers(map(_header, headers))
 
 

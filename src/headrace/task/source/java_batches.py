@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from headrace.api.headers import Headers
 from headrace.api.record import SourceRecord
 from headrace.java import record_functions
 from headrace.java.data import python_value
 from headrace.java.functions import Recover, without
 from headrace.java.polled_records import PolledRecords
-from headrace.java.records import headers_of
+from headrace.java.records import python_headers
 from headrace.task.errors.processing_context import Operation
 from headrace.task.errors.retry_with_tolerance import SKIPPED, RetryWithTolerance
 from headrace.task.java_chain import JavaStep, recover
@@ -23,6 +22,8 @@ from headrace.task.source.source_batch import OffsetsByKey, SourceBatch, SourceD
 from headrace.task.topic_batch import SelectedRecords, TopicBatch
 
 Errors = RetryWithTolerance[SourceRecord]
+_MOST_SHARED: Final = 100
+"""Different headers in a batch up to which equal ones are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +123,16 @@ class _Rows:
         """Fill the column of headers, unless no record has some."""
         if not len(self) or not record_functions.have_headers(self.records):
             return
+        column = _shared_headers(self.records, converter)
         skipped: set[int] = set()
-        column = []
-        for row, record in enumerate(self.records.toArray()):
-            convert = partial(self._headers, converter, str(record.topic()), headers_of(record))
-            result = self._errors.execute(converter.operation, self._original(row), convert)
-            if result is SKIPPED:
-                skipped.add(row)
-            column.append(result)
+        if column is None:
+            column = []
+            for row, record in enumerate(self.records.toArray()):
+                convert = partial(_converted_headers, converter, str(record.topic()), record.headers())
+                result = self._errors.execute(converter.operation, self._original(row), convert)
+                if result is SKIPPED:
+                    skipped.add(row)
+                column.append(result)
         self._columns["headers"] = column
         self._remove(skipped)
 
@@ -178,8 +181,26 @@ class _Rows:
         self._columns = {name: _selected(column, kept) for name, column in self._columns.items()}
         self.records = without(self.records, rows)
 
-    def _headers(self, converter: HeadersConverter, topic: str, headers: Headers | None) -> Any:
-        return None if headers is None else converter.convert_one(topic, headers)
+
+def _shared_headers(records: Any, converter: HeadersConverter) -> list[Any] | None:
+    """Return the column of headers, of which equal ones are converted once; None if single rows are needed.
+
+    That is for headers that nearly all differ, or if one fails: row by row, each record that fails is found.
+    """
+    found = record_functions.distinct_headers(records, _MOST_SHARED)
+    if found is None:
+        return None
+    pairs, places = found
+    try:
+        converted = [_converted_headers(converter, topic, headers) for topic, headers in pairs]
+    except Exception:
+        return None
+    return [converted[place] for place in places]
+
+
+def _converted_headers(converter: HeadersConverter, topic: str, headers: Any) -> Any:
+    found = python_headers(headers)
+    return None if found is None else converter.convert_one(topic, found)
 
 
 def _selected(column: Sequence[Any] | None, rows: Sequence[int] | None) -> Any:
