@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.group_simulation`: rebalances of a large group, by the real assignor and without processes.
 
-After each event the group's rounds go on until nothing moves any more. It is an error if a connector or task is with
+After each event the group's rounds continue until nothing moves any more. It is an error if a connector or task is with
 two workers at once, if one is with none at the end, if the shares differ by more than one, or if more work moves from
 one worker that stays to another than has to.
 """

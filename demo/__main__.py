@@ -95,7 +95,7 @@ def _flow(cluster: Cluster, size: int) -> tuple[int, float]:
 
 
 def _survive(cluster: Cluster, progress: Progress, bar: TaskID, size: int, at: float, what: str) -> int:
-    """Kill the task's process or Spark once ``at`` of the file is committed; 1 when a new process goes on."""
+    """Kill the task's process or Spark once ``at`` of the file is committed; 1 when a new process continues."""
     position = _advance(cluster, progress, bar, size, int(size * at))
     if position >= size:
         progress.console.print(f"  the file was through before the {what} could be killed")

@@ -41,7 +41,7 @@ status.storage.replication.factor=1
 
 
 class DemoError(Exception):
-    """The demo cannot go on; one line says why."""
+    """The demo cannot continue; one line says why."""
 
 
 class Cluster:

@@ -182,7 +182,7 @@ class Cluster:
             parts += [TopicPartition(OFFSETS_TOPIC, number) for number in range(_OFFSETS_PARTITIONS)]
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         latest = {part: OffsetSpec.latest() for part in parts}
-        # A new client each time: after a crash of the broker an old one may ask with an outdated epoch for ever.
+        # A new client each time: after a crash of the broker an old one may ask with an outdated epoch without limit.
         admin = self._admin()
         try:
             found = admin.list_offsets(latest, isolation_level=isolation, request_timeout=_PATIENCE_S)

@@ -146,7 +146,7 @@ class Injector:
     def _overtake(self, fault: Fault) -> str:
         """A task's process stops before it has fenced anyone; then its worker stops, too, and others get new tasks.
 
-        The process wakes first, and asks its worker whether it may go on; the worker wakes with old knowledge.
+        The process wakes first, and asks its worker whether it may continue; the worker wakes with old knowledge.
         """
         if len(self._cluster.workers) < 2:
             raise MissedError("there is only one worker")
@@ -158,7 +158,7 @@ class Injector:
                 self._change_tasks(self._now)
                 before = self._cluster.ends(stable=True)
                 with suppress(AssertionError):
-                    wait_for(lambda: self._moves(before), 15, "others to go on")
+                    wait_for(lambda: self._moves(before), 15, "others to continue")
                 _signal(process, signal.SIGCONT)
                 time.sleep(0.5)
             return f"worker {number}"
@@ -287,7 +287,7 @@ class Injector:
             raise AssertionError("no worker creates the connector")
         ends = self._cluster.ends(stable=True)
         with suppress(AssertionError):
-            wait_for(lambda: self._moves(ends), _GOING_ON_S, "the new tasks to go on")
+            wait_for(lambda: self._moves(ends), _GOING_ON_S, "the new tasks to continue")
 
     def _change_tasks(self, tasks: int, but: int | None = None) -> str:
         if not self._cluster.reconfigure(tasks, but=but):

@@ -189,7 +189,7 @@ def test_a_start_that_is_refused_is_logged_with_its_reason(workers: Workers, cap
     workers.put("c", 1)
     workers.wait_for_tasks("c", 1)
     assert not leader.herder.owns_task_generation(ConnectorTaskId("c", 1))
-    assert "Task c-1 may not go on here: it is not assigned to this worker any more" in caplog.messages
+    assert "Task c-1 may not continue here: it is not assigned to this worker any more" in caplog.messages
 
 
 def test_inability_to_fence(workers: Workers) -> None:

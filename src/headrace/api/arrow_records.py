@@ -39,7 +39,7 @@ def table_to_records(table: pa.Table) -> list[SourceRecord]:
     key_schemas, keys = _data(table, KEY)
     value_schemas, values = _data(table, VALUE)
     timestamps = millis(table.column(TIMESTAMP)).to_pylist() if TIMESTAMP in table.column_names else repeat(None)
-    # Missing columns repeat None without end; the length of `topic` ends the rows.
+    # Missing columns repeat None endlessly; the length of `topic` ends the rows.
     return list(
         map(
             SourceRecord,
@@ -58,7 +58,7 @@ def table_to_records(table: pa.Table) -> list[SourceRecord]:
 
 
 def plain_values(table: pa.Table, name: str) -> Iterable[Any]:
-    """Iterate over the Python form that pyarrow gives a column's values; over None without end if it is missing."""
+    """Iterate over the Python form that pyarrow gives a column's values; over endless None if it is missing."""
     if name not in table.column_names:
         return repeat(None)
     return chain.from_iterable(map(_values, table.column(name).chunks))

@@ -20,7 +20,7 @@ class FrameTransformation(Transformation[R]):
 
     The function of `job` is given a frame with one row per record and the columns `topic`, `partition`, `key`, `value`,
     `headers` and `timestamp`, in sinks also `offset`. It returns a frame of any number of rows, which become the
-    records that go on. Its plan must be a pure function of its input, since Spark may run parts of it twice.
+    records that are passed on. Its plan must be a pure function of its input, since Spark may run parts of it twice.
     `headrace.api.record_frames` documents the columns' types, and the defaults for columns missing in the result.
 
     The offsets of a batch are committed together with the result of its frame, even if that is empty. The contract is

@@ -212,7 +212,7 @@ def _connector_configs(herder: WorkerHerder) -> dict[str, Config]:
 
 
 def _print_line(line: str) -> None:
-    """Print the line; a worker whose standard output cannot be written, as on a full disk, goes on."""
+    """Print the line; a worker whose standard output cannot be written, as on a full disk, continues."""
     with suppress(OSError):
         print(line, flush=True)
 

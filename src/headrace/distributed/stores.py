@@ -138,9 +138,7 @@ class TopicStores:
     def _report_trouble(self, trouble: str) -> None:
         """Log one line when trouble begins, not one per attempt."""
         if self._trouble is None:
-            log.warning(
-                "Kafka cannot be reached at bootstrap.servers=%s, will go on trying: %s", self._brokers, trouble
-            )
+            log.warning("Kafka cannot be reached at bootstrap.servers=%s, will keep trying: %s", self._brokers, trouble)
         self._trouble = f"bootstrap.servers={self._brokers}: {trouble}"
 
 

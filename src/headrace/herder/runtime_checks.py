@@ -89,7 +89,7 @@ def check_boundaries(findings: Findings, connector: SourceConnector, config: Map
 
 
 def check_topics(findings: Findings, config: Mapping[str, str]) -> None:
-    """Check the names of a sink's topics: it would wait for ever for a topic that Kafka cannot have."""
+    """Check the names of a sink's topics: it would wait without limit for a topic that Kafka cannot have."""
     for topic in findings.value(TOPICS) or ():
         try:
             TopicName().ensure_valid(TOPICS, topic)

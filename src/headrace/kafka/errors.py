@@ -26,7 +26,7 @@ AUTHORIZATION_CODES = frozenset(
 UNREADABLE_CODES = frozenset(
     {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._UNSUPPORTED_FEATURE, KafkaError.INVALID_MSG}
 )
-"""Codes after which a consumer goes on behind the records that it could not read."""
+"""Codes after which a consumer continues behind the records that it could not read."""
 _TOO_LARGE_CODES = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
 # Of one record, which brokers will never take as it is.
 _REFUSED_CODES = _TOO_LARGE_CODES | {
@@ -85,7 +85,7 @@ _RETRIABLE_CODES = frozenset(
         KafkaError._UNKNOWN_PARTITION,
         KafkaError._OUTDATED,
         KafkaError._DESTROY,
-        KafkaError._NOENT,  # "no leaders found", while brokers are away
+        KafkaError._NOENT,  # "no leaders found", while brokers are not available
     }
 )
 
@@ -95,7 +95,7 @@ class KafkaClientError(ConnectError):
 
 
 class RetriableKafkaError(RetriableError):
-    """A Kafka operation failed for now: a timeout, a broker that is away, a leader that moves."""
+    """A Kafka operation failed for now: a timeout, a broker that is not available, a leader that moves."""
 
 
 class AuthorizationError(KafkaClientError):
@@ -186,7 +186,7 @@ def call_outside_handler(call: Callable[[], T]) -> T:
 def fatal_error(producer: Producer) -> KafkaError | None:
     """Return the error that has ended a transactional producer for good (fenced, most often); None if there is none.
 
-    Call it after any failure, before the producer is thrown away: it leaves the producer in no state to go on. The
+    Call it after any failure, before the producer is closed: it leaves the producer in no state to continue. The
     client raises a fatal error only once, out of whatever callback is at hand (as a SystemError at times), and the
     records that were on their way then say no more than that they were purged.
     """

@@ -136,7 +136,7 @@ class Loggers:
     def follow(self, namespace: str, level: str) -> None:
         """Set a level that was written for the whole cluster, as ``set_level``; skip a text that is no level."""
         if level_of(level) is None:
-            log.warning("'%s', the level for logger %s in the whole cluster, is none: passed over", level, namespace)
+            log.warning("'%s', the level for logger %s in the whole cluster, is none: skipped", level, namespace)
         else:
             self.set_level(namespace, level)
 

@@ -32,5 +32,5 @@ class ExponentialBackoff:
         return float(min(self.longest, self.first * self.factor ** min(failures - 1, _MOST_STEPS)))
 
     def pauses(self) -> Iterator[float]:
-        """Return the waits after the first failure, after the second and so on, without end."""
+        """Return the waits after the first failure, after the second and so on, without limit."""
         return map(self.after, itertools.count(1))

@@ -44,7 +44,7 @@ class SetBackClock:
             return
         log.critical(
             "%s ends: the clock of this machine was set back by %.0f s, for which Kafka's clients would stand still; "
-            "a new process goes on",
+            "a new process continues",
             who,
             back,
         )

@@ -283,11 +283,11 @@ _RULES: Final[tuple[tuple[Verdict, _Rule], ...]] = (
 
 
 def _retrying_since(facts: TaskFacts) -> int | None:
-    """Return the age of the first of the retried errors that go on; None if there is none, or progress since."""
+    """Return the age of the first of the retried errors that continue; None if there is none, or progress since."""
     error = facts.last_error
     if error is None or error.handling is not Handling.RETRIED or facts.error_age is None:
         return None
-    # The next attempt starts over: what was going on may have been committed in spite of the error.
+    # The next attempt starts over: what was under way may have been committed in spite of the error.
     former = facts.error_age > facts.attempt
     proof = _newest(*_proofs(Stage.POLLING if former else error.stage, facts.progress))
     if proof < facts.error_age:

@@ -47,7 +47,7 @@ class RequestHandler:
     async def complete(self, request: Future[T]) -> T:
         """Return the future's result or raise its error; a RequestTimeoutError names the herder's current stage.
 
-        The request itself goes on after a timeout: it may be done in part and cannot be taken back.
+        The request itself continues after a timeout: it may be done in part and cannot be taken back.
         """
         waiting = asyncio.wrap_future(request)
         started = time.monotonic()

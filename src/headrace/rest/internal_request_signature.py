@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures of requests between workers (KIP-507). Java: ``InternalRequestSignature``.
 
-Java signs only the body, so a captured ``PUT …/fence`` could be replayed for ever, to any connector. Here the signature
-also covers method, path, time and a nonce, and each request is accepted once. Of the body it covers the digest, which
-is a header too: a worker decides by the headers alone if it reads the body at all.
+Java signs only the body, so a captured ``PUT …/fence`` could be replayed at any time, to any connector. Here the
+signature also covers method, path, time and a nonce, and each request is accepted once. Of the body it covers the
+digest, which is a header too: a worker decides by the headers alone if it reads the body at all.
 """
 
 from __future__ import annotations

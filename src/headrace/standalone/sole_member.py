@@ -61,7 +61,7 @@ class KafkaCluster:
                 self._id, self._trouble = self._find_id(), None
             except RetriableError as error:
                 if self._trouble is None:
-                    log.warning("Kafka cannot be reached, will go on trying: %s", error)
+                    log.warning("Kafka cannot be reached, will keep trying: %s", error)
                 self._trouble = str(error)
                 self._stopping.wait(next(pauses))
 

@@ -144,24 +144,22 @@ class ConfigLog:
     def apply(self, key: bytes | None, value: bytes | None, offset: int) -> _Updates:
         """Take in one record and return the changes it makes.
 
-        Invalid records are passed over with a warning. Raise DataError for an invalid count.
+        Invalid records are skipped with a warning. Raise DataError for an invalid count.
         """
         if key is None:
-            log.warning("The config topic's record at offset %d has no key and is passed over", offset)
+            log.warning("The config topic's record at offset %d has no key and is skipped", offset)
             return ()
         name = key.decode(errors="replace")
         try:
             parsed = json_bytes.loads(value) if value else None  # Java's converter reads no bytes as null
         except DataError as e:
-            log.warning("The config topic's record '%.200s' at offset %d is passed over: %s", name, offset, e)
+            log.warning("The config topic's record '%.200s' at offset %d is skipped: %s", name, offset, e)
             return ()
         self._offset = offset + 1
         self._state = None
         record = records.decode(name, parsed)
         if record is None:
-            log.warning(
-                "The config topic's record '%.200s' at offset %d makes no sense and is passed over", name, offset
-            )
+            log.warning("The config topic's record '%.200s' at offset %d makes no sense and is skipped", name, offset)
             return ()
         self._note_key(record, key, value)
         return self._fold(record)

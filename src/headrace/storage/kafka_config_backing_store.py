@@ -30,7 +30,7 @@ class KafkaConfigBackingStore:
 
     Every write is one transaction of the producer ``leader_producer`` describes, whether sources are exactly-once or
     not, and the topic is read read_committed: a record group is seen as a whole or not at all (invariant 7). A
-    producer is thrown away after any error, since the outcome of its transaction is not known (invariant 5).
+    producer is closed after any error, since the outcome of its transaction is not known (invariant 5).
     ``on_update`` is called on the log's thread, once per batch of records, after ``snapshot`` holds the change; not for
     what is read during ``start``. It must not block, nor call this store's blocking methods.
     """
@@ -164,7 +164,7 @@ class KafkaConfigBackingStore:
                 updates.extend(self._fold.apply(record.key, record.value, record.offset))
             except DataError as e:
                 # Java's worker dies of such a record for good; only a stranger can have written it.
-                log.error("Offset %d of topic '%s' is passed over: %s", record.offset, self._topic.name, e)
+                log.error("Offset %d of topic '%s' is skipped: %s", record.offset, self._topic.name, e)
         self._snapshot = self._fold.state
         # Not every record is an update of its own, but each moves the snapshot (a task count record: invariant 6).
         if self._started:

@@ -219,7 +219,5 @@ def _advice(error: ConnectError) -> str:
             "Write it."
         )
     if isinstance(error, TopicLostError):
-        return (
-            "Restart the workers: they make it again, and go on from the copies of its offsets in the worker's topic."
-        )
+        return "Restart the workers: they create it and continue from the copies of its offsets in the worker's topic."
     return f"Make the topic beforehand, compacted, or name another one in {OFFSETS_TOPIC}."

@@ -52,7 +52,7 @@ def decode_key(key: bytes | None) -> tuple[str, dict[str, Any]] | None:
             return connector, partition
         case [str()]:
             return None
-    log.warning("The offsets topic's key %.200r is not one of a source connector and is passed over", key)
+    log.warning("The offsets topic's key %.200r is not one of a source connector and is skipped", key)
     return None
 
 

@@ -27,11 +27,11 @@ class StatusLog:
         self.topics: dict[str, dict[str, TopicStatus]] = {}
 
     def apply(self, key: bytes | None, value: bytes | None, written_ms: int | None = None) -> records.StatusKey | None:
-        """Take in one record, and return its key; invalid ones are passed over with a warning."""
+        """Take in one record, and return its key; invalid ones are skipped with a warning."""
         name = key.decode(errors="replace") if key is not None else ""
         about = records.decode_key(name)
         if about is None:
-            log.warning("The status topic's record '%.200s' is not known and is passed over", name)
+            log.warning("The status topic's record '%.200s' is not known and is skipped", name)
         elif value is None:
             self._remove(about)
         else:
@@ -68,7 +68,7 @@ class StatusLog:
             status = None
         match status:
             case None:
-                log.warning("The status topic's record '%.200s' makes no sense and is passed over", name)
+                log.warning("The status topic's record '%.200s' makes no sense and is skipped", name)
             case ConnectorStatus():
                 if not _is_stale(status, self.connectors.get(status.connector)):
                     self.connectors[status.connector] = replace(status, written_ms=written_ms)

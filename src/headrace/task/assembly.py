@@ -112,7 +112,7 @@ class TaskAssembly(Generic[C, O]):
         """Return the connector's dead letter queue; logs a warning if it is without effect."""
         queue = self.config.dead_letter_queue
         if queue is not None and not self.config.tolerates_errors:
-            message = "Task %s: %s=%s is without effect, as %s=none lets no record be set aside"
+            message = "Task %s: %s=%s is without effect, as %s=none lets no record be skipped"
             log.warning(message, self.spec.id, DLQ_TOPIC, queue.topic, ERRORS_TOLERANCE)
         return queue
 
@@ -135,7 +135,7 @@ class TaskAssembly(Generic[C, O]):
         """Create the dead letter topic, of one partition as in Java, unless it exists or no record can get there.
 
         Blocks up to the client's request timeout. ConfigError, naming the property, for a replication factor that the
-        cluster cannot provide; RetriableKafkaError while brokers are away.
+        cluster cannot provide; RetriableKafkaError while brokers are not available.
         """
         queue = self.config.dead_letter_queue
         if queue is None or not self.config.tolerates_errors:

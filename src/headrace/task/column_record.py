@@ -78,7 +78,7 @@ class ColumnRecord:
         return not any(isinstance(header.value, DataColumn) for header in self.record.headers)
 
     def headers(self) -> Iterable[Headers | None]:
-        """Iterate over the headers of single records; without end where none has any."""
+        """Iterate over the headers of single records; endless if none has any."""
         if not self.record.has_headers:
             return repeat(None)
         if self.shares_headers:
@@ -156,7 +156,7 @@ def _unchanged(column: Any) -> Any:
 
 
 def _singly(data: Any) -> Iterable[Any]:
-    """Iterate over the values of single records; without end where all share one."""
+    """Iterate over the values of single records; endless if all share one."""
     from headrace.api.arrow_records import data_values
 
     if isinstance(data, (DataColumn, StructColumn)):

@@ -172,7 +172,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ErrorMet:
-    """The newest error that the attempt met and survived, not more often than once a second while it goes on.
+    """The newest error that the attempt met and survived, not more often than once a second while it continues.
 
     One that ends the attempt is part of ``Ended``.
     """

@@ -90,7 +90,7 @@ class Replacement:
         return "".join(result)
 
     def _reference(self, match: regex.Match[str], start: int) -> tuple[str, int]:
-        """The group named after a `$`, and where the text goes on."""
+        """The group named after a `$`, and where the text continues."""
         text = self._text
         named = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}").match(text, start)
         if named is not None:

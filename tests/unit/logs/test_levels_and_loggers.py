@@ -108,7 +108,7 @@ def test_what_is_set_for_the_whole_cluster(loggers: Loggers, name: str, caplog: 
     assert loggers.level(name) == LoggerLevel("DEBUG", 17)
     loggers.follow(name, "LOUD")
     assert loggers.level(name) == LoggerLevel("DEBUG", 17)
-    assert f"'LOUD', the level for logger {name} in the whole cluster, is none: passed over" in caplog.messages
+    assert f"'LOUD', the level for logger {name} in the whole cluster, is none: skipped" in caplog.messages
 
 
 def test_another_process_gets_the_same_levels(loggers: Loggers, name: str) -> None:

@@ -97,7 +97,7 @@ def test_a_topic_for_what_nobody_sets_aside_is_warned_of(
         make(spec, **DEAD)
     assert [entry.getMessage() for entry in caplog.records] == [
         "Task c-0: errors.deadletterqueue.topic.name=dead is without effect, as errors.tolerance=none lets no record "
-        "be set aside"
+        "be skipped"
     ]
 
 

@@ -121,7 +121,7 @@ def watch(
 
     Of all connectors unless some are named.
     """
-    session.check_connectors(names or ())  # else a name with a mistake is waited for without end
+    session.check_connectors(names or ())  # else a name with a mistake is waited for without limit
     end = None if timeout is None else Deadline.after(timeout)
     with suppress(KeyboardInterrupt):
         _watch(session, names, interval, end, Follower(session, no_answer_timeout, end))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of commands that follow something: they go on when a worker that was away for a while answers again."""
+"""Requests of commands that follow something: they continue when a worker that was not there answers again."""
 
 from __future__ import annotations
 

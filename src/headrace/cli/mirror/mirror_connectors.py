@@ -35,7 +35,7 @@ _AGAIN: Final = (RetriableError, NotLeaderError, OvertakenError, RebalanceNeeded
 class MirrorConnectors:
     """A watch over a worker's leadership, which writes the configurations that differ whenever it becomes the leader.
 
-    A configuration that is refused ends the worker if there is no such connector yet; otherwise the connector goes on
+    A configuration that is refused ends the worker if there is no such connector yet; otherwise the connector continues
     as it is.
     """
 
@@ -110,7 +110,7 @@ class MirrorConnectors:
             if self._present(name) is None:
                 self._herder.fail(ConnectError(f"Connector {name}: {error}"))
             else:
-                log.error("Connector %s of %s goes on as it was, for its new configuration is refused: %s",
+                log.error("Connector %s of %s continues as it was, for its new configuration is refused: %s",
                           name, self._pair, error)  # fmt: skip
         else:
             audit.write_own(audit.FILE, self._worker, what)

@@ -85,7 +85,7 @@ class LiveView:
         self._live.start()
 
     def wait(self, what: str) -> None:
-        # A new spinner begins anew, so the same one goes on with another text.
+        # A new spinner begins anew, so the same one continues with another text.
         if self._waiting is None:
             self._waiting = Spinner("dots")
         self._waiting.update(text=Text(what))

@@ -100,7 +100,7 @@ class WorkerCoordinator:
         """Return True if this worker may join now.
 
         The config topic has to be read as far as a round that failed for this worker's lag required: a group whose
-        leader lags would otherwise rebalance without end. Tasks that are about to be fenced get their time to end
+        leader lags would otherwise rebalance without limit. Tasks that are about to be fenced get their time to end
         (KIP-618). And in the eager protocol all work is given up before a join, which has to wait until it has stopped.
         """
         config = self._herder.config()

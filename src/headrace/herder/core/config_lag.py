@@ -4,7 +4,7 @@
 It reads on at once. If that takes too long it stops all its work, leaves the group so that no worker waits for it, and
 joins again once it has caught up and its pause is over. Java: ``DistributedHerder.readConfigToEnd``. Unlike there no
 task runs outside of a session (invariant 10); instead a worker whose lag delays no other stays in the group for as long
-as Java's would go on without one: its running tasks are not touched, and only its new work waits.
+as Java's would continue without one: its running tasks are not touched, and only its new work waits.
 """
 
 from __future__ import annotations

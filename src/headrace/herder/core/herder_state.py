@@ -336,7 +336,7 @@ class HerderState:
         )
 
     def refusal(self, id: ConnectorTaskId, config: ClusterConfigState) -> str | None:
-        """Return the reason why a task that was started here may not go on, None if it may.
+        """Return the reason why a task that was started here may not continue, None if it may.
 
         ``config`` is the newest state of the config topic.
         """

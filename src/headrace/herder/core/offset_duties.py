@@ -94,7 +94,7 @@ def reconcile_removed_offsets(state: HerderState) -> Transition:
 
 
 def _is_unsettled(state: HerderState, name: str) -> bool:
-    """Return True while it is not known what of the connector goes on here, or its tasks are still stopping."""
+    """Return True while it is not known what of the connector continues here, or its tasks are still stopping."""
     return state.phase is not Phase.ACTIVE or state.rebalance_pending or state.is_stopping(name)
 
 

@@ -2,7 +2,7 @@
 """The herder's core: automatic restarts of failed connectors and tasks, one of the leader's duties.
 
 Nothing is remembered here that decides: the count of restarts is in the config topic, with the requests themselves, and
-the time of a failure in the status topic. So the next leader goes on where this one ended, and any worker can tell when
+the time of a failure in the status topic. So the next leader continues where this one ended, and any worker knows when
 a restart is due.
 """
 

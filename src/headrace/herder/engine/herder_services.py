@@ -63,7 +63,7 @@ class HerderHealth(Protocol):
         """Return True once the worker has been ready for requests."""
 
     def failure(self, state: HerderState) -> BaseException | None:
-        """Return the failure of a collaborator without which the herder cannot go on, None if there is none."""
+        """Return the failure of a collaborator without which the herder cannot continue, None if there is none."""
 
     def stage(self, state: HerderState) -> str:
         """Return a description of the step that the worker waits for."""

@@ -184,7 +184,7 @@ class WorkerHerder:
     def fail(self, error: BaseException) -> None:
         """End for ``error``, that of the first call. Any thread may call it.
 
-        A herder that cannot go on stops its work as well, for it would miss the loss of its session.
+        A herder that cannot continue stops its work as well, for it would miss the loss of its session.
         """
         if self._failure is not None:
             return
@@ -212,7 +212,7 @@ class WorkerHerder:
         self._services.inbox.post(events.ReconfigurationRequested(connector))
 
     def owns_task_generation(self, id: ConnectorTaskId) -> bool:
-        """Return True if the task may go on here. Blocks.
+        """Return True if the task may continue here. Blocks.
 
         Reads the config topic to its end, so that no newer task configs are overlooked (invariants 4 and 6).
         """
@@ -221,7 +221,7 @@ class WorkerHerder:
             self._state.refusal(id, config) if self._services.member.in_session() else "this worker is in no session"
         )
         if reason is not None:
-            log.warning("Task %s may not go on here: %s", id, reason)
+            log.warning("Task %s may not continue here: %s", id, reason)
         return reason is None
 
     # ---- requests

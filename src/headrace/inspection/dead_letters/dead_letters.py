@@ -56,7 +56,7 @@ _BUSY_RETRY_S: Final = 0.5
 _CHUNK_BYTES: Final = 4 << 20
 _SCAN_S: Final = 20.0
 _END_S: Final = 3.0
-"""Seconds that a transaction that goes on at the end has to be complete; else the next redrive aborts it."""
+"""Seconds that a transaction that continues at the end has to be complete; else the next redrive aborts it."""
 
 
 @dataclass(frozen=True, slots=True)

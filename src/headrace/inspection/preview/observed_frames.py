@@ -48,7 +48,7 @@ class ObservedFrameStep(Generic[O]):
         self._failures = failures
 
     def apply(self, records: Sequence[PreviewedRecord[O]]) -> None:
-        """Apply the step to records that go on; those that fail by their data are found one by one."""
+        """Apply the step to records that are passed on; those that fail by their data are found one by one."""
         if not records:
             return
         try:

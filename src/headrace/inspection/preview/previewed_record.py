@@ -27,7 +27,7 @@ Json = dict[str, Any]
 class PreviewedRecord(Generic[O]):
     """A record that came to the task as ``original``; ``rows`` are the records that it has become so far.
 
-    ``shown`` is its JSON so far. ``outcome`` is None as long as it may go on.
+    ``shown`` is its JSON so far. ``outcome`` is None as long as it may continue.
     """
 
     original: O

@@ -50,7 +50,7 @@ class AdminClient:
         """Fence all producers with these transactional ids at once (KIP-618).
 
         An open transaction of theirs is aborted, and none of them can write any more (invariant 2). Blocks up to
-        ``timeout`` seconds, which include brokers that are away and transactions that are just being ended. Raises
+        ``timeout`` seconds, which include brokers that are not available and transactions that are being ended. Raises
         nothing for an id that cannot be fenced: its result does, AuthorizationError for a principal without Write on
         the transactional id, RetriableError when the time is up.
         """
@@ -95,7 +95,7 @@ class FencedProducers:
 
 
 def fence_producers(props: Mapping[str, str], transactional_ids: Iterable[str], timeout: float) -> FencedProducers:
-    """Fence all ids at once; blocks up to ``timeout`` seconds, also while brokers are away or transactions are ended.
+    """Fence all ids at once; blocks up to ``timeout`` seconds, also while brokers are not available.
 
     ``props`` are Java-style admin properties. An open transaction of an id is aborted. Errors come out of the result:
     AuthorizationError for a missing ACL, RetriableKafkaError when the time is up.

@@ -75,8 +75,8 @@ class TopicDescription:
 class TopicAdmin:
     """An admin client for topics. Thread-safe; every method but ``close`` may block up to the client's request timeout.
 
-    Errors are ``RetriableError`` where trying again can help (brokers that are away, a login that is refused after an
-    earlier one succeeded), else ``ConnectError``.
+    Errors are ``RetriableError`` where a retry can help (brokers that are not available, a login that is refused after
+    an earlier one succeeded), else ``ConnectError``.
     """
 
     def __init__(self, props: Mapping[str, str]) -> None:
@@ -243,7 +243,7 @@ class TopicAdmin:
     def renew(self) -> None:
         """Replace the client by a new one, which knows no leaders.
 
-        librdkafka's admin client goes on sending a leader's old epoch for minutes after a broker has come back. Not to
+        librdkafka's admin client keeps sending a leader's old epoch for minutes after a broker has come back. Not to
         be called on the client's own thread, as a callback of its futures.
         """
         # The one before stays for the requests that are still under way; it must not end on its own thread either.

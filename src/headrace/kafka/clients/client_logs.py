@@ -19,7 +19,7 @@ _LOGINS: Final = ("SaslAuthenticate", "SaslBytes")
 class LibrdkafkaLog:
     """A logger for librdkafka's lines, which it would print to stderr. Called on whatever thread polls the client.
 
-    librdkafka reports each failed attempt to connect as an error though it goes on trying: such lines are logged at
+    librdkafka reports each failed attempt to connect as an error though it keeps trying: such lines are logged at
     DEBUG. So are Cyrus SASL's, but they alone give the reason: one a minute is logged at its own level.
     """
 
@@ -68,6 +68,6 @@ def configure_kafka_python_loggers() -> None:
     """Configure the loggers; call it once, before any client is made."""
     for name in _REQUESTS_IN_FULL:
         logging.getLogger(name).addFilter(_WithoutLogins())
-    # kafka-python reports every attempt to connect that fails as an error, though it goes on trying.
+    # kafka-python reports every attempt to connect that fails as an error, though it keeps trying.
     if logging.getLogger("kafka.net").level == logging.NOTSET:
         logging.getLogger("kafka.net").setLevel(logging.CRITICAL)

@@ -126,7 +126,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "delivery.timeout.ms": (0, 2**31 - 1),
     "retries": (0, 2**31 - 1),
 }
-"""librdkafka's ranges; Java allows more at either end (0 or -1 for "none", larger for "for ever")."""
+"""librdkafka's ranges; Java allows more at either end (0 or -1 for "none", larger for "no limit")."""
 
 CHOICES = {
     "acks": frozenset({"all", "-1", "0", "1"}),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logins of kafka-python, on the thread that also sends heartbeats: tokens, and Kerberos.
 
-A login that cannot be made now is a KafkaConnectionError, so that connecting goes on.
+A login that cannot be made now is a KafkaConnectionError, so that connecting continues.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headrace.kafka.errors import RetriableKafkaError
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """A provider that never blocks. KafkaConnectionError if ``source`` has no valid token: connecting goes on."""
+    """A provider that never blocks. KafkaConnectionError if ``source`` has no valid token: connecting continues."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source
@@ -37,7 +37,7 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 class KerberosMechanism(SaslMechanismGSSAPI):  # type: ignore[misc]
-    """GSSAPI with a KafkaConnectionError for each error of Kerberos, so that connecting goes on."""
+    """GSSAPI with a KafkaConnectionError for each error of Kerberos, so that connecting continues."""
 
     def __init__(self, **config: Any) -> None:
         with _as_connection_error():

@@ -18,7 +18,7 @@ _CLIENT_ID: Final = ("sasl.oauthbearer.client.credentials.client.id", "sasl.oaut
 _CLIENT_SECRET: Final = ("sasl.oauthbearer.client.credentials.client.secret", "sasl.oauthbearer.client.secret")
 _EXTENSION: Final = "extension_"
 _DEFAULT_TIMEOUT: Final = 10.0
-"""Seconds, where Java would wait for ever."""
+"""Seconds, where Java would wait without limit."""
 
 
 @dataclass(frozen=True, slots=True)

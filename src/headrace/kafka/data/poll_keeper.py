@@ -67,7 +67,7 @@ class PollKeeper:
             self._since = None
             while self._polling:
                 if self._work is not None and not self._work.done:
-                    # The keeper's thread waits for it, and goes on when this thread waits again, or has left.
+                    # The keeper's thread waits for it, and continues when this thread waits again, or has left.
                     self._work.run()
                     self._changed.notify_all()
                 self._changed.wait_for(lambda: not self._polling or (self._work is not None and not self._work.done))

@@ -232,7 +232,7 @@ class RecordProducer:
         cause = connect_error(fatal, doing)
         if isinstance(cause, (ProducerFencedError, AuthorizationError)):
             return cause
-        # The producer is lost, but neither the records nor the principal are to blame: another one may go on.
+        # The producer is lost, but neither the records nor the principal are to blame: another one may continue.
         return UncertainCommitError(str(cause))
 
     def delivery_failure(self) -> ConnectError | None:

@@ -186,7 +186,7 @@ class _Progress:
     ended: set[int] = field(default_factory=set)
 
     def take(self, fetched: Fetched) -> RawRecord | None:
-        """Go on to after what was fetched; return it if it is a record. What is deleted is an end, too."""
+        """Continue to after what was fetched; return it if it is a record. What is deleted is an end, too."""
         if fetched.position is not None:
             self.positions[fetched.partition] = fetched.position
         if fetched.message is None:

@@ -54,7 +54,7 @@ class GroupListener(Protocol):
     """The callbacks of a membership. Called on the IO thread; none of them may block."""
 
     def ready_to_join(self) -> bool:
-        """Return True if the worker may (re)join now; called repeatedly until then, while heartbeats go on."""
+        """Return True if the worker may (re)join now; called repeatedly until then, while heartbeats continue."""
 
     def offered_protocols(self) -> Sequence[tuple[str, bytes]]:
         """Return protocol names, the preferred first, each with the metadata to join with. Called at every (re)join."""
@@ -68,7 +68,7 @@ class GroupListener(Protocol):
     def on_lost(self, reason: str) -> None:
         """Give up the work: the session has ended, and others may be assigned it from now on (invariant 10).
 
-        The member goes on trying to join; ``on_assigned`` follows when it has joined.
+        The member keeps trying to join; ``on_assigned`` follows when it has joined.
         """
 
 
@@ -346,7 +346,7 @@ class _Coordinator(BaseCoordinator):  # type: ignore[misc]
     async def leave_and_rejoin(self, reason: str, until: float) -> None:
         self._away_until = until
         await self.maybe_leave_group_async(reason, _LEAVE_TIMEOUT_MS)
-        # A join that was under way has ended by leaving, and must not go on before ``until``.
+        # A join that was under way has ended by leaving, and must not continue before ``until``.
         self.rejoining = False
 
     def request_rejoin(self) -> None:

@@ -200,8 +200,8 @@ class EndWaiters:
     def _check_identity(self, waiter: _Waiter, targets: Mapping[int, int], identity: TopicIdentity) -> None:
         """Use end offsets as targets only if they are of the topic that is read.
 
-        Those of a topic that was made again lie before what was read, and its waiters would go on with what was known
-        when it was deleted. The id is requested after the end offsets: ids never come back.
+        Those of a topic that was created again lie before what was read, and its waiters would continue with what was
+        known when it was deleted. The id is requested after the end offsets: ids never come back.
         """
 
         def on_description(answer: Future[Any]) -> None:
@@ -228,7 +228,7 @@ class EndWaiters:
         self._end_reached()
 
     def _on_request_failed(self, waiter: _Waiter, error: ConnectError) -> None:
-        """Schedule a retry if brokers are away; any other error is the waiter's."""
+        """Schedule a retry if brokers are not available; any other error is the waiter's."""
         if isinstance(error, RetriableError):
             waiter.error = error
             waiter.retry_at = time.monotonic() + _RETRY_AFTER

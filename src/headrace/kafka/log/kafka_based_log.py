@@ -222,7 +222,7 @@ class KafkaBasedLog:
         try:
             error = self._consumer.list_topics(self.topic, timeout=_REQUEST_TIMEOUT).topics[self.topic].error
         except KafkaException:
-            return  # the log waits for brokers that are away for now
+            return  # the log waits for brokers that are not available
         if error is not None and error.code() in AUTHORIZATION_CODES:
             self._consumer.close()
             raise connect_error(error, f"reading topic '{self.topic}'")
@@ -275,14 +275,14 @@ class KafkaBasedLog:
         elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             # The client looks for a coordinator, though it joins no group and commits nothing: reading the topic needs
             # no right to a group (KIP-618).
-            log.debug("Reading topic '%s' goes on without a group: %s", self.topic, error.str())
+            log.debug("Reading topic '%s' continues without a group: %s", self.topic, error.str())
         elif error.fatal() or error.code() in AUTHORIZATION_CODES:
             raise connect_error(error, f"reading topic '{self.topic}'")
         elif error.code() in UNREADABLE_CODES:
             where = f"topic '{self.topic}' partition {partition}, offset {offset}"
             raise KafkaClientError(f"Records cannot be read, and must not be left out: {where}: {error.str()}")
         else:
-            log.warning("Reading topic '%s' goes on after an error: %s", self.topic, error.str())
+            log.warning("Reading topic '%s' continues after an error: %s", self.topic, error.str())
         return None
 
     def _positions(self) -> dict[int, int]:

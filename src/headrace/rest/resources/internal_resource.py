@@ -75,7 +75,7 @@ def internal_router(
     async def fence_zombies(name: Name) -> Response:
         try:
             await handler.complete(herder.fence_zombies(name))
-        except RequestTimeoutError as error:  # the round goes on: a retry will find it done
+        except RequestTimeoutError as error:  # the round continues: a retry will find it done
             raise RetriableError(str(error)) from error
         return Response(status_code=HTTPStatus.NO_CONTENT)
 

@@ -23,7 +23,7 @@ _HEAD_BYTES: Final = 16 * 1024
 _REASON_CHARACTERS: Final = 200
 _AMBIGUITIES: Final = (
     (re.compile(rb"(?<!\r)\n"), "a line ends in LF without CR"),
-    (re.compile(rb"\n[ \t]"), "a header goes on in a second line"),
+    (re.compile(rb"\n[ \t]"), "a header continues in a second line"),
     (re.compile(rb"\ncontent-length:.*\ncontent-length:", re.IGNORECASE | re.DOTALL), "it has two Content-Length"),
     (re.compile(rb"\ncontent-length:[^\n]*,", re.IGNORECASE), "its Content-Length is a list"),
 )

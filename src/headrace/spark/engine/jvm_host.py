@@ -105,7 +105,7 @@ def main(descriptor: int) -> None:
     host = JvmHost(link)
     with log_through(host, start.log_levels):
         host.serve(start)
-    # Not an orderly exit: threads of calls may wait for ever for a JVM that is gone.
+    # Not an orderly exit: threads of calls may wait without limit for a JVM that is gone.
     os._exit(0)
 
 

@@ -44,7 +44,7 @@ _ENVIRONMENT = threading.Lock()
 class SparkProcess:
     """Spark's JVM, started by the constructor. It ends when this process' end of its standard input closes.
 
-    PySpark's own launcher blocks until the JVM answers; a JVM whose worker ends meanwhile would stay for ever.
+    PySpark's own launcher blocks until the JVM answers; a JVM whose worker ends meanwhile would stay.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ def _java_options(directory: Path, logs: LogSettings) -> list[str]:
     options = [
         f"-Dlog4j2.configurationFile={logs.settings.as_uri()}",
         f"-XX:ErrorFile={directory / 'hs_err_pid%p.log'}",  # has its options in it
-        # In whatever thread: a JVM that has lost a thread to it would go on without that.
+        # In whatever thread: a JVM that has lost a thread to it would continue without that.
         "-XX:+ExitOnOutOfMemoryError",
         *class_archive().jvm_options,
     ]

@@ -32,7 +32,7 @@ REFUSED = (
 )
 PREFERRED = {
     # A job whose process was lost four times ends; a new one follows with backoff (``LaunchedTask``). So an engine that
-    # can start no Python process at all reports that instead of trying silently for ever.
+    # can start no Python process at all reports that instead of trying silently without limit.
     MASTER: "local[256,4]",
     APP_NAME: "headrace",
     "spark.scheduler.mode": "FAIR",
@@ -66,7 +66,7 @@ LOCAL = {
 CLUSTER = {
     JAVA_OPTIONS: _SCHEDULER_ONLY,
     # XML in a record must not make executors connect to the address that it names; the driver's JVM gets the same once
-    # it is up. A JVM that has lost a thread to a lack of memory would go on without it.
+    # it is up. A JVM that has lost a thread to a lack of memory would continue without it.
     "spark.executor.extraJavaOptions": "-Djavax.xml.accessExternalDTD= -XX:+ExitOnOutOfMemoryError",
     # A process that dies is noticed at once. A machine that vanishes is noticed after three heartbeats or so, not after
     # Spark's two minutes: its tasks hang until then.

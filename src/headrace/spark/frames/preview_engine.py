@@ -116,7 +116,7 @@ class PreviewEngine:
         if (jvm := engine.current()) is not None:
             jvm.kill()
         if taken is not None:
-            log.warning("Spark of previews is ended: a job of a preview went on when it was cancelled")
+            log.warning("Spark of previews is ended: a job of a preview continued when it was cancelled")
             threading.Thread(target=_end, args=(engine, taken), name="stop-spark", daemon=True).start()
 
     def stop(self) -> None:

@@ -25,9 +25,7 @@ A Spark job ends at once, but not the analysis of a query, which takes its time 
 """
 _CHECK_INTERVAL_S: Final = 0.5
 LATE: Final = "it did not end within the time of the preview, and was cancelled"
-NOT_STARTED: Final = (
-    "Spark has not started within the time of the preview; it goes on starting, and is there for the next one"
-)
+NOT_STARTED: Final = "Spark has not started within the time of the preview; its start continues, for the next one"
 _STOPPED: Final = "the worker stops"
 
 

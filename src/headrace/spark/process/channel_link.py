@@ -120,7 +120,7 @@ class ChannelLink:
             case FrameJobEnded():
                 self.frames.on_job_ended(message)
             case Command.STOP:
-                # The plugin's stop runs on a thread of its own: should it hang, the channel goes on.
+                # The plugin's stop runs on a thread of its own: should it hang, the channel continues.
                 threading.Thread(target=self.control.stop, name="task-stop", daemon=True).start()
             case Command.PAUSE | Command.RESUME:
                 self.control.set_paused(message is Command.PAUSE)

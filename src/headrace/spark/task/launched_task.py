@@ -290,7 +290,7 @@ class LaunchedTask:
             self._happen(events.ProcessGone(number))
             self._frames.cancel_all()
             if not self._frames.await_ended(_CANCEL_GRACE_S):
-                log.warning("task %s: a frame job goes on after the end of process %d", self._spec.id, process.pid)
+                log.warning("task %s: a frame job continues after the end of process %d", self._spec.id, process.pid)
             self._happen(events.FrameJobsEnded(number))
 
     def _handle_safely(self, number: int, process: AttachedProcess, message: object) -> None:

@@ -45,7 +45,7 @@ _HINTS: Final = tuple(
         ),
         (
             r"_FENCED|INVALID_PRODUCER_EPOCH",
-            "if this goes on, another task has the transactional id <group.id>-<connector>-<task> too: "
+            "if this continues, another task has the transactional id <group.id>-<connector>-<task> too: "
             "give its group another group.id",
         ),
         (r"NOT_ENOUGH_REPLICAS", "too few brokers are in sync for the topic's min.insync.replicas: start the others"),

@@ -60,7 +60,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingContext(Generic[O]):
-    """A final failure, after ``attempt`` attempts. ``tolerated``: the record is skipped and the task goes on."""
+    """A final failure, after ``attempt`` attempts. ``tolerated``: the record is skipped and the task continues."""
 
     original: O
     operation: Operation

@@ -47,7 +47,7 @@ class StoppedWhileRetryingError(ConnectError):
 
 
 class ErrorReporter(Protocol[O]):
-    """Called with every final failure, on the task's thread, before the task goes on or fails."""
+    """Called with every final failure, on the task's thread, before the task continues or fails."""
 
     def report(self, context: ProcessingContext[O]) -> None: ...
 

@@ -110,7 +110,7 @@ class OffsetCommitter:
             send_batch(self._producer, each, submitted.ack, self._delivered, on_refused)
 
     def serve(self) -> None:
-        """Run delivery callbacks. Raises the error of a failed delivery: a lost record must not be passed over."""
+        """Run delivery callbacks. Raises the error of a failed delivery: a lost record must not be skipped."""
         self._producer.serve()
         if self._refused is not None:
             self._dropped += self._refused.resend(self._delivered)

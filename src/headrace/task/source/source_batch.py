@@ -138,7 +138,7 @@ class SteppedBatches:
 class SourceBatches:
     """``Batches`` of a task whose chain works record by record. Task's thread only.
 
-    Records that fail are tried again, set aside in ``dead_letters`` (None: nowhere) or fail the task, as the error
+    Records that fail are retried, sent to ``dead_letters`` (None: nowhere) or fail the task, as the error
     handling of chain and converter says: ToleranceExceededError, StoppedWhileRetryingError.
     """
 

@@ -100,7 +100,7 @@ class RefusedRecords:
         return on_refused
 
     def resend(self, delivered: DeliveredRecords | None) -> list[SourceRecord]:
-        """Send each refused record again, set aside those refused again, and return them if they are remembered.
+        """Send each refused record again, those refused again to the dead letter topic; return them if remembered.
 
         RetriableKafkaError if the brokers take longer than the timeout.
         """

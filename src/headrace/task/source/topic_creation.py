@@ -62,7 +62,7 @@ class TopicCreation:
         return batch
 
     def ensure(self, topic: str) -> None:
-        """Block until the topic exists; while brokers are away that is tried again, for as long as it takes.
+        """Block until the topic exists; while brokers are not available that is tried again, for as long as it takes.
 
         StoppedWhileRetryingError if the task is to stop first. ConnectError if the topic does not exist and cannot be
         created, ConfigError if that is for what its group says.

@@ -74,7 +74,7 @@ class TransactionalWriter:
             # The next poll may ask for offsets, which would wait for the end of this very transaction.
             raise ConnectError(
                 f"a record is to be written to topic {self._offsets_topic}, which the task's own offsets are in: with "
-                "exactly-once that could wait for itself for ever. Write it to another topic, or give the connector "
+                "exactly-once that could wait for itself. Write it to another topic, or give the connector "
                 "another offsets.storage.topic"
             )
         self._begin_if_needed()

@@ -48,7 +48,7 @@ class _Waiting:
 class GlobalOffsetCopies:
     """A thread that copies committed offsets to the worker's topic. Thread-safe; ``put`` never blocks.
 
-    The thread retries for ever and no failure reaches a task. Only the newest offset of each source partition waits, so
+    The thread retries without limit; no failure reaches a task. Only the newest offset of a source partition waits, so
     the memory is bounded. A copy that failed is read again from its source before the retry: it may have been reset
     meanwhile.
     """
@@ -154,7 +154,7 @@ class GlobalOffsetCopies:
             try:
                 return writing.result(_POLL_S)
             except TimeoutError:
-                # The store goes on by itself while brokers are away.
+                # The store continues by itself while brokers are not available.
                 continue
 
     def _send(self, batch: Mapping[bytes, _Waiting], records: Records) -> Future[None]:

@@ -53,7 +53,7 @@ class OwnOffsetTopics:
         """Return the topic's store; open it if needed, or if the former one died.
 
         One thread opens a store, the others that need it wait. Raise ConfigError, with the remedy, if the topic cannot
-        be created or read; RetriableError while brokers are away.
+        be created or read; RetriableError while brokers are not available.
         """
         with self._lock:
             opening = self._opening.setdefault(source, threading.Lock())

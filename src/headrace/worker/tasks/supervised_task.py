@@ -112,7 +112,7 @@ class SupervisedTask:
             handle.measure()
 
     def keep_facts(self, former: TaskRecord) -> None:
-        """Go on with the facts of a former start of this task, to be called before ``launch``."""
+        """Continue with the facts of a former start of this task, to be called before ``launch``."""
         self.record = former
         self.record.launched()
 
@@ -145,8 +145,8 @@ class SupervisedTask:
     def _still_ours(self) -> bool:
         """Return false if another worker has the task by now: ``init_transactions`` could fence a successor (KIP-618).
 
-        Called before a process exists. If it is not known the start may go on: the attempt confirms it before it polls
-        (invariant 4).
+        Called before a process exists. If it is not known the start may continue: the attempt confirms it before it
+        polls (invariant 4).
         """
         try:
             return self._callbacks.owns_task_generation(self.id)

@@ -102,7 +102,7 @@ def test_a_refused_connector_ends_the_worker_and_a_refused_change_does_not(
 ) -> None:
     changed = watched(["me", "me"], there={"one": {"x": "old"}}, errors=[BadRequestError("x is bad")])
     assert (changed.failed, changed.written) == (None, ["two"])
-    assert "Connector one of A->B goes on as it was, for its new configuration is refused: x is bad" in caplog.text
+    assert "Connector one of A->B continues as it was, for its new configuration is refused: x is bad" in caplog.text
     herder = Herder(["me", "me"], errors=[BadRequestError("x is bad")])
     connectors = MirrorConnectors(Pair("A", "B"), CONFIGS, herder, "here:1", herder.next)  # type: ignore[arg-type]
     connectors.begin()
