@@ -139,6 +139,33 @@ def test_known_ends_are_waited_for_without_asking(
     assert "read up to 2 of 3" in str(tail.log.waiting_for())
 
 
+def test_an_end_that_came_with_records_is_reached_once_they_are_handed_out(props: dict[str, str], topic: str) -> None:
+    """Else a reader goes on without the last records, though it has waited for the end (invariant 3)."""
+    entered, go_on = threading.Semaphore(0), threading.Semaphore(0)
+
+    def take(records: Sequence[LogRecord]) -> None:
+        entered.release()
+        assert go_on.acquire(timeout=30)
+
+    log = KafkaBasedLog(topic, {**props, "fetch.max.wait.ms": "10"}, props, take, props, TopicSpec(topic, 1, 1))
+    log.start()
+    try:
+        log.send(b"k", b"0")
+        assert entered.acquire(timeout=20)
+        log.send(b"k", b"1")
+        log.flush(10)
+        time.sleep(0.3)  # while the first record is being handed out, the second one and the end behind it arrive
+        go_on.release()
+        assert entered.acquire(timeout=20)
+        reading = log.read_up_to({0: 2})
+        assert not reading.done()
+        go_on.release()
+        reading.result(20)
+    finally:
+        go_on.release(10)
+        log.stop()
+
+
 def test_the_end_lies_behind_aborted_transactions(
     open_tail: Callable[..., Tail], transactional: Any, topic: str
 ) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from headrace.kafka.admin.topic_admin import TopicAdmin
 from headrace.kafka.errors import KafkaClientError
-from headrace.kafka.log.end_waiters import EndWaiters
 from headrace.kafka.log.kafka_based_log import KafkaBasedLog
 
 PROPS = {"bootstrap.servers": "127.0.0.1:1"}
@@ -15,8 +13,7 @@ PROPS = {"bootstrap.servers": "127.0.0.1:1"}
 def take(code: int) -> object:
     """What becomes of an error that the consumer tells of."""
     log = KafkaBasedLog("t", PROPS, None, lambda records: None, PROPS)
-    waiters = EndWaiters("t", TopicAdmin(PROPS), lambda: (0,))
-    return log._record(Message(topic="t", partition=0, offset=4, error=KafkaError(code, "CRC32C check")), waiters)
+    return log._record(Message(topic="t", partition=0, offset=4, error=KafkaError(code, "CRC32C check")), {})
 
 
 @pytest.mark.parametrize("code", [KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG])

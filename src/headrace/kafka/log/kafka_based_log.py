@@ -256,14 +256,19 @@ class KafkaBasedLog:
         """Hand out all records that are there. Transaction markers behind them advance the position, so drain it."""
         while first is not None:
             messages = [first, *self._consumer.consume(_BATCH, 0)]
-            records = [record for message in messages if (record := self._record(message, waiters)) is not None]
+            ends: dict[int, int] = {}
+            records = [record for message in messages if (record := self._record(message, ends)) is not None]
             if records:
                 self._on_records(records)
+            # Not before: other threads end the futures of what is noted as read (invariant 3).
+            for partition, offset in ends.items():
+                waiters.reached(partition, offset)
             if self._stopping.is_set():
                 return
             first = self._consumer.poll(0)
 
-    def _record(self, message: Message, waiters: EndWaiters) -> LogRecord | None:
+    def _record(self, message: Message, ends: dict[int, int]) -> LogRecord | None:
+        """Return the message's record; None if it has none. A partition's end that was reached is put into ``ends``."""
         error = message.error()
         partition, offset = message.partition(), message.offset()
         if error is None:
@@ -271,7 +276,7 @@ class KafkaBasedLog:
             return LogRecord(message.key(), message.value(), partition, offset, _timestamp_ms(message))
         if error.code() == KafkaError._PARTITION_EOF:
             assert partition is not None and offset is not None
-            waiters.reached(partition, offset)
+            ends[partition] = offset
         elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             # The client looks for a coordinator, though it joins no group and commits nothing: reading the topic needs
             # no right to a group (KIP-618).
