@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.config.Config;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.Task;
@@ -14,7 +15,9 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.transforms.Transformation;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
 import org.slf4j.LoggerFactory;
 
 /** A connector of one task that does what the property {@code mood} says: {@code METHOD:DEED}, as in poll:exit. */
@@ -257,6 +260,11 @@ public class BadSource extends SourceConnector {
         }
 
         @Override
+        public void commitRecord(SourceRecord record, RecordMetadata metadata) {
+            act(props, "commitRecord");
+        }
+
+        @Override
         public void stop() {
             act(props, "task.stop");
         }
@@ -280,8 +288,62 @@ public class BadSource extends SourceConnector {
 
         @Override
         public SchemaAndValue toConnectData(String topic, byte[] value) {
+            act(configs, "read");
             return new SchemaAndValue(Schema.STRING_SCHEMA, new String(value));
         }
+    }
+
+    /** A converter of headers that are text. */
+    public static class BadHeaderConverter implements HeaderConverter {
+        private final BadConverter converter = new BadConverter();
+
+        @Override
+        public void configure(Map<String, ?> configs) {
+            converter.configure(configs, false);
+        }
+
+        @Override
+        public byte[] fromConnectHeader(String topic, String key, Schema schema, Object value) {
+            return converter.fromConnectData(topic, schema, value);
+        }
+
+        @Override
+        public SchemaAndValue toConnectHeader(String topic, String key, byte[] value) {
+            return converter.toConnectData(topic, value);
+        }
+
+        @Override
+        public ConfigDef config() {
+            return new ConfigDef();
+        }
+
+        @Override
+        public void close() { }
+    }
+
+    /** A predicate of all records. */
+    public static class BadPredicate implements Predicate<SourceRecord> {
+        private Map<String, ?> configs = Map.of();
+
+        @Override
+        public void configure(Map<String, ?> configs) {
+            this.configs = configs;
+            act(configs, "configure");
+        }
+
+        @Override
+        public boolean test(SourceRecord record) {
+            act(configs, "test");
+            return true;
+        }
+
+        @Override
+        public ConfigDef config() {
+            return new ConfigDef();
+        }
+
+        @Override
+        public void close() { }
     }
 
     /** A transformation that changes nothing. */
@@ -306,7 +368,9 @@ public class BadSource extends SourceConnector {
         }
 
         @Override
-        public void close() { }
+        public void close() {
+            act(configs, "close");
+        }
     }
 
     /** A transformation whose properties cannot be asked for. */

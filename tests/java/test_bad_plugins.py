@@ -205,6 +205,10 @@ def test_what_a_connector_leaves_behind(bad_worker: WorkerProcess, unique: str, 
             r"options .*-Xms900m -Xmx200m: .*larger value than the maximum",
         ),
         ({"value.converter": "BadSource$BadConverter", "value.converter.mood": "convert:missing"}, HINT),
+        (
+            {"value.converter": "BadSource$BadConverter", "value.converter.mood": "convert:cycle"},
+            r"VALUE_CONVERTER .*ConnectException: first\b",
+        ),
     ],
 )
 def test_a_task_fails_with_one_line(bad_worker: WorkerProcess, unique: str, more: dict[str, str], reason: str) -> None:

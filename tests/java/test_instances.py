@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import threading
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,17 +14,18 @@ from headrace.api.record import SourceRecord
 from headrace.java.classes import python_class
 from headrace.java.converters import converter_class
 from headrace.java.errors import java_errors
-from headrace.java.instances import HeldInstance, held_instance, instance
+from headrace.java.instances import held_instance
 from headrace.java.jvm import find_class, java_class, jpype
 from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.source_task import source_task_class
 from headrace.java.transformations import transformation_class
 from tests.java.bad_plugins import bad_plugins
+from tests.java.circular_causes import CALLS
 from tests.java.java_connectors import KeptContext
 from tests.java.task_contexts import SourceContext
 
 CONNECT = "org.apache.kafka.connect"
-SECONDS = 30
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +84,7 @@ def test_a_connector_of_such_a_class_runs(jars: tuple[Path, ...]) -> None:
         connector.stop()
 
 
-def test_only_what_jpype_refuses_is_held_where_speed_counts(jars: tuple[Path, ...]) -> None:
-    assert isinstance(instance(jars, "BadSource$LacksTypeConverter"), HeldInstance)
-    assert not isinstance(instance(jars, "BadSource$BadConverter"), HeldInstance)
+def test_a_class_of_kafkas() -> None:
     built_in = held_instance((), f"{CONNECT}.storage.StringConverter")
     assert str(built_in.toConnectData("t", jpype().JArray(jpype().JByte)(b"x")).value()) == "x"
 
@@ -98,24 +97,11 @@ def test_a_held_instance_has_the_methods_of_kafka_connect(jars: tuple[Path, ...]
     assert not hasattr(held, "lacks")
 
 
-def test_an_exception_whose_causes_are_a_circle(jars: tuple[Path, ...]) -> None:
-    """JPype would follow it for ever, on a thread that nobody can end."""
-    task = source_task_class(jars, "BadSource$BadTask")()
-    task.initialize(SourceContext())
-    raised: list[Any] = []
-
-    def start() -> None:
-        try:
-            task.start({"mood": "task.start:cycle"})
-        except ConnectError as error:
-            raised.append(error)
-
-    starting = threading.Thread(target=start, daemon=True)
-    starting.start()
-    starting.join(SECONDS)
-    (error,) = raised
-    assert str(error) == f"start of BadSource$BadTask: {CONNECT}.errors.ConnectException: first"
-    assert "CIRCULAR REFERENCE" in "".join(error.__notes__)
+def test_exceptions_whose_causes_are_a_circle(jars: tuple[Path, ...]) -> None:
+    """JPype would follow one for ever, in a call that nobody can end, so that another process makes them."""
+    command = [sys.executable, "-m", "tests.java.circular_causes", str(jars[0])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [f"{name}: {CONNECT}.errors.ConnectException: first" for name in CALLS], done
 
 
 def test_what_a_constructor_throws(jars: tuple[Path, ...]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from headrace.api.errors import ConfigError
 from headrace.java import jvm
-from headrace.java.instances import class_loader_of, instance
+from headrace.java.instances import class_loader_of, held_instance
 from headrace.java.jvm import java_class
 
 ALL_BUT_THE_END = """
@@ -117,14 +117,14 @@ def test_a_plugins_own_classes_precede_those_of_kafka() -> None:
     own, shared = jvm.find_class(jars, name), jvm.find_class((), name)
     assert not own.equals(shared)
     assert jvm.plugin_loader(jars) is jvm.plugin_loader(jars)
-    assert isinstance(instance(jars, name), java_class("org.apache.kafka.connect.transforms.Transformation"))
+    assert held_instance(jars, name).is_a("org.apache.kafka.connect.transforms.Transformation")
 
 
 def test_the_context_class_loader_is_the_plugins() -> None:
     jars = (_jar("connect-transforms"),)
     thread = java_class("java.lang.Thread").currentThread()
     before = thread.getContextClassLoader()
-    plugin = instance(jars, "org.apache.kafka.connect.transforms.RegexRouter")
+    plugin = held_instance(jars, "org.apache.kafka.connect.transforms.RegexRouter")
     with pytest.raises(ConfigError), class_loader_of(plugin):
         assert thread.getContextClassLoader().equals(jvm.plugin_loader(jars))
         raise ConfigError("left")

@@ -17,7 +17,7 @@ from headrace.java.config_def import plain
 from headrace.java.connector import JavaConnector
 from headrace.java.data import java_map
 from headrace.java.host import TIMEOUT
-from headrace.java.instances import class_loader_of, instance
+from headrace.java.instances import HeldInstance, class_loader_of, held_instance
 from headrace.java.jar_cache import JarCache
 from headrace.java.plugin import JavaKind, JavaPlugin
 from headrace.java.scan import scan
@@ -52,9 +52,9 @@ def connector_of(store: PluginStore, known: Known) -> JavaConnector:
     return cls()
 
 
-def java_instance(plugin: JavaPlugin) -> Any:
+def java_instance(plugin: JavaPlugin) -> HeldInstance:
     """A connector of Java in this process, for comparison."""
-    return instance(plugin.jars, plugin.class_name)
+    return held_instance(plugin.jars, plugin.class_name)
 
 
 def validated(connector: JavaConnector, config: Mapping[str, str]) -> dict[str, tuple[Any, ...]]:

@@ -7,13 +7,24 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.api.source import RecordMetadata
-from headrace.java.functions import after, array_element, as_interface, constructor, method, of_same, with_values
+from headrace.java.functions import (
+    after,
+    array_element,
+    as_interface,
+    call,
+    caught,
+    constructor,
+    method,
+    of_same,
+    with_values,
+)
 from headrace.java.instances import HeldInstance
 from headrace.java.jvm import java_class
 from headrace.java.partitions import java_partition
 
 Place = tuple[int, int, int, int | None]
 """Of a record that is in Kafka: its index in its batch, its partition, offset and timestamp."""
+_INTEGERS: Final = "java.util.stream.IntStream"
 _METADATA: Final = "org.apache.kafka.clients.producer.RecordMetadata"
 _PARTITION: Final = "org.apache.kafka.common.TopicPartition"
 _UNKNOWN: Final = -1
@@ -33,8 +44,9 @@ def commit_in_java(task: HeldInstance, topic: str, records: Any, places: Sequenc
         )
         record = after(array_element("int", rows), method("java.util.List", "get", "int").bindTo(records))
         commit = of_same(task.handle("commitRecord", 2), record, metadata)
-        numbers = java_class("java.util.stream.IntStream").range(0, len(found))
-        numbers.forEach(as_interface("IntConsumer", commit))
+        numbers = java_class(_INTEGERS).range(0, len(found))
+        for_each = caught(method(_INTEGERS, "forEach", "java.util.function.IntConsumer"))
+        call(for_each, numbers, as_interface("IntConsumer", commit))
 
 
 def java_metadata(metadata: RecordMetadata) -> Any:

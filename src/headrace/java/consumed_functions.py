@@ -21,6 +21,7 @@ from headrace.java.functions import (
     of_same,
     with_values,
 )
+from headrace.java.instances import HeldInstance
 from headrace.java.jvm import java_class, jpype
 
 _CONNECT: Final = "org.apache.kafka.connect"
@@ -58,10 +59,10 @@ def rows(count: int) -> Any:
     return java_class("java.util.stream.IntStream").range(0, count).boxed().toList()
 
 
-def data_function(converter: Any, topics: Sequence[str], column: Sequence[bytes | None]) -> Handle:
+def data_function(converter: HeldInstance, topics: Sequence[str], column: Sequence[bytes | None]) -> Handle:
     """Return the function that converts the bytes of a row to data with a schema."""
-    convert = method(f"{_CONNECT}.storage.Converter", "toConnectData", _STRING, "byte[]").bindTo(converter)
-    return after(of_same(convert, _texts(topics), _byte_arrays(column)), _not_null())
+    parts = _texts(topics), _byte_arrays(column)
+    return after(of_same(converter.handle("toConnectData", 2), *parts), _not_null())
 
 
 def record_function(

@@ -16,7 +16,7 @@ from headrace.api.schema import Schema
 from headrace.java.data import java_bytes, java_map, java_schema, java_value, python_schema, python_value
 from headrace.java.descriptions import describe
 from headrace.java.errors import java_errors
-from headrace.java.instances import class_loader_of, instance, public_methods
+from headrace.java.instances import HeldInstance, class_loader_of, held_instance, public_methods
 from headrace.java.jvm import Jars, java_class
 from headrace.java.raw_headers import add_new_headers, raw_headers
 
@@ -51,7 +51,7 @@ class PluginInstance:
 
     def create(self, configs: Mapping[str, Any], *more: Any) -> None:
         """Create the instance and configure it."""
-        self.java = instance(self.jars, self.java_name)
+        self.java = held_instance(self.jars, self.java_name)
         with java_errors(), class_loader_of(self.java):
             self.java.configure(java_map(configs), *more)
 
@@ -121,7 +121,7 @@ class JavaHeaderConverter(PluginInstance, HeaderConverter):
             return _schema_and_value(self.java.toConnectHeader(topic, key, _array(value)))
 
 
-def _overrides_headers(converter: Any) -> bool:
+def _overrides_headers(converter: HeldInstance) -> bool:
     """Return True if a Java converter may have code of its own for headers."""
     interface = java_class("org.apache.kafka.connect.storage.Converter").class_
     methods = public_methods(converter)

@@ -9,13 +9,13 @@ from typing import Any, Final
 from headrace.java.converters import JavaConverter, PluginInstance
 from headrace.java.data import java_map
 from headrace.java.errors import java_errors
-from headrace.java.instances import HeldInstance, instance
+from headrace.java.instances import HeldInstance, held_instance
 
 _KAFKA: Final = "org.apache.kafka.connect."
 _OURS: Final = "headrace."
 
 
-def counterpart(plugin: object, java_name: str, configs: Mapping[str, Any], *more: Any) -> Any | None:
+def counterpart(plugin: object, java_name: str, configs: Mapping[str, Any], *more: Any) -> HeldInstance | None:
     """Return the Java object of a configured plugin; None if only Python can do what it does.
 
     It is the plugin's own, or for one of headrace's that is known by the name of Kafka's class, `java_name`, an
@@ -24,10 +24,11 @@ def counterpart(plugin: object, java_name: str, configs: Mapping[str, Any], *mor
     if isinstance(plugin, JavaConverter) and plugin.uses_headers:
         return None
     if isinstance(plugin, PluginInstance):
-        return None if isinstance(plugin.java, HeldInstance) else plugin.java
+        java: HeldInstance | None = plugin.java
+        return java
     if not java_name.startswith(_KAFKA) or not type(plugin).__module__.startswith(_OURS):
         return None
-    made = instance((), java_name)
+    made = held_instance((), java_name)
     with java_errors():
         made.configure(java_map(configs), *more)
     return made

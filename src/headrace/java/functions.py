@@ -101,9 +101,38 @@ def as_object(function: Handle) -> Handle:
     return function.asType(function.type().generic())
 
 
+def as_test(function: Handle) -> Handle:
+    """Return a function that returns a boolean of Java's, of one that returns it as an object."""
+    return function.asType(function.type().changeReturnType(jpype().JBoolean.class_))
+
+
 def as_interface(name: str, handle: Handle) -> Any:
     """Return an instance of the functional interface ``name`` of ``java.util.function`` that calls ``handle``."""
     return _invoke().proxies.asInterfaceInstance(java_class(f"{_FUNCTION}.{name}").class_, handle)
+
+
+def caught(function: Handle) -> Handle:
+    """Return ``function`` with a result in any case: an exception is one, too.
+
+    JPype would follow the causes of one that is thrown, for ever if they are a circle.
+    """
+    handles, function = _invoke().handles, as_object(function)
+    anything, thrown = java_class("java.lang.Object").class_, java_class("java.lang.Throwable").class_
+    as_result = handles.identity(anything).asType(_invoke().method_type(anything, thrown))
+    return handles.catchException(function, thrown, as_result)
+
+
+def call(function: Handle, *arguments: Any) -> Any:
+    """Return the result of a function that is ``caught``. Raise what it has thrown."""
+    result = function.invokeWithArguments(objects(*arguments))
+    if isinstance(result, java_class("java.lang.Throwable")):
+        raise result
+    return result
+
+
+def objects(*values: Any) -> Any:
+    """Return an array of Java objects."""
+    return jpype().JArray(java_class("java.lang.Object"))(values)
 
 
 class BatchFunction:
@@ -113,7 +142,7 @@ class BatchFunction:
         # One list for all calls, so that Java compiles the function with it.
         self._results = java_class("java.util.ArrayList")()
         add = method("java.util.ArrayList", "add", "java.lang.Object").bindTo(self._results)
-        self._single = as_interface("Function", function)
+        self._single = caught(function)
         self._each = as_interface("Consumer", after(function, add))
 
     def __call__(self, elements: Any, recover: Recover) -> Any:
@@ -124,11 +153,10 @@ class BatchFunction:
         results, size = self._results, elements.size()
         try:
             while (done := results.size()) < size:
-                try:
-                    elements.subList(done, size).forEach(self._each)
-                except jpype().JException as error:
+                error = _for_each().invokeWithArguments(objects(elements.subList(done, size), self._each))
+                if error is not None:
                     failed = results.size()
-                    again = partial(self._single.apply, elements.get(failed))
+                    again = partial(call, self._single, elements.get(failed))
                     results.add(recover(failed, _thrown(error), again))
             return java_class("java.util.ArrayList")(results)
         finally:
@@ -152,6 +180,11 @@ def without_nulls(elements: Any) -> Any:
 
 def _classes(names: Sequence[str]) -> list[Any]:
     return [(_primitives().get(name) or java_class(name)).class_ for name in names]
+
+
+@cache
+def _for_each() -> Handle:
+    return caught(method("java.util.List", "forEach", f"{_FUNCTION}.Consumer"))
 
 
 @cache

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of plugins' classes, of which one is held in Java, so that JPype never sees it.
+"""Instances of plugins' classes, which are held in Java, so that JPype never sees one.
 
 JPype reads the whole class of an object that it is given, and refuses one with a type in a signature that cannot be
 loaded, which Java minds only where it is used. And it follows an exception's causes for ever if they are a circle. So
-the instance stays in an array of Java's, method handles call it as what Kafka Connect knows it as, and an exception is
+an instance stays in an array of Java's, method handles call it as what Kafka Connect knows it as, and an exception is
 caught in Java and comes back as a result. A call takes two microseconds more.
 """
 
@@ -12,66 +12,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from headrace.java.errors import java_errors
+from headrace.java.functions import call, caught, objects
 from headrace.java.jvm import Jars, class_loader, find_class, java_class, jpype
 
-_LINKAGE_ERROR: Final = "java.lang.LinkageError"
 
-
-def instance(jars: Jars, name: str) -> Any:
-    """Return a new instance of a plugin's class, for fast calls: a held one only if JPype refuses its class.
+def held_instance(jars: Jars, name: str) -> HeldInstance:
+    """Return a new instance of a plugin's class.
 
     Raises:
         ConfigError: there is no such class in the plugin's jars, or not all that it needs.
     """
-    return held_instance(jars, name) if _is_refused(find_class(jars, name)) else _seen_instance(jars, name)
-
-
-def held_instance(jars: Jars, name: str) -> HeldInstance:
-    """Return a new held instance of a plugin's class. Raise ConfigError as ``instance`` does."""
     found = find_class(jars, name)
     with java_errors(f"Cannot create an instance of {name}"):
         return HeldInstance(found)
 
 
-def class_of(plugin: Any) -> Any:
-    """Return the ``java.lang.Class`` of an instance."""
-    return plugin.java_class if isinstance(plugin, HeldInstance) else plugin.getClass()
-
-
-def class_loader_of(plugin: Any) -> AbstractContextManager[None]:
+def class_loader_of(plugin: HeldInstance) -> AbstractContextManager[None]:
     """Return a context in which the class loader of an instance is that of the thread."""
-    return class_loader(class_of(plugin).getClassLoader())
+    return class_loader(plugin.java_class.getClassLoader())
 
 
-def public_methods(plugin: Any) -> list[Any] | None:
+def public_methods(plugin: HeldInstance) -> list[Any] | None:
     """Return the public methods of an instance's class; None if one names a class that cannot be loaded."""
     try:
-        return list(class_of(plugin).getMethods())
-    except java_class(_LINKAGE_ERROR):
+        return list(plugin.java_class.getMethods())
+    except java_class("java.lang.LinkageError"):
         return None
-
-
-def _is_refused(found: Any) -> bool:
-    """Return True if JPype cannot have instances of a class."""
-    for _ in range(2):  # it minds once if a public nested class cannot be loaded
-        try:
-            jpype().JClass(found)
-        except java_class(_LINKAGE_ERROR):
-            continue
-        return False
-    return True
-
-
-def _seen_instance(jars: Jars, name: str) -> Any:
-    found = find_class(jars, name)
-    with java_errors(f"Cannot create an instance of {name}"), class_loader(found.getClassLoader()):
-        try:
-            return found.getDeclaredConstructor().newInstance()
-        except java_class("java.lang.reflect.InvocationTargetException") as error:
-            raise error.getCause() from None  # what the constructor has thrown
 
 
 class HeldInstance:
@@ -86,9 +55,9 @@ class HeldInstance:
         self._methods = _methods(found)
         self._names = {name for name, _ in self._methods}
         self._handles: dict[tuple[str, int], Any] = {}
-        self._place = _objects(None)
+        self._place = objects(None)
         with class_loader(found.getClassLoader()):
-            _call(_creation(found, self._place))
+            call(_creation(found, self._place))
 
     def is_a(self, name: str) -> bool:
         """Return True if it is an instance of a class of Kafka Connect."""
@@ -107,8 +76,8 @@ class HeldInstance:
         key = name, len(arguments)
         handle = self._handles.get(key)
         if handle is None:
-            handle = self._handles[key] = _caught(_handle(self._methods[key], self._place))
-        return _call(handle, *arguments)
+            handle = self._handles[key] = caught(_handle(self._methods[key], self._place))
+        return call(handle, *arguments)
 
 
 def _methods(plugin: Any) -> dict[tuple[str, int], Any]:
@@ -138,7 +107,7 @@ def _creation(plugin: Any, place: Any) -> Any:
     constructor = handles.publicLookup().unreflectConstructor(plugin.getDeclaredConstructor())
     into_place = handles.insertArguments(handles.arrayElementSetter(array), 0, place, jpype().JInt(0))
     made = constructor.asType(constructor.type().generic())
-    return _caught(handles.filterReturnValue(made, into_place))
+    return caught(handles.filterReturnValue(made, into_place))
 
 
 def _handle(method: Any, place: Any) -> Any:
@@ -147,26 +116,6 @@ def _handle(method: Any, place: Any) -> Any:
     called = handles.publicLookup().unreflect(method)
     taken = handles.insertArguments(handles.arrayElementGetter(array), 0, place, jpype().JInt(0))
     return handles.foldArguments(called.asType(called.type().generic()), taken)
-
-
-def _caught(handle: Any) -> Any:
-    """Return the handle with a result in any case: an exception is one, too."""
-    handles, types = java_class("java.lang.invoke.MethodHandles"), java_class("java.lang.invoke.MethodType")
-    handle = handle.asType(handle.type().generic())
-    anything, thrown = java_class("java.lang.Object").class_, java_class("java.lang.Throwable").class_
-    as_result = handles.identity(anything).asType(types.methodType(anything, thrown))
-    return handles.catchException(handle, thrown, as_result)
-
-
-def _call(handle: Any, *arguments: Any) -> Any:
-    result = handle.invokeWithArguments(_objects(*arguments))
-    if isinstance(result, java_class("java.lang.Throwable")):
-        raise result
-    return result
-
-
-def _objects(*values: Any) -> Any:
-    return jpype().JArray(java_class("java.lang.Object"))(values)
 
 
 def _array_class() -> Any:

@@ -14,6 +14,7 @@ from headrace.java.functions import (
     after,
     as_interface,
     as_object,
+    as_test,
     constructor,
     identity,
     if_else,
@@ -21,33 +22,30 @@ from headrace.java.functions import (
     method,
     of_same,
 )
+from headrace.java.instances import HeldInstance
 from headrace.java.jvm import java_class
 
 _CONNECT: Final = "org.apache.kafka.connect"
 RECORD: Final = f"{_CONNECT}.connector.ConnectRecord"
 _OBJECT: Final = "java.lang.Object"
-_SCHEMA: Final = f"{_CONNECT}.data.Schema"
-_STRING: Final = "java.lang.String"
 _COPIED_AT_ONCE: Final = 32 * 1024 * 1024
 """Bytes of a column; those of a longer one cross one by one, as their copies would take the memory of it thrice."""
 _NULL: Final = -1
 
 
-def transformation_function(transformation: Any, predicate: Any, negate: bool) -> Handle:
+def transformation_function(transformation: HeldInstance, predicate: HeldInstance | None, negate: bool) -> Handle:
     """Return the function of a transformation, for the records that its predicate, or None, lets through."""
-    apply = method(f"{_CONNECT}.transforms.Transformation", "apply", RECORD).bindTo(transformation)
+    apply = transformation.handle("apply", 1)
     if predicate is None:
         return apply
-    test = method(f"{_CONNECT}.transforms.predicates.Predicate", "test", RECORD).bindTo(predicate)
-    unchanged = identity(RECORD)
+    test, unchanged = as_test(predicate.handle("test", 1)), identity(_OBJECT)
     return if_else(test, unchanged, apply) if negate else if_else(test, apply, unchanged)
 
 
-def conversion_function(converter: Any, is_key: bool) -> Handle:
+def conversion_function(converter: HeldInstance, is_key: bool) -> Handle:
     """Return the function that makes the bytes of a record's key or value."""
-    convert = method(f"{_CONNECT}.storage.Converter", "fromConnectData", _STRING, _SCHEMA, _OBJECT).bindTo(converter)
     parts = ("keySchema", "key") if is_key else ("valueSchema", "value")
-    return of_same(convert, *(method(RECORD, name) for name in ("topic", *parts)))
+    return of_same(converter.handle("fromConnectData", 3), *(method(RECORD, name) for name in ("topic", *parts)))
 
 
 def bytes_column(column: Any) -> list[bytes | None]:

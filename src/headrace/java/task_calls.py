@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from headrace.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from headrace.java.errors import java_errors
-from headrace.java.instances import class_of, held_instance, public_methods
+from headrace.java.instances import held_instance, public_methods
 from headrace.java.jvm import Jars, class_loader, java_class, jpype
 
 P = ParamSpec("P")
@@ -36,7 +36,7 @@ class JavaTask:
 
     def __init__(self, jars: Jars, class_name: str) -> None:
         self._java = held_instance(jars, class_name)
-        self._loader = class_of(self._java).getClassLoader()
+        self._loader = self._java.java_class.getClassLoader()
         self._class_name = class_name
 
     @contextmanager
