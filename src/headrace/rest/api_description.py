@@ -14,6 +14,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from headrace.rest.access.access import ROLE
+from headrace.rest.access.operations import Role
 from headrace.rest.api_schemas import SCHEMAS
 from headrace.rest.schema_parts import Schema, array, mapping, ref
 
@@ -81,6 +83,10 @@ _MEANINGS: Final[Mapping[int, str]] = {
     503: "The worker is starting, or Kafka does not answer; Retry-After says when to ask again",
 }
 _METRICS: Final = "/metrics"
+_ROLES: Final[Mapping[str, str]] = {
+    "root": "The user's highest role, be it for a single connector only",
+    "get_connector": "The user's role for the connector",
+}
 _ERRORS_OF_ALL: Final = (400, 401, 413, 415, 408, 421, 500, 503)
 _ERRORS_WITH_JSON: Final = (406,)
 _ERRORS_OF_ONE: Final = (404,)
@@ -116,8 +122,8 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         for status in _errors(path, method):
             operation["responses"].setdefault(str(status), _answer(status, ref("Error")))
         operation["responses"].pop("422", None)
-        for header in _location_headers(operation["operationId"]):
-            operation["responses"]["201"]["headers"] = header
+        for status, header in _headers(operation["operationId"]):
+            operation["responses"][status]["headers"] = header
     document.setdefault("components", {})["schemas"] = SCHEMAS
     return document
 
@@ -141,6 +147,9 @@ def _answer(status: int, schema: Schema | None) -> dict[str, Any]:
     return answer
 
 
-def _location_headers(operation: str) -> Iterator[dict[str, Any]]:
+def _headers(operation: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if operation in ("create_connector", "put_config"):
-        yield {"Location": {"description": "Where the connector is", "schema": {"type": "string"}}}
+        yield "201", {"Location": {"description": "Where the connector is", "schema": {"type": "string"}}}
+    if operation in ("root", "get_connector"):
+        roles = {"enum": [role.name.lower() for role in Role]}
+        yield "200", {ROLE: {"description": _ROLES[operation], "schema": roles}}

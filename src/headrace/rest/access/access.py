@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _ACCESS: Final = "headrace.access"
 SECRETS: Final = "X-Headrace-Secrets"
 """A request's header: with ``hidden``, the answer has no secrets, whatever the user may see."""
+ROLE: Final = "X-Headrace-Role"
+"""The header of an answer that names the user's role, so that clients need not offer what is refused anyway."""
 
 Config = Mapping[str, str | None]
 
@@ -40,6 +42,17 @@ class Access:
 
     def may(self, role: Role, connector: str) -> bool:
         """Return True if the rules allow the role; for leaving out what a user may not see, so not audited."""
+        return self._has(role, connector)
+
+    def role_header(self, connector: str | None = None) -> dict[str, str]:
+        """Return the header with the highest role that the rules give the user for a connector, not audited.
+
+        None: for at least one connector, or ADMIN for all. No header for a user without any role.
+        """
+        role = max((role for role in Role if self._has(role, connector)), default=None)
+        return {} if role is None else {ROLE: role.name.lower()}
+
+    def _has(self, role: Role, connector: str | None) -> bool:
         return self.rules.decide(self.principal, role, connector).allowed
 
     def check_config(self, connector: str | None, config: Config) -> None:

@@ -88,7 +88,9 @@ def _add_list(router: APIRouter, herder: Herder, handler: RequestHandler, hidden
 def _add_queries(router: APIRouter, herder: Herder, handler: RequestHandler, hidden: HiddenSecrets) -> None:
     @router.get("/{connector}", summary="A connector with its configuration and tasks")
     async def get_connector(name: Name, request: Request) -> Response:
-        return JSONResponse(await hidden.mask(access_of(request), name, _info(herder, name)))
+        access = access_of(request)
+        shown = await hidden.mask(access, name, _info(herder, name))
+        return JSONResponse(shown, headers=access.role_header(name))
 
     @router.get("/{connector}/config", summary="A connector's configuration, as written")
     async def get_config(name: Name, request: Request) -> Response:

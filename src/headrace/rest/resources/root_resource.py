@@ -16,6 +16,7 @@ from headrace.herder.herder import Herder
 from headrace.metrics.exposition import Exposition
 from headrace.metrics.jmx_naming import STRIMZI, Naming
 from headrace.model.service_threads import THREAD_DEATHS, ThreadDeaths
+from headrace.rest.access.access import access_of
 from headrace.rest.entities import to_json
 from headrace.rest.herder_request_handler import RequestHandler
 from headrace.rest.routing import JSON, accepted_types, json_router
@@ -112,6 +113,6 @@ def root_router(herder: Herder) -> APIRouter:
         accepted = set(accepted_types(request))
         if accepted >= _OF_BROWSERS and JSON not in accepted:
             return RedirectResponse("console", HTTPStatus.SEE_OTHER, {"Vary": "Accept"})
-        return JSONResponse(to_json(herder.server_info()))
+        return JSONResponse(to_json(herder.server_info()), headers=access_of(request).role_header())
 
     return router

@@ -117,6 +117,21 @@ def test_each_may_do_what_a_rule_allows(ask: As, user: str, method: str, path: s
     assert ask(user, method, path).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("user", "path", "role"),
+    [
+        ("root", "/", "admin"),
+        ("emil", "/", "editor"),
+        ("emil", "/connectors/pay-1", "editor"),
+        ("olga", "/connectors/pay-1", "operator"),
+        ("vera", "/", "viewer"),
+        ("vera", "/connectors/orders", "viewer"),
+    ],
+)
+def test_an_answer_names_the_users_role(ask: As, user: str, path: str, role: str) -> None:
+    assert ask(user, "GET", path).headers["X-Headrace-Role"] == role
+
+
 def test_an_editor_gives_only_the_plugins_of_the_rule(ask: As, herder: Any) -> None:
     allowed = {"connector.class": "FileStreamSource", "topic": "t"}
     assert ask("emil", "POST", "/connectors", json={"name": "pay-2", "config": allowed}).status_code == 201
