@@ -16,6 +16,7 @@ from headrace.api.error_text import error_text
 from headrace.api.errors import ConnectError
 from headrace.herder.errors import BadRequestError, NotFoundError
 from headrace.herder.herder import Herder
+from headrace.logs import audit
 from headrace.logs.context import context_of
 from headrace.logs.log_ring import KeptLines, LogLine, LogRing
 from headrace.logs.loggers import level_of, number_of
@@ -171,7 +172,8 @@ def is_about_task(connector: str, task: int) -> Callable[[LogLine], bool]:
 def is_about(connector: str) -> Callable[[LogLine], bool]:
     """Return a function that is True for lines with the context of a connector or one of its tasks.
 
-    It is also for lines without a context, such as the herder's, that name it behind the word connector or task.
+    It is also for lines without a context, such as the herder's, that name it behind the word connector or task, and
+    for audit lines about requests for it.
     """
     own, begin, end = context_of(connector), f"[{connector}|task-", "] "
     name = re.escape(connector)
@@ -180,7 +182,10 @@ def is_about(connector: str) -> Callable[[LogLine], bool]:
     def about(line: LogLine) -> bool:
         context = line.context
         if not context:
-            return named.search(line.message) is not None
+            asked_for = line.logger == audit.AUDIT and audit.connector_of(line.message) == audit.quoted_connector(
+                connector
+            )
+            return asked_for or named.search(line.message) is not None
         if context == own:
             return True
         return context.startswith(begin) and context.endswith(end) and context[len(begin) : -len(end)].isdigit()

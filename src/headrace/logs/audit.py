@@ -34,6 +34,10 @@ _PLAIN: Final = re.compile(r'[^\s"=\\]+')
 """Of a field's value; ``_WORD`` and ``_TEXT`` are the same for names and values within one."""
 _WORD: Final = re.compile(r'[^\s"\\,;:→]+')
 _TEXT: Final = re.compile(r'(?! )[^";→\\]+(?<! )')
+_CONNECTOR: Final = re.compile(
+    r'audit (?:\w+=(?:[^\s"=\\]+|"(?:[^"\\]|\\.)*") )*?connector=([^\s"=\\]+|"(?:[^"\\]|\\.)*")(?: |$)'
+)
+"""What precedes has to be whole fields: the text of another field can quote anything."""
 _LONGEST_VALUE: Final = 100
 _MOST_PROPERTIES: Final = 50
 _MOST_LISTED: Final = 12
@@ -72,6 +76,17 @@ def is_on() -> bool:
 def line(fields: Mapping[str, str | None]) -> str:
     """Return the fields that are not None as one line."""
     return " ".join(["audit", *(f"{name}={quoted(text)}" for name, text in fields.items() if text is not None)])
+
+
+def connector_of(line: str) -> str | None:
+    """Return a line's field ``connector`` as it is written there, or None."""
+    found = _CONNECTOR.match(line)
+    return found[1] if found else None
+
+
+def quoted_connector(name: str) -> str:
+    """Return what ``connector_of`` returns for lines about this connector."""
+    return quoted(cut(name))
 
 
 def quoted(text: str, plain: re.Pattern[str] = _PLAIN) -> str:

@@ -7,11 +7,12 @@ import pytest
 
 from headrace.herder.connector_logs import LogQuery, is_about, is_about_task
 from headrace.herder.errors import BadRequestError
+from headrace.logs import audit
 from headrace.logs.log_ring import LogLine
 
 
-def line(context: str, message: str = "") -> LogLine:
-    return LogLine(1, 0, "INFO", "l", context, message, None)
+def line(context: str, message: str = "", logger: str = "l") -> LogLine:
+    return LogLine(1, 0, "INFO", logger, context, message, None)
 
 
 @pytest.mark.parametrize("context", ["[a|worker] ", "[a|task-0] ", "[a|task-12] "])
@@ -47,6 +48,20 @@ def test_lines_without_context_that_name_it(message: str) -> None:
 )
 def test_lines_without_context_that_name_others(message: str) -> None:
     assert not is_about("a")(line("", message))
+
+
+@pytest.mark.parametrize("name", ["a", "a b", 'a "b" connector=c', "a" * 200])
+def test_audit_lines_about_requests_for_it(name: str) -> None:
+    fields = {"who": "emil", "what": f"PUT /connectors/{name}/pause", "connector": audit.cut(name), "result": "202"}
+    assert is_about(name)(line("", audit.line(fields), audit.AUDIT))
+    assert not is_about(name)(line("", audit.line(fields), "l"))
+    assert not is_about("c")(line("", audit.line(fields), audit.AUDIT))
+
+
+def test_an_audit_line_that_only_quotes_it_is_about_another() -> None:
+    fields = {"who": "emil", "connector": "b", "result": "400", "reason": "no connector=a here"}
+    assert not is_about("a")(line("", audit.line(fields), audit.AUDIT))
+    assert not is_about("a")(line("", audit.line({"who": 'x" connector=a y="', "connector": "b"}), audit.AUDIT))
 
 
 def test_one_task_alone() -> None:
