@@ -133,6 +133,20 @@ def test_a_change_keeps_the_secrets(screens: Console, busy: WorkerProcess) -> No
     assert config["tasks.max"] == "2" and SECRET in config["consumer.override.sasl.jaas.config"]
 
 
+def test_a_field_stays_where_it_is_while_it_is_typed(screens: Console) -> None:
+    """Of a group that is folded at first, with a mistake on the way."""
+    page = screens.open("create", "VerifiableSource")
+    page.get_by_text("Error Handling").click()
+    field = page.get_by_label("errors.retry.timeout")
+    field.press_sequentially("x")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("250")
+    expect(page.get_by_test_id("mistakes")).to_contain_text("2 properties")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("250")
+
+
 def test_a_refusal_is_told_in_the_apis_words(screens: Console, busy: WorkerProcess) -> None:
     page = screens.open("connectors", quote("letters"), "offsets")
     page.get_by_role("button", name="Reset …").click()
@@ -143,7 +157,7 @@ def test_a_refusal_is_told_in_the_apis_words(screens: Console, busy: WorkerProce
 def test_dead_letters_are_redriven(screens: Console, broker: EmbeddedBroker) -> None:
     """The record of the letter is in its topic once more."""
     page = screens.open("connectors", "letters", "dead-letters")
-    expect(page.get_by_role("heading", name="1 dead letters in console-dead")).to_be_visible()
+    expect(page.get_by_role("heading", name="1 dead letter in console-dead")).to_be_visible()
     page.get_by_role("button", name="Discard …").click()
     expect(page.get_by_role("dialog").get_by_role("button", name="Discard")).to_be_disabled()
     page.keyboard.press("Escape")

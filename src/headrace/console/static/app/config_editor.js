@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A configuration as a form or as JSON, validated while it is typed, with a preview of what it would write.
-import { send } from "./api.js";
+import { get, send } from "./api.js";
 import { ConfigForm, fieldsOf, mistakes } from "./config_form.js";
 import { html, useEffect, useState } from "./html.js";
-import { Card, Trouble } from "./parts.js";
+import { Card, Trouble, useAnswer } from "./parts.js";
 import { Preview } from "./preview.js";
+import { isOf } from "./steps.js";
+import { StepsEditor } from "./steps_editor.js";
 
 const PAUSE_MS = 350;
 
@@ -38,9 +40,11 @@ export function useValidation(plugin, values) {
 export function ConfigEditor({ plugin, values, setValues, preview, fixed, end }) {
   const { infos, error } = useValidation(plugin, values);
   const [asJson, setAsJson] = useState(false);
+  const plugins = useAnswer((signal) => get(["connector-plugins"], { connectorsOnly: false }, signal), []).content ?? [];
   const wrong = mistakes(infos, values);
+  const isStep = (/** @type {string} */ name) => isOf(name, values, "transforms") || isOf(name, values, "predicates");
   const known = new Set(fieldsOf(infos).map((each) => each.definition.name));
-  const elsewhere = Object.entries(wrong).filter(([name]) => asJson || !known.has(name));
+  const elsewhere = Object.entries(wrong).filter(([name]) => asJson || !known.has(name) || name === "transforms" || name === "predicates");
   const change = (/** @type {string} */ name, /** @type {string | null} */ text) => {
     const next = { ...values };
     if (text === null) delete next[name];
@@ -48,25 +52,26 @@ export function ConfigEditor({ plugin, values, setValues, preview, fixed, end })
     setValues(next);
   };
   const count = Object.keys(wrong).length;
+  const editing = { values, setValues, infos, wrong, plugins, change };
   return html`<div class="split"><${Card} title="Configuration" end=${html`<button aria-pressed=${asJson} onClick=${() => setAsJson(!asJson)}>${asJson ? "As a form" : "As JSON"}</button>`}>
       <div class="fields"><${Trouble} error=${error} />
       ${infos && html`<div class=${`note ${count ? "warn" : "good"}`} role="status" data-test="mistakes">${count ? `${count} ${count === 1 ? "property is" : "properties are"} wrong` : "The configuration is valid."}</div>`}
       ${elsewhere.map(([name, texts]) => html`<div class="note error"><code>${name}</code>: ${texts.join(" ")}</div>`)}
-      ${asJson ? html`<${JsonText} values=${values} setValues=${setValues} />` : infos ? html`<${ConfigForm} infos=${infos} values=${values} change=${change} fixed=${fixed} />` : html`<p class="quiet">Asking for the plugin's properties …</p>`}
-      ${!asJson && html`<${Others} values=${values} known=${known} change=${change} />`}
-      <div class="line">${end(count)}</div></div><//>
-    <${Preview} ask=${preview} /></div>`;
+      ${asJson ? html`<${JsonText} values=${values} setValues=${setValues} />` : infos ? html`<${ConfigForm} infos=${infos} values=${values} change=${change} isElsewhere=${(/** @type {string} */ name) => isStep(name) || (fixed ?? []).includes(name)} />` : html`<p class="quiet">Asking for the plugin's properties …</p>`}
+      ${!asJson && infos && html`<${StepsEditor} list="transforms" editing=${editing} /><${StepsEditor} list="predicates" editing=${editing} /><${Others} values=${values} isElsewhere=${(/** @type {string} */ name) => known.has(name) || isStep(name)} change=${change} />`}
+      <div class="line foot">${end(count)}</div></div><//>
+    <${Preview} ask=${preview} stamp=${JSON.stringify(values)} /></div>`;
 }
 
-/** Properties that the plugin does not define, such as those of transformations. @param {{values: Record<string, string | null>, known: Set<string>, change: (name: string, text: string | null) => void}} props */
-function Others({ values, known, change }) {
+/** Properties that the plugin does not define. @param {{values: Record<string, string | null>, isElsewhere: (name: string) => boolean, change: (name: string, text: string | null) => void}} props */
+function Others({ values, isElsewhere, change }) {
   const [name, setName] = useState("");
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (name && !(name in values)) change(name, "");
     setName("");
   };
-  const others = Object.keys(values).filter((each) => !known.has(each) && each !== "connector.class" && each !== "name");
+  const others = Object.keys(values).filter((each) => !isElsewhere(each) && each !== "connector.class" && each !== "name");
   return html`${others.map((each) => html`<div class="field" key=${each}><label class="mono" for=${`other-${each}`}>${each}</label><div class="line"><input class="grow" type="text" id=${`other-${each}`} value=${values[each] ?? ""}
       onInput=${(/** @type {any} */ event) => change(each, event.target.value)} /><button onClick=${() => change(each, null)} aria-label=${`Remove ${each}`}>Remove</button></div></div>`)}
     <form class="line" onSubmit=${add}><input type="text" size="28" placeholder="Another property" aria-label="Name of another property" value=${name} onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button>Add</button></form>`;

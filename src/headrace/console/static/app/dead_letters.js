@@ -5,6 +5,7 @@ import { get, send } from "./api.js";
 import { countText, jsonText, timeText } from "./figures.js";
 import { html, useEffect, useState } from "./html.js";
 import { Badge, Card, Trouble, useAnswer } from "./parts.js";
+import { shortName } from "./pipeline.js";
 
 const PERIOD_MS = 1000;
 
@@ -50,10 +51,10 @@ export function DeadLetters({ name }) {
     <div class="line"><input type="text" size="40" placeholder="Filter: stage=VALUE_CONVERTER, message~=timeout" aria-label="Filter dead letters" value=${filter} onChange=${(/** @type {any} */ event) => setFilter(event.target.value)} /></div>
     ${job && html`<${Card} title=${`The last ${job.action}`}><div class="line"><${Badge} kind=${job.ended === null ? "degraded" : job.error ? "failed" : "healthy"} text=${job.state} />${job.error}</div><${Counts} counts=${job.counts ?? {}} />
       ${job.failures.map((/** @type {string} */ each) => html`<div class="note error">${each}</div>`)}<//>`}
-    ${letters && html`<${Card} title=${`${countText(letters.matching)} dead letters in ${letters.topic}`} end=${end} padded=${false}>
+    ${letters && html`<${Card} title=${`${countText(letters.matching)} dead ${letters.matching === 1 ? "letter" : "letters"} in ${letters.topic}`} end=${end} padded=${false}>
       ${!letters.complete && html`<div class="body quiet">There are too many to look at all: these are the first.</div>`}
       ${!letters.groups.length && html`<div class="body quiet">None waits.</div>`}
-      <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${letters.groups.map((/** @type {any} */ each) => html`<tr><td class="number"><strong>${countText(each.count)}</strong></td><td class="short">${each.stage}</td><td><strong>${each.exception}</strong> ${each.message}<div class="quiet mono">${each.topics.join(", ")}</div></td><td class="short quiet">${timeText(each.newest)}</td></tr>`)}</tbody></table></div><//>
+      <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${letters.groups.map((/** @type {any} */ each) => html`<tr><td class="number"><strong>${countText(each.count)}</strong></td><td class="short"><button class="link" title="Only these" onClick=${() => setFilter(`stage=${each.stage}`)}>${each.stage}</button></td><td><strong title=${each.exception}>${shortName(each.exception)}</strong> ${each.message}<div class="quiet mono">${each.topics.join(", ")}</div></td><td class="short quiet">${timeText(each.newest)}</td></tr>`)}</tbody></table></div><//>
     <${Letters} letters=${letters.letters} />`}`;
 }
 

@@ -27,10 +27,19 @@ export function Trouble({ error, retry }) {
     ${retry && html`<span class="end"><button onClick=${retry}>Try again</button></span>`}</div>`;
 }
 
-/** @param {{title: string, end?: unknown, children?: unknown, padded?: boolean}} props */
-export function Card({ title, end, children, padded = true }) {
-  return html`<section class="card"><header><h2>${title}</h2>${end && html`<div class="end">${end}</div>`}</header>
+/** `sticky`: it stays in sight beside what is scrolled. @param {{title: string, end?: unknown, children?: unknown, padded?: boolean, sticky?: boolean}} props */
+export function Card({ title, end, children, padded = true, sticky = false }) {
+  return html`<section class=${`card ${sticky ? "sticky" : ""}`}><header><h2>${title}</h2>${end && html`<div class="end">${end}</div>`}</header>
     ${padded ? html`<div class="body">${children}</div>` : children}</section>`;
+}
+
+/** What can be unfolded. It unfolds by itself when `open` becomes true, and is folded by the user alone. @param {{summary: unknown, open: boolean, children?: unknown}} props */
+export function Fold({ summary, open, children }) {
+  const [shown, setShown] = useState(open);
+  useEffect(() => {
+    if (open) setShown(true);
+  }, [open]);
+  return html`<details open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.target.open)}><summary>${summary}</summary>${children}</details>`;
 }
 
 /** @param {{figures: [string, unknown][]}} props */

@@ -6,8 +6,9 @@ import { Badge, Card, Trouble } from "./parts.js";
 
 const KINDS = { written: "healthy", put: "healthy", dropped: "idle", combined: "idle", skipped: "degraded", "dead letter": "degraded", "fails the task": "failed" };
 
-/** @param {{ask: () => Promise<any>}} props */
-export function Preview({ ask }) {
+/** @param {{ask: () => Promise<any>, stamp: string}} props `stamp` is another one for another configuration */
+export function Preview({ ask, stamp }) {
+  const [previewed, setPreviewed] = useState("");
   const [found, setFound] = useState(/** @type {any} */ (null));
   const [error, setError] = useState(/** @type {Error | null} */ (null));
   const [asking, setAsking] = useState(false);
@@ -16,14 +17,15 @@ export function Preview({ ask }) {
     setError(null);
     try {
       setFound(await ask());
+      setPreviewed(stamp);
     } catch (problem) {
       setError(/** @type {Error} */ (problem));
     }
     setAsking(false);
   };
-  return html`<${Card} title="Preview" end=${html`<button onClick=${run} disabled=${asking}>${asking ? "Running …" : "Preview records"}</button>`}>
+  return html`<${Card} title="Preview" sticky end=${html`<button onClick=${run} disabled=${asking}>${asking ? "Running …" : "Preview records"}</button>`}>
     <div class="fields"><${Trouble} error=${error} />
-    ${found === null ? html`<p class="quiet">The first records that this configuration would give, step by step. Nothing is written.</p>` : html`<${Result} found=${found} />`}</div><//>`;
+    ${found === null ? html`<p class="quiet">The first records that this configuration would give, step by step. Nothing is written.</p>` : html`${previewed !== stamp && html`<div class="note warn">The configuration has changed since.</div>`}<${Result} found=${found} />`}</div><//>`;
 }
 
 /** @param {{found: any}} props */
