@@ -110,9 +110,10 @@ SLOW: Final = (
     # taps and targets of PyPI, which are installed
     "integration/test_singer_environments.py",
     "integration/test_singer_taps.py",
-    # all screens in a real Chromium, and their figures; the first tier has a journey
+    # all screens in a real Chromium, for each role, and their figures; the first tier has two journeys
     "console/test_screens.py",
     "console/test_measures.py",
+    "console/test_roles.py",
     # a real Prometheus, a worker of its own
     "integration/test_prometheus.py",
     # receivers of traces and lineage, a worker of its own

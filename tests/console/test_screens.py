@@ -24,8 +24,11 @@ from tests.support.worker_process import WorkerProcess
 MARKUP = "<img src=x onerror=alert(1)>"
 BROKEN = f"broken {MARKUP}"
 SECRET = "swordfish-canary"
-TABS = ("", "config", "offsets", "topics", "dead-letters", "logs")
-SCREENS = ((), ("connectors",), ("plugins",), ("create",), ("create", "VerifiableSource"))
+TABS = ("", "config", "offsets", "topics", "dead-letters", "logs", "changes")
+SCREENS = (
+    *((), ("connectors",), ("dead-letters",), ("workers",), ("plugins",), ("loggers",)),
+    *(("create",), ("create", "VerifiableSource")),
+)
 SIZES = {"phone": (360, 740), "desk": (1440, 900), "wall": (2560, 1440)}
 
 
@@ -129,6 +132,8 @@ def test_a_change_keeps_the_secrets(screens: Console, busy: WorkerProcess) -> No
     expect(page.get_by_role("dialog").locator(".added")).to_contain_text("2")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_text("letters is reconfigured")).to_be_visible()
+    page.get_by_role("link", name="Changes").click()
+    expect(page.get_by_role("row").filter(has_text="PATCH /connectors/letters/config")).to_contain_text("tasks.max")
     config = busy.rest.get("/connectors/letters/config").json()
     assert config["tasks.max"] == "2" and SECRET in config["consumer.override.sasl.jaas.config"]
 
@@ -166,6 +171,49 @@ def test_dead_letters_are_redriven(screens: Console, broker: EmbeddedBroker) -> 
     expect(page.get_by_text("COMPLETED")).to_be_visible()
     written = [each.value for each in read_committed(broker.bootstrap_servers, "console-in")]
     assert written.count(MARKUP.encode()) == 2
+
+
+def test_dead_letters_of_all_connectors(screens: Console) -> None:
+    page = screens.open("dead-letters")
+    row = page.get_by_role("row").filter(has_text="letters")
+    expect(row).to_contain_text("VALUE_CONVERTER")
+    row.get_by_role("link", name="letters").click()
+    expect(page.get_by_role("heading", name="dead letter in console-dead")).to_be_visible()
+
+
+def test_workers_and_what_they_run(screens: Console, busy: WorkerProcess) -> None:
+    spark = busy.rest.get("/connectors?expand=spark").json().values()
+    running = [task["spark"]["pid"] for each in spark for task in each["status"]["tasks"] if task.get("spark")]
+    tasks = sum(len(each["status"]["tasks"]) for each in spark)
+    page = screens.open("workers")
+    row = page.get_by_role("row").filter(has_text=f"127.0.0.1:{busy.port}")
+    expect(row.get_by_role("cell")).to_contain_text([f"127.0.0.1:{busy.port} leader", "2", str(tasks), "", "1"])
+    expect(page.get_by_text("Worker has completed startup")).to_be_visible()
+    expect(page.get_by_text("Memory").locator("xpath=..")).to_contain_text("MiB")
+    shown = page.get_by_role("region", name="Spark").get_by_role("row").filter(has_text="letters")
+    expect(shown.get_by_role("cell").last).to_be_visible()
+    assert running and sorted(int(each.split()[-1]) for each in shown.all_inner_texts()) == sorted(running)
+
+
+def test_the_level_of_a_logger(screens: Console, busy: WorkerProcess) -> None:
+    """Of one that the worker lists, and of one by its name."""
+    page = screens.open("loggers")
+    for name, level in (("headrace.herder", "DEBUG"), ("a.plugin.of.ours", "TRACE")):
+        page.get_by_label("Filter loggers").fill(name)
+        page.get_by_label(f"Level of {name}", exact=True).select_option(level)
+        expect(page.get_by_text(f"{name} and all loggers below it have the level {level}")).to_be_visible()
+        assert busy.rest.get(f"/admin/loggers/{name}").json()["level"] == level
+        expect(page.get_by_label(f"Level of {name}", exact=True)).to_have_value(level)
+
+
+def test_events_say_what_has_changed(screens: Console, busy: WorkerProcess) -> None:
+    page = screens.open()
+    events = page.get_by_role("region", name="Events")
+    expect(page.get_by_text("None yet.")).to_be_visible()
+    busy.rest.put("/connectors/letters/pause")
+    expect(events.get_by_role("row").first).to_contain_text("letters is paused")
+    busy.rest.put("/connectors/letters/resume")
+    expect(events.get_by_role("row").first).not_to_contain_text("paused")
 
 
 def test_the_keyboard_leads_everywhere(screens: Console) -> None:

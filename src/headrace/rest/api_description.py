@@ -122,8 +122,8 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
         for status in _errors(path, method):
             operation["responses"].setdefault(str(status), _answer(status, ref("Error")))
         operation["responses"].pop("422", None)
-        for status, header in _headers(operation["operationId"]):
-            operation["responses"][status]["headers"] = header
+        for answer, header in _headers(operation["operationId"]):
+            operation["responses"][answer]["headers"] = header
     document.setdefault("components", {})["schemas"] = SCHEMAS
     return document
 

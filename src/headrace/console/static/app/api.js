@@ -38,8 +38,22 @@ export function url(segments, query = {}) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export function get(segments, query, signal) {
-  return request("GET", url(segments, query), undefined, signal);
+export async function get(segments, query, signal) {
+  return (await request("GET", url(segments, query), undefined, signal)).content;
+}
+
+/**
+ * The same with the user's role, which the API names for the connector that is asked for, or else the highest one.
+ * @param {string[]} segments
+ * @param {AbortSignal} [signal]
+ */
+export function getWithRole(segments, signal) {
+  return request("GET", url(segments), undefined, signal);
+}
+
+/** An answer that is no JSON. @param {string[]} segments @param {AbortSignal} [signal] @returns {Promise<string>} */
+export async function getText(segments, signal) {
+  return (await request("GET", url(segments), undefined, signal)).text;
 }
 
 /**
@@ -49,8 +63,8 @@ export function get(segments, query, signal) {
  * @param {Record<string, any>} [query]
  * @returns {Promise<any>} null for an answer without a body
  */
-export function send(method, segments, body, query) {
-  return request(method, url(segments, query), body);
+export async function send(method, segments, body, query) {
+  return (await request(method, url(segments, query), body)).content;
 }
 
 /**
@@ -59,13 +73,14 @@ export function send(method, segments, body, query) {
  * @param {string} target
  * @param {any} [body]
  * @param {AbortSignal} [signal]
+ * @returns {Promise<{content: any, text: string, role: string | null}>} `content`: null for no JSON
  */
 async function request(method, target, body, signal) {
   const end = performance.now() + LONGEST_RETRY_MS;
   for (;;) {
     const answer = await answerTo(method, target, body, signal);
     const text = await answer.text();
-    if (answer.ok) return parsed(text);
+    if (answer.ok) return { content: parsed(text), text, role: answer.headers.get("X-Headrace-Role") };
     const pause = Number(answer.headers.get("Retry-After") ?? 0) * 1000;
     if (answer.status !== 409 || !pause || performance.now() + pause > end) {
       throw new ApiError(answer.status, parsed(text)?.message ?? `${answer.status} ${answer.statusText}`);

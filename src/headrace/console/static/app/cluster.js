@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live state of the cluster: asked for every few seconds while the page is visible, and remembered for the plots.
-import { get } from "./api.js";
+import { get, getWithRole } from "./api.js";
+import { differences } from "./events.js";
 import { computed, signal } from "./html.js";
+import { highest } from "./roles.js";
 import { isIdle, rows, sum, VERDICTS } from "./rows.js";
 
 const PERIOD_MS = 5000;
@@ -22,6 +24,9 @@ export const history = signal({ at: [], records: [], lag: [] });
 /** The rates of each connector, for its small plot. @type {Map<string, (number | null)[]>} */
 export const rates = new Map();
 const MOST_RATES = 60;
+/** The newest first. @type {import("../vendor/signals.js").Signal<import("./events.js").Event[]>} */
+export const events = signal([]);
+const MOST_EVENTS = 200;
 
 export const connectors = computed(() => (answer.value === null ? null : rows(answer.value)));
 export const counts = computed(() => {
@@ -61,15 +66,24 @@ export function refresh() {
 async function ask() {
   try {
     const found = await get(["connectors"], { expand: ["status", "health"] });
-    if (about.peek() === null || failures) about.value = await get([]);
+    if (about.peek() === null || failures) await introduce();
+    const before = connectors.peek();
     answer.value = found;
     remember(found);
+    if (before) events.value = [...differences(before, connectors.peek() ?? [], Date.now()), ...events.peek()].slice(0, MOST_EVENTS);
     trouble.value = null;
     failures = 0;
   } catch (error) {
     trouble.value = /** @type {Error} */ (error);
     failures += 1;
   }
+}
+
+/** Learn which worker this is, and the user's role. */
+async function introduce() {
+  const { content, role } = await getWithRole([]);
+  about.value = content;
+  highest.value = role;
 }
 
 /** @param {Record<string, any>} found */

@@ -5,11 +5,13 @@ import { get, send } from "./api.js";
 import { ConfigEditor } from "./config_editor.js";
 import { html, useState } from "./html.js";
 import { Card, Trouble, useAnswer } from "./parts.js";
+import { may } from "./roles.js";
 
-/** @param {{name: string}} props */
-export function ConfigTab({ name }) {
+/** @param {{name: string, role: string | null}} props */
+export function ConfigTab({ name, role }) {
   const found = useAnswer((signal) => get(["connectors", name, "config"], {}, signal), [name]);
   if (!found.content) return html`<${Trouble} error=${found.error} retry=${found.again} />`;
+  if (!may("editor", role)) return html`<${Properties} stored=${found.content} />`;
   return html`<${Editor} key=${JSON.stringify(found.content)} name=${name} stored=${found.content} again=${found.again} />`;
 }
 
@@ -36,6 +38,12 @@ function Editor({ name, stored, again }) {
     <button disabled=${!count} onClick=${() => setValues(stored)}>Undo</button>`;
   return html`<${ConfigEditor} plugin=${stored["connector.class"] ?? ""} values=${values} setValues=${setValues} preview=${preview} fixed=${["connector.class", "name"]} end=${buttons} />
     ${count > 0 && html`<${Card} title="Changes"><${Changes} before=${stored} changes=${changes} /><//>`}`;
+}
+
+/** Of a user who may see them only. @param {{stored: Record<string, string | null>}} props */
+function Properties({ stored }) {
+  return html`<${Card} title="Configuration" padded=${false}><div class="scroll" tabindex="0" role="region" aria-label="Properties"><table><tbody>
+    ${Object.entries(stored).sort().map(([name, text]) => html`<tr key=${name}><td class="mono">${name}</td><td class="mono">${text}</td></tr>`)}</tbody></table></div><//>`;
 }
 
 /** @param {string} name @param {Record<string, string | null>} values */

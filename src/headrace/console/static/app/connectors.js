@@ -6,6 +6,7 @@ import { lagText, rateText } from "./figures.js";
 import { html, signal, useEffect, useMemo, useRef, useState } from "./html.js";
 import { Health } from "./parts.js";
 import { Sparkline } from "./plot.js";
+import { may } from "./roles.js";
 import { isIdle, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
 
@@ -51,7 +52,7 @@ export function Connectors() {
   const marked = [...chosen.value].filter((name) => shown.has(name));
   return html`
     <div class="line"><h1>Connectors</h1><span class="quiet" role="status">${rows.length === all.length ? all.length : `${rows.length} of ${all.length}`}</span>
-      <span class="end"><a class="button primary" href=${to("create")}>Create</a></span></div>
+      <span class="end">${may("editor") && html`<a class="button primary" href=${to("create")}>Create</a>`}</span></div>
     <div class="line"><input id="search" type="text" placeholder="Filter by name, worker, error ( / )" aria-label="Filter connectors" size="34" value=${filter.value}
         onInput=${(/** @type {any} */ event) => (filter.value = event.target.value)} />
       <select aria-label="Health" value=${kind.value} onChange=${(/** @type {any} */ event) => (kind.value = event.target.value)}>
@@ -86,7 +87,7 @@ function VirtualList({ rows, marked }) {
   const all = rows.length > 0 && rows.every((row) => marked.has(row.name));
   const markAll = () => (chosen.value = all ? new Set() : new Set(rows.map((row) => row.name)));
   return html`<div class="card list" ref=${place} onScroll=${(/** @type {any} */ event) => setTop(event.target.scrollTop)} tabindex="0" role="table" aria-label="Connectors" aria-rowcount=${rows.length + 1}>
-    <div class="row head" role="row"><span role="columnheader"><input type="checkbox" aria-label="Choose all" checked=${all} onChange=${markAll} /></span>
+    <div class="row head" role="row"><span role="columnheader">${may("operator") ? html`<input type="checkbox" aria-label="Choose all" checked=${all} onChange=${markAll} />` : html`<span class="visually-hidden">Chosen</span>`}</span>
       <${Column} by="name" text="Name" /><${Column} by="health" text="Health" /><${Column} wide by="type" text="Type" /><${Column} wide by="tasks" text="Tasks" />
       <span role="columnheader" class="wide">Last rates</span><${Column} number by="rate" text="Records/s" /><${Column} number wide by="lag" text="Lag" /><span role="columnheader" class="wide">Last error</span></div>
     <div class="space" role="rowgroup" style=${{ height: `${rows.length * ROW_PX}px` }}>
@@ -109,7 +110,7 @@ function Line({ row, at, marked }) {
     chosen.value = next;
   };
   return html`<div class="row item" role="row" aria-rowindex=${at + 2} style=${{ transform: `translateY(${at * ROW_PX}px)` }}>
-    <span role="cell"><input type="checkbox" aria-label=${`Choose ${row.name}`} checked=${marked} onChange=${mark} /></span>
+    <span role="cell">${may("operator") && html`<input type="checkbox" aria-label=${`Choose ${row.name}`} checked=${marked} onChange=${mark} />`}</span>
     <span role="cell"><a class="name" href=${to("connectors", row.name)} title=${row.name}>${row.name}</a></span>
     <span role="cell" title=${row.why}><${Health} row=${row} /></span><span role="cell" class="wide quiet">${row.type}</span>
     <span role="cell" class="wide">${row.running} / ${row.tasks.length}</span><span role="cell" class="wide"><${Sparkline} values=${rates.get(row.name) ?? []} /></span>

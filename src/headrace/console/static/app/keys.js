@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keyboard: `/` filters, `g` and a letter goes to a screen, `c` creates, `?` shows them all.
 import { html, signal, useEffect, useRef } from "./html.js";
+import { may } from "./roles.js";
 
 /** @type {[string, string, string][]} */
-const PLACES = [["o", "#/", "Overview"], ["c", "#/connectors", "Connectors"], ["p", "#/plugins", "Plugins"]];
+const PLACES = [["o", "#/", "Overview"], ["c", "#/connectors", "Connectors"], ["d", "#/dead-letters", "Dead letters"], ["w", "#/workers", "Workers"],
+  ["p", "#/plugins", "Plugins"], ["l", "#/loggers", "Loggers"]];
 const WAIT_MS = 1200;
 const open = signal(false);
 let goingUntil = 0;
@@ -23,7 +25,7 @@ function act(key) {
     location.hash = place[1];
   } else if (key === "g") goingUntil = performance.now() + WAIT_MS;
   else if (key === "/") search();
-  else if (key === "n") location.hash = "#/create";
+  else if (key === "n" && may("editor")) location.hash = "#/create";
   else if (key === "?") open.value = true;
   else return false;
   return true;

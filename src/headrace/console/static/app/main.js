@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of all screens, and which of them the address names.
 import { Overlays } from "./actions.js";
+import { AllDeadLetters } from "./all_dead_letters.js";
 import { about, follow, trouble } from "./cluster.js";
 import { Connector } from "./connector.js";
 import { Connectors } from "./connectors.js";
 import { Create } from "./create.js";
 import { html, render } from "./html.js";
 import { Help, listen } from "./keys.js";
+import { Loggers } from "./loggers.js";
 import { Overview } from "./overview.js";
 import { Trouble } from "./parts.js";
 import { Plugins } from "./plugins.js";
+import { may } from "./roles.js";
 import { route, to } from "./routes.js";
 import { ThemeButton } from "./theme_button.js";
+import { Workers } from "./workers.js";
 
-/** @type {[string, string][]} */
-const SCREENS = [["", "Overview"], ["connectors", "Connectors"], ["plugins", "Plugins"]];
+/** Of each its path, its name, and the role that it takes. @type {[string, string, "viewer" | "editor" | "admin"][]} */
+const SCREENS = [["", "Overview", "viewer"], ["connectors", "Connectors", "viewer"], ["dead-letters", "Dead letters", "editor"], ["workers", "Workers", "viewer"],
+  ["plugins", "Plugins", "viewer"], ["loggers", "Loggers", "admin"]];
 
 function Frame() {
   const [first = ""] = route.value;
   const current = first === "create" ? "connectors" : first;
   return html`<a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header class="bar"><a class="brand" href="#/">headrace</a>
-      <nav aria-label="Screens">${SCREENS.map(([name, text]) => html`<a href=${name ? to(name) : "#/"} aria-current=${current === name ? "page" : undefined}>${text}</a>`)}</nav>
+      <nav aria-label="Screens">${SCREENS.filter(([, , least]) => least === "viewer" || may(least)).map(([name, text]) => html`<a href=${name ? to(name) : "#/"} aria-current=${current === name ? "page" : undefined}>${text}</a>`)}</nav>
       <div class="end"><span class="quiet mono">${about.value ? about.value.headrace_version : ""}</span><a href="docs">API</a><${ThemeButton} /><${Help} /></div></header>
     <main class="page" id="content" tabindex="-1"><${Trouble} error=${trouble.value} /><${Screen} /></main><${Overlays} />`;
 }
@@ -32,7 +37,10 @@ function Screen() {
   if (first === "connectors" && name === undefined) return html`<${Connectors} />`;
   if (first === "connectors") return html`<${Connector} key=${name} name=${name} tab=${tab ?? ""} />`;
   if (first === "create") return html`<${Create} plugin=${name} />`;
+  if (first === "dead-letters") return html`<${AllDeadLetters} />`;
+  if (first === "workers") return html`<${Workers} />`;
   if (first === "plugins") return html`<${Plugins} />`;
+  if (first === "loggers") return html`<${Loggers} />`;
   return html`<p class="note">There is no such screen. <a href="#/">To the overview</a></p>`;
 }
 

@@ -5,9 +5,10 @@ import { get, send } from "./api.js";
 import { countText, jsonText } from "./figures.js";
 import { html, useState } from "./html.js";
 import { Card, download, Trouble, useAnswer } from "./parts.js";
+import { may } from "./roles.js";
 
-/** @param {{name: string, row: import("./rows.js").Row}} props */
-export function Offsets({ name, row }) {
+/** @param {{name: string, row: import("./rows.js").Row, role: string | null}} props */
+export function Offsets({ name, row, role }) {
   const found = useAnswer((signal) => get(["connectors", name, "offsets"], { expand: "bounds" }, signal), [name]);
   const [text, setText] = useState(/** @type {string | null} */ (null));
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
@@ -36,9 +37,9 @@ export function Offsets({ name, row }) {
     }
   };
   const buttons = html`<button onClick=${found.again}>Read again</button><button disabled=${!offsets.length} onClick=${() => download(JSON.stringify({ offsets }, null, 2), `${name}.offsets.json`)}>Export</button>
-    <button onClick=${() => setText(text === null ? JSON.stringify(offsets, null, 2) : null)}>${text === null ? "Edit" : "Do not edit"}</button><button class="danger" onClick=${() => void ask("DELETE", undefined)}>Reset …</button>`;
+    ${may("editor", role) && html`<button onClick=${() => setText(text === null ? JSON.stringify(offsets, null, 2) : null)}>${text === null ? "Edit" : "Do not edit"}</button><button class="danger" onClick=${() => void ask("DELETE", undefined)}>Reset …</button>`}`;
   return html`<${Trouble} error=${found.error ?? problem} />
-    ${row.state !== "STOPPED" && html`<div class="note">Offsets can be changed while the connector is stopped.</div>`}
+    ${row.state !== "STOPPED" && may("editor", role) && html`<div class="note">Offsets can be changed while the connector is stopped.</div>`}
     <${Card} title="Offsets" end=${buttons} padded=${false}>
       ${text !== null && html`<div class="body fields"><textarea rows="14" spellcheck=${false} aria-label="Offsets as JSON" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)}></textarea>
         <div class="line"><span class="quiet">Partitions that are left out stay as they are; an offset of null is deleted.</span><span class="end"><button class="primary" onClick=${edited}>Show the differences …</button></span></div></div>`}

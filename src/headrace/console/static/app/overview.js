@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The overview: the cluster's health in one line, its figures over time, its workers, and what needs attention.
-import { about, connectors, counts, history } from "./cluster.js";
+import { about, connectors, counts, events, history } from "./cluster.js";
 import { countText, rateText } from "./figures.js";
 import { html } from "./html.js";
 import { Badge, Card, Figures, Health } from "./parts.js";
 import { Plot } from "./plot.js";
 import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
+import { workersOf } from "./workers.js";
 
 export function Overview() {
   const found = connectors.value;
@@ -17,7 +18,7 @@ export function Overview() {
     <${Sentence} />
     <div class="split"><${Past} title="Records per second" label="records/s" figure="records" />
       <${Past} title="Lag of sinks in records" label="records behind" figure="lag" /></div>
-    <div class="split"><${Attention} /><${Workers} /></div>`;
+    <div class="split"><${Attention} /><div class="stack"><${Workers} /><${Events} /></div></div>`;
 }
 
 function Sentence() {
@@ -36,7 +37,7 @@ function Sentence() {
       ["Connectors", countText(found.all)],
       ["Tasks running", `${tasks.filter((task) => task.state === "RUNNING").length} of ${tasks.length}`],
       ["Records/s", rateText(sum(rows.map((row) => row.records)))],
-      ["Workers with work", countText(workersOf(rows).size)],
+      ["Workers with work", countText(workersOf(rows).length)],
     ]} /></div></section>`;
 }
 
@@ -58,31 +59,16 @@ function Attention() {
 }
 
 function Workers() {
-  const found = [...workersOf(connectors.value ?? [])].sort(([one], [other]) => one.localeCompare(other));
-  return html`<${Card} title="Workers" padded=${false} end=${html`<span class="quiet">those that run something</span>`}>
+  const found = workersOf(connectors.value ?? []);
+  return html`<${Card} title="Workers" padded=${false} end=${html`<a href=${to("workers")}>All about workers</a>`}>
     <div class="scroll" tabindex="0" role="region" aria-label="Workers"><table><thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th class="number">Failed</th><th class="number">Records/s</th></tr></thead>
-    <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker}</td><td class="number">${work.connectors}</td><td class="number">${work.tasks}</td>
-      <td class="number">${work.failed}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
+    <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker}</td><td class="number">${work.connectors}</td><td class="number">${work.tasks.length}</td>
+      <td class="number">${work.tasks.filter((task) => task.state === "FAILED").length}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
 }
 
-/** @param {import("./rows.js").Row[]} rows */
-function workersOf(rows) {
-  /** @type {Map<string, {connectors: number, tasks: number, failed: number, records: number | null}>} */
-  const found = new Map();
-  const of = (/** @type {string | null} */ worker) => {
-    const name = worker || "(unassigned)";
-    const work = found.get(name) ?? { connectors: 0, tasks: 0, failed: 0, records: null };
-    found.set(name, work);
-    return work;
-  };
-  for (const row of rows) {
-    of(row.worker).connectors += 1;
-    for (const task of row.tasks) {
-      const work = of(task.worker_id);
-      work.tasks += 1;
-      work.failed += task.state === "FAILED" ? 1 : 0;
-      work.records = sum([work.records, task.health?.records_per_second]);
-    }
-  }
-  return found;
+function Events() {
+  const found = events.value;
+  return html`<${Card} title="Events" padded=${false} end=${html`<span class="quiet">since this page was opened</span>`}>
+    ${!found.length ? html`<div class="body quiet">None yet.</div>` : html`<div class="scroll short" tabindex="0" role="region" aria-label="Events"><table><tbody>${found.map((each) => html`<tr key=${`${each.at} ${each.name}`}>
+      <td class="short quiet">${new Date(each.at).toTimeString().slice(0, 8)}</td><td class="short"><span class=${`badge ${each.kind}`}><span class="visually-hidden">${each.kind}</span></span></td><td><a href=${to("connectors", each.name)}>${each.name}</a> ${each.text}</td></tr>`)}</tbody></table></div>`}<//>`;
 }

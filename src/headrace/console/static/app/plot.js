@@ -57,7 +57,7 @@ function options(label, element) {
     legend: { show: false },
     cursor: { y: false },
     scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ least, /** @type {number} */ most) => [Math.min(least, most - SHORTEST_S), most] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.1 : 1] } },
-    axes: [{ ...axis, space: 80, values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map(clockText) }, { ...axis, size: 60 }],
+    axes: [{ ...axis, space: 80, size: 30, values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map(clockText) }, { ...axis, size: 60 }],
     series: [{}, { label, stroke: colour("--accent"), fill: colour("--accent-soft"), width: 1.5, points: { show: false } }],
   };
 }

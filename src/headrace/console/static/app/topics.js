@@ -5,19 +5,20 @@ import { bytesText, countText, jsonText, timeText } from "./figures.js";
 import { html, useState } from "./html.js";
 import { Card, download, Trouble, useAnswer } from "./parts.js";
 import { part } from "./preview.js";
+import { may } from "./roles.js";
 
 const MOST = 50;
 
-/** @param {{name: string}} props */
-export function Topics({ name }) {
+/** @param {{name: string, role: string | null}} props */
+export function Topics({ name, role }) {
   const found = useAnswer((signal) => get(["connectors", name, "topics", "statistics"], {}, signal), [name]);
   const [topic, setTopic] = useState("");
   const topics = found.content?.topics ?? [];
   return html`<${Trouble} error=${found.error} retry=${found.again} />
     <${Card} title="Topics" padded=${false} end=${html`<button onClick=${found.again}>Read again</button>`}>
       ${found.content && !topics.length && html`<div class="body quiet">It has used no topic yet.</div>`}
-      <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${topics.map((/** @type {any} */ each) => html`<tr key=${each.topic}><td><button class="plain" onClick=${() => setTopic(each.topic)}>${each.topic}</button> ${each.error && html`<span class="quiet">${each.error}</span>`}</td><td class="short quiet">${each.direction}</td>
-        <td class="short number">${countText(each.partitions)} <span class="quiet">partitions</span></td><td class="short number">${countText(each.records)} <span class="quiet">records</span></td><td class="short number">${bytesText(each.bytes)}</td></tr>`)}</tbody></table></div><//>
+      <div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${topics.map((/** @type {any} */ each) => html`<tr key=${each.topic}><td>${may("editor", role) ? html`<button class="link" onClick=${() => setTopic(each.topic)}>${each.topic}</button>` : each.topic} ${each.error && html`<span class="quiet">${each.error}</span>`}</td><td class="short quiet">${each.direction}</td>
+        <td class="short number">${countText(each.partitions)} <span class="quiet">${each.partitions === 1 ? "partition" : "partitions"}</span></td><td class="short number">${countText(each.records)} <span class="quiet">records</span></td><td class="short number">${bytesText(each.bytes)}</td></tr>`)}</tbody></table></div><//>
     ${topic && html`<${Records} key=${topic} name=${name} topic=${topic} />`}`;
 }
 
