@@ -37,7 +37,7 @@ _TEXT: Final = re.compile(r'(?! )[^";→\\]+(?<! )')
 _CONNECTOR: Final = re.compile(
     r'audit (?:\w+=(?:[^\s"=\\]+|"(?:[^"\\]|\\.)*") )*?connector=([^\s"=\\]+|"(?:[^"\\]|\\.)*")(?: |$)'
 )
-"""What precedes has to be whole fields: the text of another field can quote anything."""
+"""Matches behind whole fields only: the text of another field can quote anything."""
 _LONGEST_VALUE: Final = 100
 _MOST_PROPERTIES: Final = 50
 _MOST_LISTED: Final = 12
