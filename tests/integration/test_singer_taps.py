@@ -63,29 +63,35 @@ def rows(broker: EmbeddedBroker, topic: str) -> list[Any]:
     return [json.loads(value or b"null") for value in values(broker.bootstrap_servers, topic)]
 
 
+def _database(postgres: Postgres) -> dict[str, Any]:
+    return {"host": "127.0.0.1", "port": postgres.port, "user": USER, "password": "any"}
+
+
+def _source(postgres: Postgres, tap: str, table: str, topic: str, metadata: dict[str, str]) -> dict[str, str]:
+    """A connector that reads a table into a topic, again and again."""
+    own: dict[str, Any] = {"dbname": "postgres", "filter_schemas": "public"}
+    if tap == "tap-postgres":
+        own = {"database": "postgres", "emit_activate_version_messages": True}
+    return {
+        "connector.class": "SingerSource",
+        "tap": tap,
+        "singer.config": json.dumps(_database(postgres) | own),
+        "streams.include": f"*{table}",
+        "streams.metadata": json.dumps({"*": metadata}),
+        "stream.topics": f"public-{table}:{topic}",
+        "singer.interval.ms": "1000",
+        **JSON,
+    }
+
+
 @pytest.mark.parametrize("tap", ["tap-postgres", "pipelinewise-tap-postgres"])
 def test_a_table_over_kafka_to_a_target(
     singer_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, tmp_path: Path, tap: str
 ) -> None:
     table = unique.replace("-", "_")
     postgres.sql(TABLE.format(name=table))
-    database = {"host": "127.0.0.1", "port": postgres.port, "user": USER, "password": "any"}
-    names = {"database": "postgres"} if tap == "tap-postgres" else {"dbname": "postgres", "filter_schemas": "public"}
     metadata = {"replication-method": "INCREMENTAL", "replication-key": "changed_at"}
-    stream = f"public-{table}"
-    singer_worker.create(
-        unique,
-        **{
-            "connector.class": "SingerSource",
-            "tap": tap,
-            "singer.config": json.dumps(database | names),
-            "streams.include": f"*{table}",
-            "streams.metadata": json.dumps({"*": metadata}),
-            "stream.topics": f"{stream}:{unique}",
-            "singer.interval.ms": "1000",
-            **JSON,
-        },
-    )
+    singer_worker.create(unique, **_source(postgres, tap, table, unique, metadata))
     wait_for(lambda: len(rows(broker, unique)) >= 2, 90, lambda: f"two rows: {singer_worker.status(unique)}")
     postgres.sql(f"INSERT INTO {table} VALUES (3, 99.99, 'third', '2024-01-03 10:00Z')")
     wait_for(
@@ -108,8 +114,35 @@ def test_a_table_over_kafka_to_a_target(
         config = {"destination_path": str(tmp_path), "do_timestamp_file": False}
         _sink(singer_worker, unique, records, "target-jsonl", config, lambda: _ids_of_files(tmp_path))
     else:
-        config = {**database, "database": "postgres", "default_target_schema": "copies"}
+        config = {**_database(postgres), "database": "postgres", "default_target_schema": "copies"}
         _sink(singer_worker, unique, records, "target-postgres", config, lambda: _ids_of_copies(postgres))
+
+
+@pytest.mark.parametrize("tap", ["tap-postgres", "pipelinewise-tap-postgres"])
+def test_a_reader_finds_out_which_rows_are_gone(
+    singer_worker: WorkerProcess, broker: EmbeddedBroker, postgres: Postgres, unique: str, tap: str
+) -> None:
+    """By the versions of rows and the activated ones, both of which a tap can send for a table that it reads whole."""
+    table, versions = unique.replace("-", "_"), f"{unique}-versions"
+    postgres.sql(TABLE.format(name=table))
+    passed_on = {"singer.version.field": "table_version", "singer.versions.topic": versions}
+    config = _source(postgres, tap, table, unique, {"replication-method": "FULL_TABLE"})
+    singer_worker.create(unique, **config, **passed_on)
+
+    def copied() -> set[int]:
+        activated = max((each["version"] for each in rows(broker, versions)), default=0)
+        return {row["id"] for row in rows(broker, unique) if activated and (row["table_version"] or 0) >= activated}
+
+    def state() -> str:
+        return f"{rows(broker, unique)[-6:]} {rows(broker, versions)[-2:]} {singer_worker.status(unique)}"
+
+    wait_for(lambda: copied() == {1, 2}, 90, lambda: f"the rows: {state()}")
+    postgres.sql(f"DELETE FROM {table} WHERE id = 1; INSERT INTO {table} VALUES (3, 1, 'third', now())")
+    wait_for(lambda: copied() == {2, 3}, 90, lambda: f"the rows after a deletion: {state()}")
+    singer_worker.delete(unique)
+    activations = rows(broker, versions)
+    assert {(each["stream"], each["topic"]) for each in activations} == {(f"public-{table}", unique)}
+    assert 1 in {row["id"] for row in rows(broker, unique)}  # no tombstone, and nothing is removed
 
 
 def _ids_of_files(directory: Path) -> list[int]:
