@@ -29,6 +29,17 @@ SCREENS = (
     *((), ("connectors",), ("dead-letters",), ("workers",), ("plugins",), ("loggers",)),
     *(("create",), ("create", "VerifiableSource")),
 )
+DRAWN = """plot => {
+  const canvas = plot.querySelector("canvas");
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  plot.style.color = "var(--accent)";
+  const line = getComputedStyle(plot).color.match(/\\d+/g).map(Number);
+  const columns = new Set();
+  const isLine = at => data[at + 3] > 200 && line.every((part, index) => Math.abs(part - data[at + index]) < 8);
+  for (let at = 0; at < data.length; at += 4) if (isLine(at)) columns.add((at / 4) % width);
+  return columns.size;
+}"""
+"""The columns of a plot's canvas with a part of its line."""
 SIZES = {"phone": (360, 740), "desk": (1440, 900), "wall": (2560, 1440)}
 
 
@@ -214,6 +225,23 @@ def test_events_say_what_has_changed(screens: Console, busy: WorkerProcess) -> N
     expect(events.get_by_role("row").first).to_contain_text("letters is paused")
     busy.rest.put("/connectors/letters/resume")
     expect(events.get_by_role("row").first).not_to_contain_text("paused")
+
+
+def test_plots_begin_before_their_page(screens: Console, busy: WorkerProcess) -> None:
+    """Of all connectors together and of one: a page shows at once what workers have kept of the last hour."""
+    for segments in ((), ("connectors", "letters")):
+        past = f"/{'/'.join((*segments, 'history'))}"
+        wait_for(lambda path=past: len(rates(busy, path)) > 3, 90, f"values of {past}")  # type: ignore[misc]
+        most = max(rates(busy, past))
+        assert most > 0
+        plot = screens.open(*segments).get_by_role("img", name=re.compile("^Records per second:"))
+        expect(plot).to_have_accessible_name(re.compile(f"at most {most:.1f} in the last hour"))
+        assert plot.evaluate(DRAWN) > 5
+
+
+def rates(worker: WorkerProcess, path: str) -> list[float]:
+    """The known values."""
+    return [each for each in worker.rest.get(path).json()["records_per_second"] if each is not None]
 
 
 def test_the_keyboard_leads_everywhere(screens: Console) -> None:

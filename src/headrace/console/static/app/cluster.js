@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live state of the cluster: asked for every few seconds while the page is visible, and remembered for the plots.
+// The live state of the cluster: asked for every few seconds while the page is visible.
 import { get, getWithRole } from "./api.js";
 import { differences } from "./events.js";
 import { computed, signal } from "./html.js";
 import { highest } from "./roles.js";
-import { isIdle, rows, sum, VERDICTS } from "./rows.js";
+import { isIdle, rows, VERDICTS } from "./rows.js";
 
 const PERIOD_MS = 5000;
 const SLOWEST_MS = 60_000;
 /** The pause is as many times as long as the answer took: a large cluster is asked less often. */
 const PAUSES_PER_ANSWER = 50;
-/** Points in memory: an hour of one every five seconds. The API has no figures of the past, so they begin with the page. */
-const MOST_POINTS = 720;
 
 /** @type {import("../vendor/signals.js").Signal<Record<string, any> | null>} */
 const answer = signal(null);
@@ -19,9 +17,7 @@ const answer = signal(null);
 export const about = signal(null);
 /** Why the last request failed; null if it did not. @type {import("../vendor/signals.js").Signal<Error | null>} */
 export const trouble = signal(null);
-/** @type {import("../vendor/signals.js").Signal<{at: number[], records: (number | null)[], lag: (number | null)[]}>} */
-export const history = signal({ at: [], records: [], lag: [] });
-/** The rates of each connector, for its small plot. @type {Map<string, (number | null)[]>} */
+/** The rates of each connector since the page was opened, for its small plot. @type {Map<string, (number | null)[]>} */
 export const rates = new Map();
 const MOST_RATES = 60;
 /** The newest first. @type {import("../vendor/signals.js").Signal<import("./events.js").Event[]>} */
@@ -88,15 +84,6 @@ async function introduce() {
 
 /** @param {Record<string, any>} found */
 function remember(found) {
-  const all = rows(found);
-  const before = history.peek();
-  const records = sum(all.map((each) => each.records));
-  const lag = sum(all.map((each) => (each.lagUnit === "records" ? each.lag : null)));
-  history.value = {
-    at: [...before.at, Date.now() / 1000].slice(-MOST_POINTS),
-    records: [...before.records, records].slice(-MOST_POINTS),
-    lag: [...before.lag, lag].slice(-MOST_POINTS),
-  };
   for (const name of rates.keys()) if (!(name in found)) rates.delete(name);
-  for (const each of all) rates.set(each.name, [...(rates.get(each.name) ?? []), each.records].slice(-MOST_RATES));
+  for (const each of rows(found)) rates.set(each.name, [...(rates.get(each.name) ?? []), each.records].slice(-MOST_RATES));
 }

@@ -7,6 +7,7 @@ import { connectors } from "./cluster.js";
 import { ConfigTab } from "./config_tab.js";
 import { DeadLetters } from "./dead_letters.js";
 import { ageText, bytesText, countText, lagText, rateText } from "./figures.js";
+import { LastHour } from "./history.js";
 import { html } from "./html.js";
 import { Logs } from "./logs.js";
 import { Offsets } from "./offsets.js";
@@ -60,5 +61,5 @@ function StateTab({ row, role, found }) {
       ["Records/s", rateText(row.records)], ["Bytes/s", bytesText(row.bytes)], ["Lag", lagText(row.lag, row.lagUnit)],
       ["Last commit", commits.length ? ageText(Math.max(...commits)) : "–"], ["Records with errors", countText(total("errors"))], ["Skipped", countText(total("skipped"))],
       ["Retries", countText(total("retries"))], ["Dead letters", countText(total("dead_letters"))]]} /><//>
-    <${Tasks} row=${row} role=${role} />`;
+    <${LastHour} name=${row.name} lag=${row.type === "sink"} /><${Tasks} row=${row} role=${role} />`;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The overview: the cluster's health in one line, its figures over time, its workers, and what needs attention.
-import { about, connectors, counts, events, history } from "./cluster.js";
+import { about, connectors, counts, events } from "./cluster.js";
 import { countText, rateText } from "./figures.js";
+import { LastHour } from "./history.js";
 import { html } from "./html.js";
 import { Badge, Card, Figures, Health } from "./parts.js";
-import { Plot } from "./plot.js";
 import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
 import { workersOf } from "./workers.js";
@@ -16,8 +16,7 @@ export function Overview() {
   return html`
     <div class="line"><h1>Overview</h1><span class="quiet">headrace ${known.headrace_version ?? ""}, Kafka cluster <span class="mono">${known.kafka_cluster_id ?? "unknown"}</span></span></div>
     <${Sentence} />
-    <div class="split"><${Past} title="Records per second" label="records/s" figure="records" />
-      <${Past} title="Lag of sinks in records" label="records behind" figure="lag" /></div>
+    <${LastHour} />
     <div class="split"><${Attention} /><div class="stack"><${Workers} /><${Events} /></div></div>`;
 }
 
@@ -39,13 +38,6 @@ function Sentence() {
       ["Records/s", rateText(sum(rows.map((row) => row.records)))],
       ["Workers with work", countText(workersOf(rows).length)],
     ]} /></div></section>`;
-}
-
-/** @param {{title: string, label: string, figure: "records" | "lag"}} props */
-function Past({ title, label, figure }) {
-  const past = history.value;
-  return html`<${Card} title=${title} end=${html`<span class="quiet">since this page was opened</span>`}>
-    <${Plot} label=${label} at=${past.at} values=${past[figure]} /><//>`;
 }
 
 function Attention() {

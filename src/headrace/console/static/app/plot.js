@@ -4,13 +4,13 @@ import uPlot from "../vendor/uplot.js";
 import { html, useEffect, useRef } from "./html.js";
 
 const HEIGHT = 160;
-/** A new page shows the last five minutes, of which it knows the end. */
+/** The least time that is shown. */
 const SHORTEST_S = 300;
 
 /**
- * @param {{label: string, at: number[], values: (number | null)[]}} props `at` in seconds since the epoch
+ * @param {{label: string, summary: string, at: number[], values: (number | null)[]}} props `summary`: for those who cannot see it; `at` in seconds since the epoch
  */
-export function Plot({ label, at, values }) {
+export function Plot({ label, summary, at, values }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   /** @type {{current: uPlot | null}} */
   const drawn = useRef(null);
@@ -35,15 +35,15 @@ export function Plot({ label, at, values }) {
     };
   }, [label]);
   useEffect(() => drawn.current?.setData(plotted(at, values)), [at, values]);
-  const last = values[values.length - 1];
-  return html`<div class="plot" ref=${place} role="img" aria-label=${`${label}, at last ${last ?? "unknown"}`}></div>`;
+  return html`<div class="plot" ref=${place} role="img" aria-label=${`${label}: ${summary}`}></div>`;
 }
 
-/** uPlot shows years around a single point. @param {number[]} at @param {(number | null)[]} values */
+/** From the first value that is known. uPlot shows years around a single point, so there are always two. @param {number[]} at @param {(number | null)[]} values */
 function plotted(at, values) {
-  if (at.length > 1) return [at, values];
-  const now = at[0] ?? Date.now() / 1000;
-  return [[now - SHORTEST_S, now], [null, values[0] ?? null]];
+  const last = at.at(-1) ?? Date.now() / 1000;
+  const first = at[values.findIndex((each) => each !== null)] ?? last;
+  const from = at.findIndex((each) => each >= Math.min(first, last - SHORTEST_S));
+  return at.length > 1 ? [at.slice(from), values.slice(from)] : [[last - SHORTEST_S, last], [null, null]];
 }
 
 /** @param {string} label @param {HTMLElement} element */
@@ -56,7 +56,7 @@ function options(label, element) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false },
-    scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ least, /** @type {number} */ most) => [Math.min(least, most - SHORTEST_S), most] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.1 : 1] } },
+    scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ least, /** @type {number} */ most) => [least, most] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [{ ...axis, space: 80, size: 30, values: (/** @type {any} */ _, /** @type {number[]} */ splits) => splits.map(clockText) }, { ...axis, size: 60 }],
     series: [{}, { label, stroke: colour("--accent"), fill: colour("--accent-soft"), width: 1.5, points: { show: false } }],
   };
