@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,10 @@ _END_A_STATEMENT: Final = """
 DO $$
 DECLARE connector integer;
 BEGIN
+  LOOP
+    EXIT WHEN (SELECT count(*) FROM debezium_signal) > 20;
+    PERFORM pg_sleep(0.01);
+  END LOOP;
   LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
   LOOP
     PERFORM pg_stat_clear_snapshot();
@@ -38,7 +43,7 @@ BEGIN
   END LOOP;
   PERFORM {end}(connector);
 END $$"""
-"""Has the connector's next statement on a table wait, and ends it."""
+"""Has the connector's next statement on a table wait when some chunks are read, and ends it."""
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +77,8 @@ def test_rows_behind_a_failed_chunk_are_skipped_until_a_snapshot_is_requested_ag
     engine: Engine, database: Postgres, broker: EmbeddedBroker, unique: str
 ) -> None:
     topic, bootstrap = f"{unique}.public.orders", broker.bootstrap_servers
-    begin_snapshot(engine, database, unique)
     before = len(log(engine))
-    database.sql(_END_A_STATEMENT.format(table="orders", end="pg_cancel_backend"))
+    begin_snapshot(engine, database, unique, _END_A_STATEMENT.format(table="orders", end="pg_cancel_backend"))
     skipped = "Snapshotting of table public.orders failed. Skipping it"
     wait_for(lambda: skipped in log(engine)[before:], 60, lambda: log(engine)[-3000:])
     restart(engine, unique)
@@ -92,9 +96,10 @@ def test_a_snapshot_whose_mark_cannot_be_written_continues_when_the_task_is_rest
     engine: Engine, database: Postgres, broker: EmbeddedBroker, unique: str
 ) -> None:
     topic, bootstrap = f"{unique}.public.orders", broker.bootstrap_servers
-    begin_snapshot(engine, database, unique)
     before = len(log(engine))
-    database.sql(_END_A_STATEMENT.format(table="debezium_signal", end="pg_terminate_backend"))
+    begin_snapshot(
+        engine, database, unique, _END_A_STATEMENT.format(table="debezium_signal", end="pg_terminate_backend")
+    )
     wait_for(lambda: "Action snapshot-window-close failed" in log(engine)[before:], 60, lambda: log(engine)[-3000:])
     marks = database.sql("SELECT count(*) FROM debezium_signal")
     database.sql(f"INSERT INTO orders VALUES ({_ROWS}, 'new')")
@@ -108,14 +113,21 @@ def test_a_snapshot_whose_mark_cannot_be_written_continues_when_the_task_is_rest
     engine.rest.remove(unique)
 
 
-def begin_snapshot(engine: Engine, database: Postgres, name: str) -> None:
-    """Create the connector, request a snapshot, and wait until it has read some chunks."""
+def begin_snapshot(engine: Engine, database: Postgres, name: str, ending: str) -> None:
+    """Create the connector and request a snapshot, of which the database itself ends a statement by ``ending``.
+
+    Another process would come too late on a busy machine: the snapshot takes a second.
+    """
     config = source(database, name, **{"snapshot.mode": "no_data", "incremental.snapshot.chunk.size": "40"})
     engine.rest.create(name, config)
     await_task(engine, name)
     wait_for(lambda: database.sql("SELECT 1 FROM pg_replication_slots WHERE active"), 60, "the connector's slot")
-    execute_snapshot(database, "public.orders")
-    wait_for(lambda: database.sql("SELECT 1 FROM debezium_signal HAVING count(*) > 20"), 60, "some chunks", pause=0.05)
+    with ThreadPoolExecutor(1) as beside:
+        ended = beside.submit(database.sql, ending)
+        waits = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%DECLARE connector%' AND pid <> pg_backend_pid()"
+        wait_for(lambda: database.sql(waits), 60, "the statement that waits for chunks")
+        execute_snapshot(database, "public.orders")
+        ended.result(60)
 
 
 def restart(engine: Engine, name: str) -> None:
