@@ -132,7 +132,7 @@ def test_an_edited_chain_and_discard(
     assert "only converters and transformations matter" in out
     assert wait_for_values(bootstrap, unique, 5)[-1] == b'{"line":"no json"}'
     assert wait_for_lines(file, 3)[-1] == "{line=no json}"
-    assert "1 dead letters" in run("discard", unique, "--dry-run")
+    assert "1 dead letter of" in run("discard", unique, "--dry-run")
     run("discard", unique, "--yes")
     assert shown(run, unique)["pending"] == 0
     assert len(read_committed(bootstrap, unique)) == 5
