@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from headrace.task.task_converters import TaskConverters
 from headrace.task.task_metrics import TaskMetrics
 from headrace.task.topic_batch import TopicBatch
 from headrace.task.transformation_chain import create_transformation_chain
+from tests.java.bad_plugins import bad_plugins
 from tests.java.java_connectors import compiled
 
 KAFKA: Final = "org.apache.kafka.connect"
@@ -229,6 +231,15 @@ def test_what_may_not_be_retried_is_skipped(refusing: Plugins, in_java: bool) ->
     assert batch.topic_batches[0].values == [b"even 0!?", b"even 2!?", b"even 4!?"]
     assert [offset_of(each) for each in batch.dropped] == [1, 3, 5]
     assert failures.found == [("TRANSFORMATION refuse (RefusingPlugins$RefusingTransformation)", n) for n in (1, 3, 5)]
+
+
+def test_records_of_a_transformation_with_a_missing_type_stay_in_java(tmp_path: Path) -> None:
+    """``batches_of`` asserts it; JPype refuses its class."""
+    lacking = {"transforms": "lacks", "transforms.lacks.type": "BadSource$LacksTypeTransformation"}
+    plugins = plugins_of({"plugin.path": str(bad_plugins(tmp_path))})
+    batches, failures = batches_of({**TEXT, **lacking}, in_java=True, plugins=plugins)
+    assert batches.convert(text_records(["one", "two"])).topic_batches[0].values == [b"one", b"two"]
+    assert failures.found == []
 
 
 def text_records(texts: Sequence[str]) -> PolledRecords:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the pages, read once, with a digest of them all by which browsers may keep them for ever."""
+"""The files of the pages, read once, with a digest of them all by which browsers may keep them."""
 
 from __future__ import annotations
 

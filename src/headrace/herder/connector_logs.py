@@ -176,15 +176,14 @@ def is_about(connector: str) -> Callable[[LogLine], bool]:
     for audit lines about requests for it.
     """
     own, begin, end = context_of(connector), f"[{connector}|task-", "] "
+    audited = audit.quoted_connector(connector)
     name = re.escape(connector)
     named = re.compile(rf"(?i:\bconnectors? )'?{name}(?!\.?[\w-])|(?i:\btasks? )'?{name}-[0-9]+(?!\.?[\w-])")
 
     def about(line: LogLine) -> bool:
         context = line.context
         if not context:
-            asked_for = line.logger == audit.AUDIT and audit.connector_of(line.message) == audit.quoted_connector(
-                connector
-            )
+            asked_for = line.logger == audit.AUDIT and audit.connector_of(line.message) == audited
             return asked_for or named.search(line.message) is not None
         if context == own:
             return True

@@ -12,8 +12,8 @@ from headrace.java.functions import (
     array_element,
     as_interface,
     call,
-    caught,
     constructor,
+    for_each,
     method,
     of_same,
     with_values,
@@ -45,8 +45,7 @@ def commit_in_java(task: HeldInstance, topic: str, records: Any, places: Sequenc
         record = after(array_element("int", rows), method("java.util.List", "get", "int").bindTo(records))
         commit = of_same(task.handle("commitRecord", 2), record, metadata)
         numbers = java_class(_INTEGERS).range(0, len(found))
-        for_each = caught(method(_INTEGERS, "forEach", "java.util.function.IntConsumer"))
-        call(for_each, numbers, as_interface("IntConsumer", commit))
+        call(for_each(_INTEGERS, "IntConsumer"), numbers, as_interface("IntConsumer", commit))
 
 
 def java_metadata(metadata: RecordMetadata) -> Any:

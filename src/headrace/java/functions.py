@@ -114,7 +114,7 @@ def as_interface(name: str, handle: Handle) -> Any:
 def caught(function: Handle) -> Handle:
     """Return ``function`` with a result in any case: an exception is one, too.
 
-    JPype would follow the causes of one that is thrown, for ever if they are a circle.
+    JPype would follow the causes of one that is thrown, without limit if they are a circle.
     """
     handles, function = _invoke().handles, as_object(function)
     anything, thrown = java_class("java.lang.Object").class_, java_class("java.lang.Throwable").class_
@@ -135,6 +135,15 @@ def objects(*values: Any) -> Any:
     return jpype().JArray(java_class("java.lang.Object"))(values)
 
 
+@cache
+def for_each(owner: str, consumer: str) -> Handle:
+    """Return ``forEach`` of a class, ``caught``; ``consumer`` is its parameter's interface, of ``java.util.function``.
+
+    One for all batches, so that Java compiles it.
+    """
+    return caught(method(owner, "forEach", f"{_FUNCTION}.{consumer}"))
+
+
 class BatchFunction:
     """A function of one parameter for lists. One thread at a time."""
 
@@ -153,7 +162,8 @@ class BatchFunction:
         results, size = self._results, elements.size()
         try:
             while (done := results.size()) < size:
-                error = _for_each().invokeWithArguments(objects(elements.subList(done, size), self._each))
+                remaining = objects(elements.subList(done, size), self._each)
+                error = for_each("java.util.List", "Consumer").invokeWithArguments(remaining)
                 if error is not None:
                     failed = results.size()
                     again = partial(call, self._single, elements.get(failed))
@@ -180,11 +190,6 @@ def without_nulls(elements: Any) -> Any:
 
 def _classes(names: Sequence[str]) -> list[Any]:
     return [(_primitives().get(name) or java_class(name)).class_ for name in names]
-
-
-@cache
-def _for_each() -> Handle:
-    return caught(method("java.util.List", "forEach", f"{_FUNCTION}.Consumer"))
 
 
 @cache

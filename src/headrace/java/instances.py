@@ -2,9 +2,9 @@
 """Instances of plugins' classes, which are held in Java, so that JPype never sees one.
 
 JPype reads the whole class of an object that it is given, and refuses one with a type in a signature that cannot be
-loaded, which Java minds only where it is used. And it follows an exception's causes for ever if they are a circle. So
-an instance stays in an array of Java's, method handles call it as what Kafka Connect knows it as, and an exception is
-caught in Java and comes back as a result. A call takes two microseconds more.
+loaded, which Java notices only where it is used. And it follows an exception's causes without limit if they are a
+circle. So an instance stays in an array of Java's, method handles call it as what Kafka Connect knows it as, and an
+exception is caught in Java and comes back as a result. A call takes two microseconds more.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ _ROLES: Final[Mapping[str, str]] = {
     "root": "The user's highest role, be it for a single connector only",
     "get_connector": "The user's role for the connector",
 }
+"""Which role is in the header of an operation's answer."""
 _ERRORS_OF_ALL: Final = (400, 401, 413, 415, 408, 421, 500, 503)
 _ERRORS_WITH_JSON: Final = (406,)
 _ERRORS_OF_ONE: Final = (404,)
@@ -150,6 +151,6 @@ def _answer(status: int, schema: Schema | None) -> dict[str, Any]:
 def _headers(operation: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if operation in ("create_connector", "put_config"):
         yield "201", {"Location": {"description": "Where the connector is", "schema": {"type": "string"}}}
-    if operation in ("root", "get_connector"):
-        roles = {"enum": [role.name.lower() for role in Role]}
+    if operation in _ROLES:
+        roles = {"type": "string", "enum": [role.name.lower() for role in Role]}
         yield "200", {ROLE: {"description": _ROLES[operation], "schema": roles}}

@@ -40,20 +40,17 @@ class Access:
     hides_secrets: bool = False
     """True for a request that wants no secrets in its answer."""
 
-    def may(self, role: Role, connector: str) -> bool:
-        """Return True if the rules allow the role; for leaving out what a user may not see, so not audited."""
-        return self._has(role, connector)
+    def may(self, role: Role, connector: str | None) -> bool:
+        """Return True if the rules allow the role; for leaving out what a user may not see, so not audited.
+
+        ``connector``: None for at least one, or ADMIN for all.
+        """
+        return self.rules.decide(self.principal, role, connector).allowed
 
     def role_header(self, connector: str | None = None) -> dict[str, str]:
-        """Return the header with the highest role that the rules give the user for a connector, not audited.
-
-        None: for at least one connector, or ADMIN for all. No header for a user without any role.
-        """
-        role = max((role for role in Role if self._has(role, connector)), default=None)
+        """Return the header with the highest role that the user ``may`` have; none for a user without any."""
+        role = max((role for role in Role if self.may(role, connector)), default=None)
         return {} if role is None else {ROLE: role.name.lower()}
-
-    def _has(self, role: Role, connector: str | None) -> bool:
-        return self.rules.decide(self.principal, role, connector).allowed
 
     def check_config(self, connector: str | None, config: Config) -> None:
         """Raise ForbiddenError unless the user may give this connector (None: any) such a configuration."""

@@ -7,7 +7,7 @@ import { html } from "./html.js";
 import { Badge, Card, Figures, Health } from "./parts.js";
 import { isIdle, sum, VERDICTS } from "./rows.js";
 import { to } from "./routes.js";
-import { workersOf } from "./workers.js";
+import { failedOf, workersOf } from "./workers.js";
 
 export function Overview() {
   const found = connectors.value;
@@ -55,7 +55,7 @@ function Workers() {
   return html`<${Card} title="Workers" padded=${false} end=${html`<a href=${to("workers")}>All about workers</a>`}>
     <div class="scroll" tabindex="0" role="region" aria-label="Workers"><table><thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th class="number">Failed</th><th class="number">Records/s</th></tr></thead>
     <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker}</td><td class="number">${work.connectors}</td><td class="number">${work.tasks.length}</td>
-      <td class="number">${work.tasks.filter((task) => task.state === "FAILED").length}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
+      <td class="number">${failedOf(work)}</td><td class="number">${rateText(work.records)}</td></tr>`)}</tbody></table></div><//>`;
 }
 
 function Events() {

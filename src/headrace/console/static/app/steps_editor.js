@@ -6,10 +6,10 @@ import { Fold } from "./parts.js";
 import { shortName } from "./pipeline.js";
 import { added, aliases, moved, ownerOf, removed } from "./steps.js";
 
-/** @type {Record<import("./steps.js").List, {title: string, one: string, plugin: string, none: string}>} */
+/** `one` is also the type of such plugins. @type {Record<import("./steps.js").List, {title: string, one: string, none: string}>} */
 const TEXTS = {
-  transforms: { title: "Transformations", one: "transformation", plugin: "transformation", none: "Records stay as they are." },
-  predicates: { title: "Predicates", one: "predicate", plugin: "predicate", none: "A transformation can name one, and is then applied to the records that match." },
+  transforms: { title: "Transformations", one: "transformation", none: "Records stay as they are." },
+  predicates: { title: "Predicates", one: "predicate", none: "A transformation can name one, and is then applied to the records that match." },
 };
 
 /**
@@ -26,9 +26,9 @@ const TEXTS = {
 export function StepsEditor({ list, editing }) {
   const { values, setValues, plugins } = editing;
   const [opened, setOpened] = useState("");
-  const { title, one, plugin, none } = TEXTS[list];
+  const { title, one, none } = TEXTS[list];
   const known = aliases(values, list);
-  const classes = plugins.filter((each) => each.type === plugin && !each.error).map((each) => each.class);
+  const classes = plugins.filter((each) => each.type === one && !each.error).map((each) => each.class);
   const add = (/** @type {any} */ event) => {
     const type = event.target.value;
     event.target.value = "";

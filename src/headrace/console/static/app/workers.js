@@ -39,6 +39,11 @@ export function workersOf(rows) {
   return [...found].sort(([one], [other]) => one.localeCompare(other));
 }
 
+/** @param {Work} work */
+export function failedOf(work) {
+  return work.tasks.filter((task) => task.state === "FAILED").length;
+}
+
 export function Workers() {
   const rows = connectors.value;
   const metrics = useAnswer((signal) => getText(["metrics"], signal), []);
@@ -56,11 +61,10 @@ export function Workers() {
 function Table({ rows, leader }) {
   const found = workersOf(rows);
   const most = Math.max(...found.map(([, work]) => work.tasks.length), 1);
-  const failed = (/** @type {Work} */ work) => work.tasks.filter((task) => task.state === "FAILED");
   return html`<${Card} title="Work" padded=${false}>${!found.length ? html`<div class="body quiet">No worker runs anything.</div>` : html`<div class="scroll" tabindex="0" role="region" aria-label="Workers"><table>
     <thead><tr><th>Worker</th><th class="number">Connectors</th><th class="number">Tasks</th><th>Share of the tasks</th><th class="number">Failed</th><th class="number">Records/s</th><th class="number">Bytes/s</th></tr></thead>
     <tbody>${found.map(([worker, work]) => html`<tr key=${worker}><td class="mono">${worker} ${worker === leader && html`<span class="tag">leader</span>`}</td><td class="number">${countText(work.connectors)}</td><td class="number">${countText(work.tasks.length)}</td>
-      <td><progress max=${most} value=${work.tasks.length} aria-label=${`Tasks of ${worker}`}></progress></td><td class="number">${failed(work).length ? html`<span class="removed">${failed(work).length}</span>` : "0"}</td>
+      <td><progress max=${most} value=${work.tasks.length} aria-label=${`Tasks of ${worker}`}></progress></td><td class="number">${failedOf(work) ? html`<span class="removed">${failedOf(work)}</span>` : "0"}</td>
       <td class="number">${rateText(work.records)}</td><td class="number">${bytesText(work.bytes)}</td></tr>`)}</tbody></table></div>`}<//>`;
 }
 
