@@ -12,7 +12,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final, Self
 
 from headrace.api.error_text import clean_text, left_out
@@ -40,7 +40,10 @@ class JobProcess:
     """
 
     def __init__(self, start: bytes) -> None:
-        """Start the process; ``start`` is what it reads first, over a pipe, as it may hold secrets."""
+        """Start the process; ``start`` is what it reads first, over a pipe, as it may hold secrets.
+
+        Raise OSError if the machine starts none.
+        """
         self.bytes_read = 0
         """Size of all lines so far, the incomplete one included."""
         self.ended = False
@@ -49,25 +52,25 @@ class JobProcess:
         self._line: list[bytes] = []
         self._tail = b""
         self._printed = 0
-        self._lines, lines = os.pipe()
-        try:
-            # A new program, never a fork alone: this process has threads.
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "headrace.inspection.process", str(lines)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=(lines,),
-                start_new_session=True,
-            )
-        except BaseException:
-            os.close(self._lines)
-            raise
-        finally:
-            os.close(lines)
+        with ExitStack() as undo:
+            self._selector = undo.enter_context(selectors.DefaultSelector())
+            self._lines, lines = os.pipe()
+            undo.callback(os.close, self._lines)
+            try:
+                # A new program, never a fork alone: this process has threads.
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "headrace.inspection.process", str(lines)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=(lines,),
+                    start_new_session=True,
+                )
+            finally:
+                os.close(lines)
+            undo.pop_all()
         assert self._process.stdin is not None and self._process.stderr is not None
         self._stdin, self._stderr = self._process.stdin.fileno(), self._process.stderr.fileno()
-        self._selector = selectors.DefaultSelector()
         for fd, events in (
             (self._lines, selectors.EVENT_READ),
             (self._stderr, selectors.EVENT_READ),

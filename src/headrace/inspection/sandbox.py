@@ -50,6 +50,10 @@ class SandboxBusyError(RetriableError):
     """As many jobs run as may run at a time."""
 
 
+class SandboxStartError(RetriableError):
+    """The worker's machine starts no process for a job now, for want of memory, processes or open files."""
+
+
 class Sandbox:
     """Runs jobs, at most a few at a time. Made once per worker. Thread-safe."""
 
@@ -83,7 +87,7 @@ class Sandbox:
 
         Raise SandboxTimeoutError at the deadline; SandboxCancelledError if ``cancel`` returns True;
         SandboxClosedError if the sandbox is closed; SandboxBusyError, without starting it, if too many jobs run;
-        SandboxError if the job fails, or if its items exceed their size.
+        SandboxStartError if no process can be started; SandboxError if the job fails or its items exceed their size.
         """
         if not self._free.acquire(blocking=False):
             raise SandboxBusyError(
@@ -91,8 +95,7 @@ class Sandbox:
                 " worker, which are as many as may be at a time; retry when one of them is done"
             )
         try:
-            start = {"job": self._jobs[job], "spec": spec, "path": sys.path}
-            with JobProcess(json.dumps(start).encode() + b"\n") as process:
+            with self._start(job, spec) as process:
                 return self._collect(job, process, timeout_s, on_item, cancel)
         finally:
             self._free.release()
@@ -100,6 +103,16 @@ class Sandbox:
     def close(self) -> None:
         """Cancel all jobs; those that are started from now on are cancelled at once."""
         self._closed.set()
+
+    def _start(self, job: str, spec: Mapping[str, Any]) -> JobProcess:
+        start = {"job": self._jobs[job], "spec": spec, "path": sys.path}
+        try:
+            return JobProcess(json.dumps(start).encode() + b"\n")
+        except OSError as error:
+            raise SandboxStartError(
+                f"The {job} runs in a process of its own, which the worker's machine does not start: {error}; retry,"
+                " and see whether memory, processes or open files of the worker are at their limit"
+            ) from error
 
     def _collect(
         self,

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from headrace.inspection.sandbox import (
     SandboxCancelledError,
     SandboxClosedError,
     SandboxError,
+    SandboxStartError,
     SandboxTimeoutError,
 )
 from tests.support.polling import wait_for
@@ -160,6 +163,27 @@ def test_only_a_few_jobs_run_at_a_time(sandbox: Sandbox) -> None:
     stop.set()
     for thread in threads:
         thread.join()
+    assert sandbox.run("echo", {"times": 0, "text": ""}, ENOUGH) == []
+
+
+@pytest.mark.parametrize("spare", range(10))
+def test_a_machine_that_starts_no_process(sandbox: Sandbox, spare: int) -> None:
+    """With too few open files it fails at one of the pipes; nothing is left, and the next job runs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                files.append(os.dup(0))
+        for _ in range(spare):
+            os.close(files.pop())
+        with pytest.raises(SandboxStartError, match=r"The echo runs in a process of its own.*Too many open files"):
+            sandbox.run("echo", {"times": 0, "text": ""}, ENOUGH)
+    finally:
+        for each in files:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert sandbox.run("echo", {"times": 0, "text": ""}, ENOUGH) == []
 
 

@@ -41,7 +41,7 @@ from headrace.inspection.dead_letters.redrive_rules import (
     original_record,
 )
 from headrace.inspection.decoded_record import RecordDecoder, hide_in_errors
-from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError
+from headrace.inspection.sandbox import Sandbox, SandboxBusyError, SandboxCancelledError, SandboxStartError
 from headrace.model.cluster_config_state import Config
 from headrace.model.deadline import Deadline
 from headrace.plugins.resolved_config import ResolvedConfig
@@ -280,12 +280,12 @@ class DeadLetters:
         return [*items, *(bytes_only.decode(original(letter)) for letter in letters[len(items) :])]
 
     def _run(self, job: str, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Run a job in the sandbox; wait a while if that is busy."""
+        """Run a job in the sandbox; wait a while if that is busy, or starts no process."""
         deadline = Deadline.after(_BUSY_S)
         while True:
             try:
                 return self._sandbox.run(job, spec, _BATCH_TIMEOUT_S, cancel=self._closed.is_set)
-            except SandboxBusyError as error:
+            except (SandboxBusyError, SandboxStartError) as error:
                 if deadline.expired:
                     raise
                 if self._closed.wait(_BUSY_RETRY_S):
