@@ -12,7 +12,7 @@ import pytest
 from headrace.broker.embedded_broker import QUICK_START_JVM_OPTIONS, EmbeddedBroker
 from tests.support.worker_process import WorkerProcess
 
-MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"
+MUTATIONS = Path(__file__).parent / "mutations"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

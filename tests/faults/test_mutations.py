@@ -11,7 +11,7 @@ from faults.cluster import Cluster
 from faults.plan import Fault, Kind, Plan
 from faults.run import Run
 
-MUTATIONS = Path(__file__).parents[1] / "support" / "mutations"
+MUTATIONS = Path(__file__).parent / "mutations"
 TASKS = 4
 RUNS = 3
 

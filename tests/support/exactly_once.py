@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectors of numbered records (tests/support/plugins), and exactly-once delivery, checked offset by offset."""
+"""Connectors of numbered records (tests/plugins), and exactly-once delivery, checked offset by offset."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.support.polling import wait_for
 from tests.support.processes import alive, children_of, kill_all, name_of, python_daemons
 
 ROOT = Path(__file__).resolve().parents[2]
-PLUGINS = ROOT / "tests" / "support" / "plugins"
+PLUGINS = ROOT / "tests" / "plugins"
 
 
 def group_properties(bootstrap_servers: str, group: str, **more: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ from headrace.api.source import ConnectorTransactionBoundaries, ExactlyOnceSuppo
 from headrace.connectors.singer.singer_source import SingerSourceConnector, SingerSourceTask
 from tests.support.polling import wait_for
 
-NUMBERED = Path(__file__).parents[2] / "support" / "plugins" / "numbered_tap.py"
+NUMBERED = Path(__file__).parents[2] / "plugins" / "numbered_tap.py"
 COMMAND = f"{sys.executable} {NUMBERED}"
 PARTITION = {"tap": Path(sys.executable).name, "streams": "*"}
 

@@ -78,7 +78,7 @@ def test_what_cannot_be_is_refused_unasked(config: dict[str, str], name: str, to
 
 
 def test_a_function_is_a_step_by_its_name() -> None:
-    function = {"transforms.q.type": "tests.support.plugins.listed_source.loud"}
+    function = {"transforms.q.type": "tests.plugins.listed_source.loud"}
     assert found(SOURCE | function) == ({}, [])
     _, asked = found(SOURCE | function | {"transforms.q.value.schema": "STRING"})
     assert len(asked) == 1
