@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pyarrow.dataset as ds
@@ -119,6 +120,9 @@ def test_lines_of_a_file_that_sigterm_ends(quickstart: Quickstart, tmp_path: Pat
     file.write_text("".join(f"line {number}\n" for number in range(5000)))
     process = quickstart.start("--file", str(file))
     quickstart.await_text("first row in Parquet after", 200)
+    [console] = re.findall(r"^console: (http://\S+)$", quickstart.output, re.MULTILINE)
+    with urlopen(console, timeout=60) as page:
+        assert (page.status, page.headers.get_content_type()) == (200, "text/html")
     process.send_signal(signal.SIGTERM)
     assert quickstart.await_end() == 0, quickstart.output
     quickstart.await_nothing_left()

@@ -20,6 +20,7 @@ def lines_while_running(url: str, pair: ConnectorPair, output: Path) -> Sequence
     headrace = program("headrace")
     return (
         f"files: {output}",
+        f"console: {url}/console",
         "In another terminal:",
         f"  export {URL_VARIABLE}={url}",
         f"  {headrace} connectors ls",

@@ -74,6 +74,7 @@ def test_what_is_no_terminal_gets_lines() -> None:
 
 def test_the_commands_for_another_terminal() -> None:
     lines = lines_while_running("http://127.0.0.1:8123", orders_to_parquet(OUT, 20, None), OUT)
+    assert "console: http://127.0.0.1:8123/console" in lines
     assert "  export HEADRACE_URL=http://127.0.0.1:8123" in lines
     assert any(line.endswith("headrace connectors describe orders") for line in lines)
 
