@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Message
 
 from headrace.api.errors import ConfigError, RetriableError
 from headrace.kafka.admin.topic_admin import TopicAdmin, TopicSpec
 from headrace.kafka.clients import client_config
+from headrace.kafka.data.record_producer import RecordProducer
 from headrace.model.cluster_config_state import SessionKey
 from headrace.model.ids import ConnectorTaskId
 from headrace.model.state import TargetState
@@ -131,6 +133,20 @@ def test_requests_and_keys(leader: Member) -> None:
         config_log.RestartRequested("c", True, False),
         config_log.LoggerLevelChanged("root", "DEBUG"),
     ]
+
+
+def test_a_write_whose_offsets_brokers_do_not_report(leader: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repeated request may be confirmed without them: the store reads to the topic's end."""
+    handle = RecordProducer._on_delivery
+
+    def without_offset(producer: RecordProducer, *arguments: Any) -> None:
+        *others, error, message = arguments
+        handle(producer, *others, error, Message(topic=message.topic(), partition=message.partition(), error=None))
+
+    monkeypatch.setattr(RecordProducer, "_on_delivery", without_offset)
+    for number in range(20):
+        leader.store.write(ConnectorWrite("c", {"number": str(number)}))
+        assert leader.store.snapshot().connector_config("c") == {"number": str(number)}
 
 
 def test_each_write_is_one_transaction(leader: Member, broker: Any, topic: str) -> None:

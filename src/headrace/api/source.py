@@ -76,7 +76,10 @@ class ConnectorTransactionBoundaries(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecordMetadata:
-    """The coordinates of a written record in Kafka. `timestamp` is in ms since the epoch, None if unknown."""
+    """The coordinates of a written record in Kafka.
+
+    `timestamp` is in ms since the epoch, None if unknown. `offset` is -1 if unknown, which is rare, as in Java.
+    """
 
     topic: str
     partition: int

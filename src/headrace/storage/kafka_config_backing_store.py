@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from headrace.api.errors import ConfigError, ConnectError, DataError
 from headrace.kafka.admin.topic_admin import TopicSpec
+from headrace.kafka.data.record_producer import UNKNOWN_OFFSET
 from headrace.kafka.data.transactional_producer import TransactionalProducer
 from headrace.kafka.errors import ProducerFencedError, connect_error, fatal_error, is_too_large
 from headrace.kafka.log.kafka_based_log import LogRecord
@@ -132,10 +133,11 @@ class KafkaConfigBackingStore:
                         "(max.request.size of the worker, max.message.bytes of the topic)"
                     ) from e
                 raise error from (e.__cause__ if error is e else e)
-        await_end(self._log, self._log.read_up_to({0: end}), _TIMEOUT)
+        read = self._log.read_to_end() if end is None else self._log.read_up_to({0: end})
+        await_end(self._log, read, _TIMEOUT)
 
-    def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> int:
-        """Write a group of records; return the offset behind the last one."""
+    def _write_transaction(self, producer: TransactionalProducer, group: Sequence[records.Record]) -> int | None:
+        """Write a group of records; return the offset behind the last one, None if the brokers do not report it."""
         offsets: list[int] = []
 
         def delivered(topic: str, partition: int, offset: int, timestamp: int | None) -> None:
@@ -145,7 +147,7 @@ class KafkaConfigBackingStore:
         for key, value in group:
             producer.records.send(self._topic.name, key, value, 0, on_delivered=delivered)
         producer.commit(_TIMEOUT, len(group))
-        return max(offsets) + 1
+        return None if UNKNOWN_OFFSET in offsets else max(offsets) + 1
 
     def _drop_producer(self) -> None:
         if self._producer is not None:

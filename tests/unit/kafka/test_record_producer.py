@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from headrace.kafka.data.record_producer import RecordProducer
+from headrace.kafka.data.record_producer import UNKNOWN_OFFSET, RecordProducer
 from headrace.kafka.errors import KafkaClientError, RetriableKafkaError
 from tests.support.polling import wait_for
 
@@ -31,6 +31,15 @@ def test_a_failure_that_stays_counts_more_than_a_lost_login(producer: RecordProd
     fail(producer, KafkaError.MSG_SIZE_TOO_LARGE)
     failure = producer.delivery_failure()
     assert isinstance(failure, KafkaClientError) and "MSG_SIZE_TOO_LARGE" in str(failure)
+
+
+@pytest.mark.parametrize(("reported", "offset"), [(0, 0), (7, 7), (-1001, UNKNOWN_OFFSET)])
+def test_an_offset_that_the_brokers_do_not_report(producer: RecordProducer, reported: int, offset: int) -> None:
+    """The client has -1001 then, and Java -1."""
+    places: list[object] = []
+    delivered = Message(topic="t", partition=2, offset=reported)
+    producer._on_delivery(lambda *place: places.append(place), None, None, delivered)
+    assert places == [("t", 2, offset, None)]
 
 
 def test_transport_errors_are_reported_while_records_are_on_their_way() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -33,8 +33,10 @@ from headrace.kafka.errors import (
     unauthorized_transaction,
 )
 
+UNKNOWN_OFFSET: Final = -1
+"""As Java's ``RecordMetadata``: a broker may confirm a repeated request without the offsets of its records."""
 DeliveryCallback = Callable[[str, int, int, int | None], None]
-"""Called for a delivered record with topic, partition, offset and timestamp (ms since the epoch)."""
+"""Called for a delivered record with topic, partition, offset or UNKNOWN_OFFSET, and timestamp (epoch ms)."""
 RefusalCallback = Callable[[ConnectError, bytes | None, bytes | None], None]
 """Called for a record that the brokers refuse for good, with the reason, its key and its value."""
 RowCallback = Callable[[int, str, int, int, int | None], None]
@@ -302,9 +304,9 @@ class RecordProducer:
         self._delivered += 1
         if delivered is not None:
             kind, timestamp = message.timestamp()
-            delivered(
-                message.topic() or "", message.partition() or 0, message.offset() or 0, timestamp if kind else None
-            )
+            offset = message.offset()
+            place = UNKNOWN_OFFSET if offset is None else offset
+            delivered(message.topic() or "", message.partition() or 0, place, timestamp if kind else None)
 
     def _on_delivery_of_now(
         self,
