@@ -77,6 +77,8 @@ def _no_tasks_are_left(request: pytest.FixtureRequest) -> Iterator[None]:
         there: WorkerProcess = request.getfixturevalue("there")
         for name in there.rest.get("/connectors").json():
             there.rest.delete(f"/connectors/{name}")
+        cluster: StandaloneCluster = request.getfixturevalue("cluster")
+        wait_for(lambda: not cluster.busy_executors(), 60, "the end of the tasks' processes")
 
 
 def waiting_tasks(worker: WorkerProcess) -> float:
