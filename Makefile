@@ -112,7 +112,7 @@ mutations: $(READY) ## 10,000 mutated records of each internal topic, and of the
 		tests/unit/distributed/test_foreign_members.py $(PYTEST_ARGS)
 
 .PHONY: fuzz
-fuzz: setup ## Generated requests of each role, and of nobody, to a worker with users and rules (CASES=50 an operation)
+fuzz: setup ## Generated requests of each role, and without a user, to a worker with users and rules (CASES=50 an operation)
 	@HEADRACE_FUZZ=$(or $(CASES),50) $(PY) -m pytest -q tests/security/test_fuzz_roles.py $(PYTEST_ARGS)
 
 # Tests wait for a part of their time: three processes keep two cores busy, and take some 2 GB each.

@@ -104,15 +104,15 @@ def join(first: Engine, second: Engine) -> JoinTimes:
         for name in names:
             first.rest.wait_running(name, timeout=180)
         time.sleep(_SETTLING_S)
-        with StatusTopic(first.bootstrap_servers, f"{first.group}-status") as told:
+        with StatusTopic(first.bootstrap_servers, f"{first.group}-status") as statuses:
             began = time.time()
             second.launch()
             try:
-                told.wait(lambda: _moved(told, second.rest.worker_id) == (JOINED // 2, JOINED // 2), 120)
+                statuses.wait(lambda: _moved(statuses, second.rest.worker_id) == (JOINED // 2, JOINED // 2), 120)
                 time.sleep(1)  # for what is stopped beyond need
             finally:
                 second.stop()
-        return _judged(told, second.rest.worker_id, began)
+        return _judged(statuses, second.rest.worker_id, began)
 
 
 def offsets_read(engine: Engine) -> float:
@@ -128,22 +128,22 @@ def offsets_read(engine: Engine) -> float:
         engine.stop()
 
 
-def _judged(told: StatusTopic, newcomer: str, began: float) -> JoinTimes:
+def _judged(statuses: StatusTopic, newcomer: str, began: float) -> JoinTimes:
     """By the times of the records that both workers wrote, so that looking costs them nothing."""
-    connectors = told.first("connector", "RUNNING", newcomer)
-    left = told.first("task", "UNASSIGNED")
-    came = told.first("task", "RUNNING", newcomer)
+    connectors = statuses.first("connector", "RUNNING", newcomer)
+    left = statuses.first("task", "UNASSIGNED")
+    came = statuses.first("task", "RUNNING", newcomer)
     return JoinTimes(
         balanced=max(*connectors.values(), *(left[task] for task in came if task in left)) - began,
         running=max(came.values()) - began,
         pause=max(came[task] - left.get(task, came[task]) for task in came),
-        disturbed=len(told.of("task") - came.keys()),
+        disturbed=len(statuses.of("task") - came.keys()),
     )
 
 
-def _moved(told: StatusTopic, newcomer: str) -> tuple[int, int]:
+def _moved(statuses: StatusTopic, newcomer: str) -> tuple[int, int]:
     """How many connectors and tasks run there."""
-    return len(told.first("connector", "RUNNING", newcomer)), len(told.first("task", "RUNNING", newcomer))
+    return len(statuses.first("connector", "RUNNING", newcomer)), len(statuses.first("task", "RUNNING", newcomer))
 
 
 def _ticking(topic: str) -> dict[str, str]:

@@ -2,11 +2,11 @@
 """`python -m bench.idle_health CHECKOUT`: the CPU time of idle tasks here, compared with that of another checkout.
 
 CHECKOUT is one of headrace from before health, or without anything else that idle tasks could be slower by. Both
-workers run at once, on one broker, so that whatever else the machine does slows both. First nobody asks for health;
+workers run at once, on one broker, so that whatever else the machine does slows both. First no client asks for health;
 then each connector's is requested once in so many seconds, of the worker of this checkout only.
 
 Measured for ten tasks on a busy machine of two cores, against the commit before health: 1.81 and 1.80 CPU seconds a
-minute if nobody asks, a ratio of 1.006. Forty requests a minute cost 0.25 s, which is 6 ms each.
+minute if no client asks, a ratio of 1.006. Forty requests a minute cost 0.25 s, which is 6 ms each.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main(
         for worker in workers.values():
             _create_idle(worker, names, directory)
         time.sleep(_SETTLING_S)
-        _print("nobody asks for health", *_measured(workers, seconds))
+        _print("no client asks for health", *_measured(workers, seconds))
         with _asking(workers["here"], names, every):
             _print(f"each asked for every {every:g} s", *_measured(workers, seconds))
 

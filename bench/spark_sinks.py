@@ -83,7 +83,7 @@ def _postgres(engine: Engine, topic: str, postgres: Postgres) -> tuple[float, fl
 
 
 def _named(path: Path) -> int:
-    """How many records the files' names tell of."""
+    """Return the number of records by the files' names."""
     ranges = (file.name.split(".")[0].split("+")[3].split("-")[:2] for file in path.glob("part-*.parquet"))
     return sum(int(last) - int(first) + 1 for first, last in ranges)
 

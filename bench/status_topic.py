@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers tell each other in their status topic, which has the same format for every engine."""
+"""The statuses that workers write to their status topic, which has the same format for every engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = ("connector", "task")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reported:
     """One status. `time` (`time.time`) is when its worker wrote it."""
 
     kind: str
@@ -34,7 +34,7 @@ class StatusTopic:
             {"bootstrap.servers": bootstrap_servers, "group.id": "bench-statuses", "enable.auto.commit": False}
         )
         self._topic = topic
-        self._told: list[Told] = []
+        self._statuses: list[Reported] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
@@ -56,21 +56,21 @@ class StatusTopic:
         deadline = time.monotonic() + timeout
         while not condition():
             if time.monotonic() > deadline:
-                raise RuntimeError(f"not within {timeout} s; told last: {self._told[-3:]}")
+                raise RuntimeError(f"not within {timeout} s; the last ones: {self._statuses[-3:]}")
             time.sleep(0.05)
 
     def first(self, kind: str, state: str, worker_id: str | None = None) -> dict[str, float]:
         """When each connector or task was first said to be in `state`, if it was, by that worker if one is given."""
-        told = [each for each in self._told if (each.kind, each.state) == (kind, state)]
+        found = [each for each in self._statuses if (each.kind, each.state) == (kind, state)]
         found: dict[str, float] = {}
-        for each in told:
+        for each in found:
             if worker_id in (None, each.worker_id):
                 found.setdefault(each.name, each.time)
         return found
 
     def of(self, kind: str) -> set[str]:
         """The connectors or tasks that anything was said of."""
-        return {each.name for each in self._told if each.kind == kind}
+        return {each.name for each in self._statuses if each.kind == kind}
 
     def _follow(self) -> None:
         while not self._over.is_set():
@@ -86,6 +86,6 @@ class StatusTopic:
                 )
                 if message.error() is None and kind and value is not None:
                     status = json.loads(value)
-                    self._told.append(
-                        Told(kind, name, status["state"], status["worker_id"], message.timestamp()[1] / 1000)
+                    self._statuses.append(
+                        Reported(kind, name, status["state"], status["worker_id"], message.timestamp()[1] / 1000)
                     )

@@ -29,12 +29,12 @@ def _main(what: str) -> None:
         return
     fetched: list[str] = []
     if what == "connect":
-        runtime_jars(lambda jar: _tell(fetched, "Kafka Connect's", jar))
+        runtime_jars(lambda jar: _note(fetched, "Kafka Connect's", jar))
     else:
-        broker_template(progress=lambda jar: _tell(fetched, "Kafka's", jar))
+        broker_template(progress=lambda jar: _note(fetched, "Kafka's", jar))
 
 
-def _tell(fetched: list[str], whose: str, jar: str) -> None:
+def _note(fetched: list[str], whose: str, jar: str) -> None:
     if not fetched:
         print(f"==> Fetching {whose} jars into the user's cache (about 40, once)", flush=True)
     fetched.append(jar)

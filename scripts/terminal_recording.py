@@ -50,7 +50,7 @@ class Recording:
     _now: float = 0.5
 
     def type(self, command: str) -> None:
-        """Show a prompt, and a command as somebody types it."""
+        """Show a prompt, and a command as a user types it."""
         self.show(_PROMPT)
         for key in command:
             self._now += _KEY_S

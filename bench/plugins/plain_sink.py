@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file sink as anybody would write it: records in, lines out, nothing of Arrow."""
+"""A simple file sink: records in, lines out, without Arrow."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def _print(result: Verdict, shop: Shop) -> bool:
         table.add_row(name, f"[bold]{number:,}[/bold]")
     console.print(table)
     right = result.right and orders == copied
-    told = "[green]Each change once, and the copy equals the table.[/green]"
-    console.print(told if right else "[red]NOT each change once, or the copy differs.[/red]")
+    good = "[green]Each change once, and the copy equals the table.[/green]"
+    console.print(good if right else "[red]NOT each change once, or the copy differs.[/red]")
     return right
 
 
